@@ -1,0 +1,3 @@
+"""Duckflow: a coding companion for the terminal."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,77 @@
+"""What can go wrong, drawn as a tree.
+
+DuckflowError                  has a phrase for people (`key`, `values`) and an exit code
+├── UsageError                 the command line or a setting makes no sense            (exit 2)
+├── ModelError                 a model could not be used                               (exit 1)
+│   ├── ProviderUnreachable    no answer: network, time-out, server down               (exit 5)
+│   ├── ProviderRefused        it answered no: bad key, unknown model, quota, content  (exit 5)
+│   ├── ContextTooLong         the request does not fit the model's window
+│   └── ReplyUnusable          a reply that stayed unreadable; `correction` is for the model
+├── ToolError                  an action could not be done; `for_model` says why
+│   └── PathRefused            the path leaves the work folder or is not a plain file
+├── JournalError               the session's journal cannot be read or written
+└── BudgetSpent                the allowed money or tokens are used up                 (exit 6)
+
+People never see a traceback: every error ends as one phrase in their language.
+"""
+
+from typing import ClassVar
+
+
+class DuckflowError(Exception):
+    """Base of everything Duckflow raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, key: str, **values: str | int | float) -> None:
+        self.key = key
+        self.values = values
+        super().__init__(key + "".join(f" {name}={value}" for name, value in values.items()))
+
+
+class UsageError(DuckflowError):
+    exit_code = 2
+
+
+class ModelError(DuckflowError):
+    pass
+
+
+class ProviderUnreachable(ModelError):
+    exit_code = 5
+
+
+class ProviderRefused(ModelError):
+    exit_code = 5
+
+
+class ContextTooLong(ModelError):
+    pass
+
+
+class ReplyUnusable(ModelError):
+    """A reply that is no Decision; `correction` is what the model is told."""
+
+    def __init__(self, correction: str, key: str = "model.unusable") -> None:
+        self.correction = correction
+        super().__init__(key, reason=correction)
+
+
+class ToolError(DuckflowError):
+    """An action that could not be done; `for_model` carries the reason and the way out."""
+
+    def __init__(self, for_model: str, key: str = "tool.failed", **values: str | int | float) -> None:
+        self.for_model = for_model
+        super().__init__(key, **({"reason": for_model} | values))
+
+
+class PathRefused(ToolError):
+    pass
+
+
+class JournalError(DuckflowError):
+    pass
+
+
+class BudgetSpent(DuckflowError):
+    exit_code = 6

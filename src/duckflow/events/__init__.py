@@ -1,0 +1,1 @@
+"""What happened: frozen events, how they change the state, and the two ports to the outside."""

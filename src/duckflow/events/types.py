@@ -1,0 +1,219 @@
+"""Every event, frozen. The order they come in:
+
+SessionOpened, then turns. A turn is TurnBegan … TurnEnded. Inside it loops: LoopBegan, then DecisionMade or
+ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with GateOpened … GateAnswered before
+the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported stand anywhere inside
+a turn. Live events (`journaled` is false) are for the screen only: they change no state and are not kept.
+"""
+
+import time
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from duckflow.state.action import Action, ActionResult, Decision
+from duckflow.state.five import StateDelta
+from duckflow.state.message import Message
+from duckflow.state.noun import Value
+from duckflow.state.phase import Phase, Status
+from duckflow.state.phrase import Phrase
+from duckflow.state.plan import Plan
+from duckflow.state.question import Answer, Question
+from duckflow.state.usage import Usage
+from duckflow.state.vitals import Vitals, VitalsChange
+
+Outcome = Literal[
+    "done", "pending_user", "deferred", "failed", "interrupted", "gate", "pacemaker", "provider", "budget", "exit"
+]
+
+
+class Event(Value):
+    """Something that happened, with its time."""
+
+    kind: ClassVar[str]
+    journaled: ClassVar[bool] = True
+    at: float = Field(default_factory=time.time)
+
+
+class SessionOpened(Event):
+    """First event of a journal. A fork names the session it came from."""
+
+    kind = "session_opened"
+    session_id: str
+    folder: str
+    language: str
+    forked_from: str = ""
+
+
+class ModelChosen(Event):
+    """Before the first turn, and whenever the model changes."""
+
+    kind = "model_chosen"
+    model: str
+    why: Phrase
+
+
+class LanguageChosen(Event):
+    kind = "language_chosen"
+    language: str
+
+
+class TurnBegan(Event):
+    """Opens a turn; the user's message follows as MessageAdded."""
+
+    kind = "turn_began"
+    turn: int
+
+
+class LoopBegan(Event):
+    kind = "loop_began"
+    turn: int
+    loop: int
+    limit: int
+
+
+class MessageAdded(Event):
+    kind = "message_added"
+    message: Message
+
+
+class DecisionMade(Event):
+    """A readable reply. `doubtful`: it had to be repaired or was cut off."""
+
+    kind = "decision_made"
+    decision: Decision
+    doubtful: bool = False
+
+
+class ReplyRejected(Event):
+    """A reply that could not be used; the reason went back to the model."""
+
+    kind = "reply_rejected"
+    reason: str
+    attempt: int
+
+
+class ActionStarted(Event):
+    kind = "action_started"
+    action: Action
+
+
+class ActionFinished(Event):
+    """Follows its ActionStarted."""
+
+    kind = "action_finished"
+    result: ActionResult
+
+
+class GateOpened(Event):
+    """A question is open; nothing of its actions has run."""
+
+    kind = "gate_opened"
+    question: Question
+
+
+class GateAnswered(Event):
+    """Closes the open question."""
+
+    kind = "gate_answered"
+    question_id: str
+    answer: Answer
+
+
+class PhaseMoved(Event):
+    kind = "phase_moved"
+    source: Phase
+    target: Phase
+    status: Status = Status.IN_PROGRESS
+    why: str = ""
+    by: Literal["model", "system"] = "system"
+
+
+class PhaseRefused(Event):
+    """A move that the table does not allow; the model is told."""
+
+    kind = "phase_refused"
+    source: Phase
+    target: Phase
+    why: str
+
+
+class StatusChanged(Event):
+    kind = "status_changed"
+    status: Status
+
+
+class FiveChanged(Event):
+    """The five fixed items or the decision log changed."""
+
+    kind = "five_changed"
+    delta: StateDelta
+
+
+class PlanChanged(Event):
+    """A plan was drafted, approved, or moved on. The whole plan, so that replay needs nothing else."""
+
+    kind = "plan_changed"
+    plan: Plan
+    active: bool = True
+
+
+class VitalsChanged(Event):
+    kind = "vitals_changed"
+    vitals: Vitals
+    causes: tuple[VitalsChange, ...] = ()
+
+
+class UsageReported(Event):
+    kind = "usage_reported"
+    model: str
+    usage: Usage
+
+
+class TurnEnded(Event):
+    """Control is back with the user."""
+
+    kind = "turn_ended"
+    turn: int
+    outcome: Outcome
+    why: Phrase | None = None
+
+
+class TextStreamed(Event):
+    """Live: a piece of what is being said. Lies between LoopBegan and DecisionMade."""
+
+    journaled = False
+    kind = "text_streamed"
+    text: str
+    channel: Literal["say", "body"] = "say"
+
+
+class StreamReset(Event):
+    """Live: what was streamed since the last LoopBegan does not count (a retry, an unreadable reply)."""
+
+    journaled = False
+    kind = "stream_reset"
+
+
+class Waiting(Event):
+    """Live: something takes time (the model, a retry, a download)."""
+
+    journaled = False
+    kind = "waiting"
+    why: Phrase
+
+
+class Noticed(Event):
+    """Live: something worth a line on the screen."""
+
+    journaled = False
+    kind = "noticed"
+    what: Phrase
+
+
+JOURNALED: tuple[type[Event], ...] = (
+    SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
+    ActionStarted, ActionFinished, GateOpened, GateAnswered, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
+    PlanChanged, VitalsChanged, UsageReported, TurnEnded,
+)  # fmt: skip
+BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

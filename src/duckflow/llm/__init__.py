@@ -1,0 +1,1 @@
+"""Models: one protocol, its implementations, and the reading of their replies."""

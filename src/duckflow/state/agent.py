@@ -1,0 +1,51 @@
+"""The whole state of a session. Only the session changes it, by applying events."""
+
+from pydantic import Field
+
+from duckflow.state.five import FiveItems
+from duckflow.state.message import Message
+from duckflow.state.noun import Line100, Line200, Noun
+from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.plan import Plan
+from duckflow.state.question import Question
+from duckflow.state.usage import Usage
+from duckflow.state.vitals import Vitals
+
+HISTORY_LIMIT = 50
+
+
+class AgentState(Noun):
+    """Everything that survives a crash."""
+
+    session_id: str = ""
+    folder: str = ""
+    language: str = "en"
+    model: str = ""
+    title: Line100 = ""
+    forked_from: str = ""
+
+    turn: int = 0
+    loop: int = 0
+    turn_open: bool = False
+    turn_outcome: str = ""
+    messages: list[Message] = Field(default_factory=list[Message])
+
+    phase: Phase = Phase.PLANNING
+    status: Status = Status.IN_PROGRESS
+    transitions: list[Transition] = Field(default_factory=list[Transition])
+    prompt_pattern: str = "base_main"
+    task_profile: str = ""
+
+    five: FiveItems = Field(default_factory=FiveItems)
+    context_refs: list[str] = Field(default_factory=list[str])
+    decision_log: list[Line100] = Field(default_factory=list[str])
+    pending_gate: Question | None = None
+    last_delta: Line200 = ""
+
+    plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
+    active_plan: str = ""
+    vitals: Vitals = Field(default_factory=Vitals)
+    approvals: list[str] = Field(default_factory=list[str])
+    files_changed: list[str] = Field(default_factory=list[str])
+    usage: Usage = Field(default_factory=Usage)
+    event_count: int = 0

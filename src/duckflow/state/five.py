@@ -1,0 +1,39 @@
+"""The five fixed context items, and the small notes kept beside them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from duckflow.state.noun import Line100, Line200, Noun, Value, first
+
+Two100 = Annotated[list[Line100], first(2)]
+Three100 = Annotated[list[Line100], first(3)]
+
+
+class FiveItems(Noun):
+    """Kept true all the time: what for, why now, within what, how, and what is open."""
+
+    goal: Line200 = ""
+    why_now: Line200 = ""
+    constraints: Two100 = Field(default_factory=list[str])
+    plan_brief: Three100 = Field(default_factory=list[str])
+    open_questions: Two100 = Field(default_factory=list[str])
+
+
+class StateDelta(Value):
+    """What a Decision wants to change of the five items, and one line for the decision log."""
+
+    goal: Line200 | None = None
+    why_now: Line200 | None = None
+    constraints: Two100 | None = None
+    plan_brief: Three100 | None = None
+    open_questions: Two100 | None = None
+    decision: Line100 | None = None
+
+    def items(self) -> dict[str, str | list[str]]:
+        """The changed items only."""
+        return {
+            name: value
+            for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")
+            if (value := getattr(self, name)) is not None
+        }

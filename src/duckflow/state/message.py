@@ -1,0 +1,21 @@
+"""Messages of the conversation."""
+
+import time
+from typing import Literal
+
+from pydantic import Field
+
+from duckflow.state.noun import Value, new_id
+
+Role = Literal["user", "assistant", "tool", "system"]
+
+
+class Message(Value):
+    """One thing said: by the user, by the model (its Decision as JSON), by a tool, or by Duckflow itself."""
+
+    message_id: str = Field(default_factory=new_id("msg"))
+    role: Role
+    text: str
+    turn: int = 0
+    operation: str = ""
+    at: float = Field(default_factory=time.time)

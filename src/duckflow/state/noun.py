@@ -1,0 +1,56 @@
+"""What all nouns share: pydantic settings, ids, and text that keeps its limit."""
+
+import secrets
+from collections.abc import Callable
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+ELLIPSIS = "…"
+
+
+class Noun(BaseModel):
+    """Mutable data owned by the session's state."""
+
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+
+
+class Value(BaseModel):
+    """Data that never changes once made."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+def new_id(prefix: str) -> Callable[[], str]:
+    """A factory of ids such as `plan_1a2b3c4d`."""
+    return lambda: f"{prefix}_{secrets.token_hex(4)}"
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut at a word boundary with `…`, so that the result has at most `limit` characters."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 1]
+    space = cut.rfind(" ")
+    # Japanese has no spaces: a boundary far back would throw away most of the text.
+    if not text[limit - 1].isspace() and space >= limit // 2:
+        cut = cut[:space]
+    return cut.rstrip() + ELLIPSIS
+
+
+def at_most(limit: int) -> AfterValidator:
+    return AfterValidator(lambda text: shorten(text, limit))
+
+
+def first(limit: int) -> BeforeValidator:
+    """Keep only the first `limit` items of a list."""
+
+    def keep(items: Any) -> Any:
+        return cast("list[Any]", items)[:limit] if isinstance(items, list) else items
+
+    return BeforeValidator(keep)
+
+
+Line100 = Annotated[str, at_most(100)]
+Line200 = Annotated[str, at_most(200)]

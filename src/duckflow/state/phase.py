@@ -1,0 +1,47 @@
+"""What Duckflow is doing (Phase, the Decision's `step`), how that goes (Status), and which moves are allowed."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from duckflow.state.noun import Line200, Value
+
+
+class Phase(StrEnum):
+    PLANNING = "PLANNING"
+    EXECUTION = "EXECUTION"
+    REVIEW = "REVIEW"
+    AWAITING_APPROVAL = "AWAITING_APPROVAL"
+    DONE = "DONE"
+
+
+class Status(StrEnum):
+    IN_PROGRESS = "IN_PROGRESS"
+    SUCCESS = "SUCCESS"
+    ERROR = "ERROR"
+    REQUIRES_USER_INPUT = "REQUIRES_USER_INPUT"
+
+
+class Transition(Value):
+    """One move between phases, kept in the history."""
+
+    source: Phase
+    target: Phase
+    why: Line200 = ""
+    by: Literal["model", "system"] = "system"
+
+
+class TransitionTable(Value):
+    """Which moves are allowed; the data comes from a packaged file and can be overridden."""
+
+    allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)
+
+    def allows(self, source: Phase, target: Phase) -> bool:
+        return target in self.allowed.get(source, {})
+
+    def reason(self, source: Phase, target: Phase) -> str:
+        return self.allowed.get(source, {}).get(target, "")
+
+    def targets(self, source: Phase) -> list[Phase]:
+        return list(self.allowed.get(source, {}))

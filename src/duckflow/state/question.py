@@ -1,0 +1,69 @@
+"""What Duckflow asks a person, and what comes back."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from duckflow.state.noun import Value, new_id
+from duckflow.state.phrase import Phrase
+
+Risk = Literal["low", "medium", "high", "forbidden"]
+
+
+class FileImpact(Value):
+    """What an action would do to one file; computed, never claimed."""
+
+    path: str
+    change: Literal["create", "edit", "move", "delete", "folder"]
+    added: int = 0
+    removed: int = 0
+    inside: bool = True
+
+
+class Preview(Value):
+    """What an action would do, worked out before it is done.
+
+    `fingerprint` is the state it was computed from: the action is refused when that has changed."""
+
+    impacts: tuple[FileImpact, ...] = ()
+    diff: str = ""
+    fingerprint: str = ""
+
+
+class GateRequest(Value):
+    """The five points of a Gate: intent, rationale, impact, alternatives, diff."""
+
+    action_ids: tuple[str, ...]
+    operations: tuple[str, ...]
+    intent: tuple[str, ...]
+    rationale: str
+    alternatives: tuple[str, ...] = ()
+    impacts: tuple[FileImpact, ...] = ()
+    diff: str = ""
+    risk: Risk = "medium"
+    doubtful: bool = False
+    """The reply was repaired or cut off, so even what the mode lets through is asked for."""
+
+
+class Choice(Value):
+    """One numbered answer."""
+
+    key: str
+    label: Phrase
+
+
+class Question(Value):
+    """Something a person must answer before the work goes on."""
+
+    question_id: str = Field(default_factory=new_id("ask"))
+    kind: Literal["gate", "duck_call"]
+    title: Phrase
+    gate: GateRequest | None = None
+    choices: tuple[Choice, ...] = ()
+
+
+class Answer(Value):
+    """The chosen key, and what was said with it (a reason, an instruction)."""
+
+    choice: str
+    text: str = ""

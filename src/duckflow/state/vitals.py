@@ -1,0 +1,30 @@
+"""How Duckflow is doing: mood, focus, stamina, each 0 to 1."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from duckflow.state.noun import Line200, Value
+
+
+def clamp(value: float) -> float:
+    return min(1.0, max(0.0, float(value)))
+
+
+Unit = Annotated[float, BeforeValidator(clamp)]
+
+
+class Vitals(Value):
+    """Mood: confidence in the plan. Focus: coherence. Stamina: wear."""
+
+    mood: Unit = 1.0
+    focus: Unit = 1.0
+    stamina: Unit = 1.0
+
+
+class VitalsChange(Value):
+    """One change with its cause, so that it can be shown."""
+
+    vital: str
+    delta: float
+    cause: Line200
