@@ -1,0 +1,1 @@
+"""Measurements: adapters for the reference scorers and Duckflow's own benchmarks."""

@@ -1,0 +1,28 @@
+"""What the reference scorers drive: the product's own classes with their default settings, nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+
+def workspace(folder: str) -> Any:
+    from duckflow.safety.workspace import Workspace
+
+    return Workspace(Path(folder))
+
+
+def replace(before: str, old: str, new: str, everywhere: bool) -> str:
+    from duckflow.tools.files.replace import replace as replace_text
+
+    return replace_text(before, old, new, everywhere)
+
+
+def parse(text: str) -> Any:
+    from duckflow.llm.repair import read_json
+
+    return read_json(text).value
+
+
+def detector() -> Any:
+    from benchmarks.pacing import BenchDetector
+
+    return BenchDetector()
