@@ -1,0 +1,1 @@
+"""Settings: composed of each room's own, loaded in layers."""

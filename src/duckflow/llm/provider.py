@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from duckflow.state.phrase import Phrase
+from duckflow.state.prompt import PromptMessage
 from duckflow.state.usage import Usage
 
-
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
-    """One message of a request."""
-
-    role: Literal["system", "user", "assistant"]
-    text: str
+__all__ = ["Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]
 
 
 @dataclass(frozen=True, slots=True)

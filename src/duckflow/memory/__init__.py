@@ -1,0 +1,1 @@
+"""What of the conversation goes into a prompt."""

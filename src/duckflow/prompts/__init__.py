@@ -1,0 +1,1 @@
+"""What is said to the model: templates in two languages, and their assembly."""

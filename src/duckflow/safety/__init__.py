@@ -1,0 +1,1 @@
+"""What keeps the user's things safe: paths, risk, policy, and the Gate's question."""

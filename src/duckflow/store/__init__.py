@@ -1,0 +1,1 @@
+"""What stays on disk: the journal of each session, and where things lie."""

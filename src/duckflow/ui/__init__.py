@@ -1,0 +1,1 @@
+"""What people see: console, headless output, and every word in two languages."""

@@ -1,0 +1,1 @@
+"""Every text people read, in English and Japanese."""

@@ -1,0 +1,55 @@
+# `make run` starts a chat with the local model, `make test` runs every check and test. Both set up what they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := src tests benchmarks
+
+.PHONY: run test check fix test-slow constraints clean
+
+run: $(VENV)/.run
+	$(BIN)/duckflow models pull --if-missing
+	$(BIN)/duckflow -m local
+
+test: check
+	$(BIN)/pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+fix: $(VENV)/.dev
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+test-slow: $(VENV)/.dev
+	$(BIN)/duckflow models pull --if-missing
+	$(BIN)/pytest -m slow
+
+# Every package is pinned and checked by its hash; the project itself is installed without looking for anything else.
+$(VENV)/.run: constraints/run.txt pyproject.toml | $(VENV)/.made
+	$(BIN)/pip install --quiet --require-hashes -r constraints/run.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.dev: constraints/dev.txt pyproject.toml | $(VENV)/.made
+	$(BIN)/pip install --quiet --require-hashes -r constraints/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@ $(VENV)/.run
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# Pins anew. The files name packages, versions and hashes, never where they came from.
+constraints: $(VENV)/.dev
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --extra local --extra build -o constraints/run.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --extra local --extra providers --extra dev --extra build -o constraints/dev.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

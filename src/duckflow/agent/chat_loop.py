@@ -1,0 +1,44 @@
+"""The control room: takes what the user says, runs one turn at a time, can be interrupted."""
+
+import asyncio
+
+from duckflow.agent.session import Session
+from duckflow.agent.turn import Turn
+from duckflow.events.types import MessageAdded, Outcome, TurnEnded
+from duckflow.state.message import Message
+from duckflow.state.phrase import say
+
+
+class ChatLoop:
+    """One conversation."""
+
+    def __init__(self, session: Session, turn: Turn) -> None:
+        self.session = session
+        self._turn = turn
+        self._running: asyncio.Task[Outcome] | None = None
+        self._close_open_turn()
+
+    async def say(self, text: str) -> Outcome:
+        """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""
+        self._running = asyncio.create_task(self._turn.run(text))
+        try:
+            return await self._running
+        except asyncio.CancelledError:
+            if not self._running.cancelled():
+                raise
+            return "interrupted"
+        finally:
+            self._running = None
+
+    def interrupt(self) -> bool:
+        """Stop the running turn at once. Whether there was one."""
+        return self._running is not None and self._running.cancel()
+
+    def _close_open_turn(self) -> None:
+        """A session that died in the middle of a turn: the turn is closed and the model will know."""
+        state = self.session.state
+        if not state.turn_open:
+            return
+        told = "The turn above was cut off by a crash. Check what is there before going on."
+        self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))

@@ -1,0 +1,212 @@
+"""Runs an ActionList: in order, through the Gate, up to a barrier."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from duckflow.agent.bodies import Bodies
+from duckflow.agent.gatekeeper import Gatekeeper, Planned
+from duckflow.agent.session import Session
+from duckflow.errors import ToolError
+from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
+from duckflow.llm.decision import Reading
+from duckflow.state.action import Action, ActionResult
+from duckflow.state.message import Message
+from duckflow.state.phrase import said
+from duckflow.state.question import Preview
+from duckflow.tools.talk import ENDS_TURN, is_question
+from duckflow.tools.tool import AnyTool, Args
+from duckflow.tools.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+
+Stop = Literal["", "error", "refused", "question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An action whose tool, arguments and preview are at hand."""
+
+    action: Action
+    tool: AnyTool
+    args: Args
+    preview: Preview
+
+
+@dataclass(slots=True)
+class Dispatched:
+    """What came of a list, and why it stopped before its end, if it did."""
+
+    results: list[ActionResult] = field(default_factory=list[ActionResult])
+    stop: Stop = ""
+    refusal: str = ""
+
+    def ran(self, operation: str) -> bool:
+        return any(result.ok and result.operation == operation for result in self.results)
+
+
+class Dispatcher:
+    """The only place where actions become deeds."""
+
+    def __init__(self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies) -> None:
+        self._session = session
+        self._toolbox = toolbox
+        self._gatekeeper = gatekeeper
+        self._bodies = bodies
+
+    async def run(self, reading: Reading) -> Dispatched:
+        done = Dispatched()
+        waiting = list(reading.decision.actions)
+        blocks = list(reading.blocks)
+        while waiting and not done.stop:
+            part = self._part(waiting)
+            del waiting[: len(part)]
+            await self._run_part(part, reading, blocks, done)
+        if waiting:
+            skipped = ", ".join(action.operation for action in waiting)
+            self._tell(f"Not run, because the list stopped before: {skipped}")
+        return done
+
+    def _part(self, actions: Sequence[Action]) -> list[Action]:
+        """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""
+        changes: list[Action] = []
+        for action in actions:
+            if not self._changes(action):
+                break
+            changes.append(action)
+        return changes or list(actions[:1])
+
+    def _changes(self, action: Action) -> bool:
+        try:
+            return self._toolbox.find(action.operation).changes
+        except ToolError:
+            return False
+
+    async def _run_part(self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched) -> None:
+        try:
+            whole = [await self._with_body(action, reading, blocks) for action in part]
+        except ToolError as problem:
+            self._fail(part[0], problem, done)
+            return
+        await self._run_whole(whole, reading, done)
+
+    async def _run_whole(self, part: list[Action], reading: Reading, done: Dispatched) -> None:
+        ready, problem = self._prepare(part)
+        if problem and not ready:
+            self._fail(part[0], problem, done)
+            return
+        if ready[0].tool.changes:
+            planned = [Planned(one.action, one.preview) for one in ready]
+            answer = await self._gatekeeper.clear(planned, reading.decision.rationale, reading.doubtful)
+            if answer.choice != "yes":
+                self._refuse(ready, answer.text, done)
+                return
+        for one in ready:
+            await self._run_one(one, done)
+            if done.stop:
+                return
+        if rest := part[len(ready) :]:
+            # A change may build on one before it (edit what was just written), so the rest is looked at only now.
+            await self._run_whole(rest, reading, done)
+
+    async def _with_body(self, action: Action, reading: Reading, blocks: list[str]) -> Action:
+        """The complete action: what travels outside the JSON is put into its arguments."""
+        tool = self._toolbox.find(action.operation)
+        phase = self._session.state.phase
+        if tool.changes and (objection := reading.decision.objection()):
+            raise ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
+        if not self._toolbox.allowed(tool, phase):
+            raise ToolError(
+                f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
+                "tool.wrong_phase",
+                operation=action.operation,
+                phase=phase,
+            )
+        if not tool.body or _has_body(tool, action):
+            return action
+        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool.describe())
+        return action.model_copy(update={"args": {**action.args, tool.body: body}})
+
+    def _prepare(self, part: list[Action]) -> tuple[list[Ready], ToolError | None]:
+        """As many from the front as can be prepared now, and what is wrong with the next."""
+        ready: list[Ready] = []
+        for action in part:
+            try:
+                tool = self._toolbox.find(action.operation)
+                args = self._toolbox.arguments(tool, action.args)
+                ready.append(Ready(action, tool, args, tool.preview(args) if tool.changes else Preview()))
+            except ToolError as problem:
+                return ready, problem
+            except OSError as problem:
+                return ready, ToolError(problem.strerror or str(problem))
+        return ready, None
+
+    async def _run_one(self, one: Ready, done: Dispatched) -> None:
+        action = one.action
+        self._session.emit(ActionStarted(action=action))
+        start = time.perf_counter()
+        try:
+            outcome = await one.tool.run(one.args)
+        except ToolError as problem:
+            self._finish(_failure(action, problem, time.perf_counter() - start), done)
+            return
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            self._finish(_failure(action, ToolError(reason), time.perf_counter() - start), done)
+            return
+        result = ActionResult(
+            action_id=action.action_id,
+            operation=action.operation,
+            ok=outcome.ok,
+            for_model=outcome.for_model,
+            for_user=outcome.for_user,
+            changed=outcome.changed,
+            seconds=time.perf_counter() - start,
+        )
+        self._finish(result, done)
+        if action.operation in ENDS_TURN and is_question(action.operation, str(action.args.get("text", ""))):
+            done.stop = "question"
+
+    def _finish(self, result: ActionResult, done: Dispatched) -> None:
+        done.results.append(result)
+        if not result.ok:
+            done.stop = "error"
+            log.info("action failed: %s: %s", result.operation, result.for_model)
+        self._session.emit(ActionFinished(result=result))
+        if not (result.ok and result.operation in ENDS_TURN):
+            text = result.for_model if result.ok else f"ERROR: {result.for_model}"
+            turn = self._session.state.turn
+            message = Message(role="tool", operation=result.operation, text=text, turn=turn)
+            self._session.emit(MessageAdded(message=message))
+
+    def _fail(self, action: Action, problem: ToolError, done: Dispatched) -> None:
+        self._session.emit(ActionStarted(action=action))
+        self._finish(_failure(action, problem), done)
+
+    def _refuse(self, ready: list[Ready], reason: str, done: Dispatched) -> None:
+        told = f"The user said no{': ' + reason if reason else ''}. Nothing was changed."
+        for one in ready:
+            operation = one.action.operation
+            self._fail(one.action, ToolError(told, "tool.refused", operation=operation, reason=reason), done)
+        done.stop, done.refusal = "refused", reason
+
+    def _tell(self, text: str) -> None:
+        self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
+
+
+def _has_body(tool: AnyTool, action: Action) -> bool:
+    """Whether the raw text already came inside the JSON; an edit may also come as `old` and `new`."""
+    return tool.body in action.args or ("old" in action.args and "new" in action.args)
+
+
+def _failure(action: Action, problem: ToolError, seconds: float = 0.0) -> ActionResult:
+    return ActionResult(
+        action_id=action.action_id,
+        operation=action.operation,
+        ok=False,
+        for_model=problem.for_model,
+        for_user=said(problem),
+        seconds=seconds,
+    )

@@ -1,0 +1,62 @@
+"""Keeps the phase true: the model's moves by the table, the system's own moves, and the computed review."""
+
+from duckflow.agent.session import Session
+from duckflow.events.types import MessageAdded, PhaseMoved, PhaseRefused, StatusChanged
+from duckflow.state.action import Decision
+from duckflow.state.message import Message
+from duckflow.state.phase import Phase, Status, TransitionTable
+
+
+class Phases:
+    """At most one move per Decision is the model's; error recovery, the Gate and the review are the system's."""
+
+    def __init__(self, session: Session, table: TransitionTable) -> None:
+        self._session = session
+        self._table = table
+
+    def follow(self, decision: Decision) -> bool:
+        """Make the move the Decision asks for; a refused one is told to the model."""
+        here, there = self._session.state.phase, decision.step
+        if here == there:
+            return True
+        if self._table.allows(here, there):
+            self._move(there, decision.rationale, by_model=True)
+            return True
+        possible = ", ".join(self._table.targets(here)) or "none"
+        why = f"step {here} cannot become {there}; from {here} you may go to: {possible}"
+        self._session.emit(PhaseRefused(source=here, target=there, why=why))
+        self._session.emit(MessageAdded(message=Message(role="system", text=why, turn=self._session.state.turn)))
+        return False
+
+    def recover(self, why: str) -> bool:
+        """After an error while executing: back to planning. Whether that was such a move."""
+        if self._session.state.phase is Phase.EXECUTION:
+            self._move(Phase.PLANNING, why, status=Status.ERROR)
+            return True
+        self._session.emit(StatusChanged(status=Status.ERROR))
+        return False
+
+    def refused(self, why: str) -> None:
+        """The user said no at the Gate."""
+        if self._session.state.phase is Phase.EXECUTION:
+            self._move(Phase.AWAITING_APPROVAL, "a change needed a yes", status=Status.REQUIRES_USER_INPUT)
+            self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
+
+    def finish(self, all_succeeded: bool) -> bool:
+        """`done` was said. True when the work is over; false when one review loop must look at what happened."""
+        if self._session.state.phase is Phase.EXECUTION:
+            self._move(Phase.REVIEW, "execution finished")
+            if not all_succeeded:
+                return False
+        if self._session.state.phase is Phase.REVIEW:
+            self._move(Phase.DONE, "every result since the last change succeeded", status=Status.SUCCESS)
+        return True
+
+    def wait_for_user(self) -> None:
+        self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
+
+    def _move(self, target: Phase, why: str, status: Status = Status.IN_PROGRESS, by_model: bool = False) -> None:
+        source = self._session.state.phase
+        self._session.emit(
+            PhaseMoved(source=source, target=target, status=status, why=why, by="model" if by_model else "system")
+        )

@@ -1,0 +1,83 @@
+"""The one owner of state: applies every event, journals it, and tells everyone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.errors import JournalError
+from duckflow.events.apply import apply
+from duckflow.events.bus import Bus, Listener
+from duckflow.events.types import Event, SessionOpened
+from duckflow.state.agent import AgentState
+from duckflow.store.journal import Journal
+from duckflow.store.salvage import Salvaged, salvage
+
+SNAPSHOT_EVERY = 500
+
+
+class Session:
+    """Events go in at `emit`; state, journal and listeners follow, in this order: journal, state, listeners.
+
+    An event is on disk before anyone acts on it, so what was seen on the screen is never lost.
+    """
+
+    def __init__(self, journal: Journal, state: AgentState) -> None:
+        self.state = state
+        self._journal = journal
+        self._bus = Bus()
+
+    def emit(self, event: Event) -> None:
+        if event.journaled:
+            seq = self._journal.append(event)
+            apply(self.state, event)
+            if seq % SNAPSHOT_EVERY == 0:
+                # Messages are left out: they are events of their own, so a snapshot stays small however long it gets.
+                self._journal.save_snapshot(seq, self.state.model_dump_json(exclude={"messages"}))
+        self._bus.publish(event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self._bus.subscribe(listener)
+
+    def close(self) -> None:
+        self._journal.close()
+
+    @property
+    def path(self) -> Path:
+        return self._journal.path
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session that was opened again, and what had to be saved from a damaged journal."""
+
+    session: Session
+    salvaged: Salvaged | None = None
+
+
+def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
+    """A new session with its first event."""
+    session = Session(Journal(path), AgentState())
+    session.emit(SessionOpened(session_id=session_id, folder=str(folder), language=language))
+    return session
+
+
+def reopen(path: Path) -> Opened:
+    """Resume by replay from the last snapshot; a damaged journal is opened up to the damage."""
+    try:
+        journal = Journal(path)
+        return Opened(Session(journal, replay(journal)))
+    except JournalError:
+        saved = salvage(path)
+        journal = Journal(path)
+        return Opened(Session(journal, replay(journal)), saved)
+
+
+def replay(journal: Journal, from_snapshot: bool = True) -> AgentState:
+    """The state that the journal's events lead to."""
+    state, seq = AgentState(), 0
+    if from_snapshot and (snapshot := journal.last_snapshot()):
+        state, seq = AgentState.model_validate_json(snapshot.body), snapshot.seq
+        state.messages = [event.message for event in journal.messages(until=seq)]
+    for _, event in journal.events(after=seq):
+        apply(state, event)
+    return state

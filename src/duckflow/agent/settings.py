@@ -1,0 +1,18 @@
+"""Settings of the loop."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class AgentSettings(BaseModel):
+    """How long a turn may go on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    max_loops: int = 15
+    error_recoveries: int = 3
+    reply_attempts: int = 2
+    """How often an unreadable reply is sent back to the model."""
+    max_budget_usd: float = 0.0
+    """0: no limit."""
+    decision_tokens: int = 2048
+    body_tokens: int = 8192

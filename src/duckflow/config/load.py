@@ -1,0 +1,120 @@
+"""Settings in layers: defaults, the user's file, the project's file, the environment, the command line."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from duckflow.config.settings import Settings
+from duckflow.errors import UsageError
+from duckflow.state.phase import TransitionTable
+
+Layer = dict[str, Any]
+PROJECT_FILE = Path(".duckflow/config.toml")
+TRANSITIONS = Path(__file__).with_name("transitions.json")
+
+# A project's file comes with the project, perhaps from a stranger: it may not redirect where prompts are sent, name
+# keys, loosen the mode, or lift the limits.
+PROJECT_MAY_SET = frozenset({"language", "memory", "files", "ui"})
+
+FROM_ENVIRONMENT = {
+    "DUCKFLOW_MODEL": "llm.model",
+    "DUCKFLOW_MODE": "safety.mode",
+    "DUCKFLOW_LANG": "language",
+    "DUCKFLOW_MAX_LOOPS": "agent.max_loops",
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The settings, and for each value that is not a default the place it came from."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
+    """Later layers win, value by value. `flags` maps dotted names to values; None means not given."""
+    environment = {name: os.environ[variable] for variable, name in FROM_ENVIRONMENT.items() if os.environ.get(variable)}
+    layers: list[tuple[str, Layer]] = [
+        (str(user_file), _read(user_file)),
+        (str(folder / PROJECT_FILE), _checked_project(folder / PROJECT_FILE)),
+        ("environment", nested(environment)),
+        ("command line", nested({name: value for name, value in flags.items() if value is not None})),
+    ]
+    merged: Layer = {}
+    origins: dict[str, str] = {}
+    for origin, layer in layers:
+        merge(merged, layer)
+        origins |= dict.fromkeys(leaves(layer), origin)
+    try:
+        return Loaded(Settings.model_validate(merged), origins)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        origin = origins.get(name) or next((o for n, o in origins.items() if n.startswith(name)), "?")
+        raise UsageError("config.bad_value", name=name, origin=origin, reason=first["msg"]) from None
+
+
+def transition_table(settings: Settings) -> TransitionTable:
+    """The packaged table, or the one from the settings."""
+    allowed = settings.transitions or json.loads(TRANSITIONS.read_text(encoding="utf-8"))
+    try:
+        return TransitionTable.model_validate({"allowed": allowed})
+    except ValidationError as problem:
+        raise UsageError("config.bad_transitions", reason=problem.errors()[0]["msg"]) from None
+
+
+def nested(flat: Mapping[str, Any]) -> Layer:
+    """`{"llm.model": x}` as `{"llm": {"model": x}}`."""
+    layer: Layer = {}
+    for name, value in flat.items():
+        *parents, last = name.split(".")
+        place = layer
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return layer
+
+
+def merge(into: Layer, layer: Layer) -> None:
+    for name, value in layer.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            merge(into[name], cast("Layer", value))
+        else:
+            into[name] = value
+
+
+def leaves(layer: Layer, prefix: str = "") -> Iterator[str]:
+    for name, value in layer.items():
+        if isinstance(value, dict):
+            yield from leaves(cast("Layer", value), f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def _read(path: Path) -> Layer:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise UsageError("config.unreadable", path=str(path), reason=str(problem)) from None
+
+
+def _checked_project(path: Path) -> Layer:
+    layer = _read(path)
+    if strange := sorted(set(layer) - PROJECT_MAY_SET):
+        raise UsageError(
+            "config.project_forbidden",
+            path=str(path),
+            names=", ".join(strange),
+            allowed=", ".join(sorted(PROJECT_MAY_SET)),
+        )
+    return layer

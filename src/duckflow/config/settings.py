@@ -1,0 +1,29 @@
+"""All settings, composed of each room's own."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from duckflow.agent.settings import AgentSettings
+from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.settings import LlmSettings
+from duckflow.memory.settings import MemorySettings
+from duckflow.safety.policy import SafetySettings
+from duckflow.tools.files.settings import FileSettings
+from duckflow.ui.settings import UiSettings
+
+
+class Settings(BaseModel):
+    """Every default can be overridden; `load` says where a value came from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    language: str = ""
+    """`ja` or `en`; empty: the locale's."""
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+    local: LocalSettings = Field(default_factory=LocalSettings)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
+    safety: SafetySettings = Field(default_factory=SafetySettings)
+    memory: MemorySettings = Field(default_factory=MemorySettings)
+    files: FileSettings = Field(default_factory=FileSettings)
+    ui: UiSettings = Field(default_factory=UiSettings)
+    transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Overrides the packaged table of phase transitions."""

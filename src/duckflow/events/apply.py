@@ -1,0 +1,102 @@
+"""How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
+
+from duckflow.events import types as happened
+from duckflow.state.agent import HISTORY_LIMIT, AgentState
+from duckflow.state.noun import shorten
+from duckflow.state.phase import Phase, Status, Transition
+
+
+def apply(state: AgentState, event: happened.Event) -> None:
+    """Change `state` by `event`. Live events change nothing."""
+    if not event.journaled:
+        return
+    state.event_count += 1
+    match event:
+        case happened.SessionOpened():
+            state.session_id = event.session_id
+            state.folder = event.folder
+            state.language = event.language
+            state.forked_from = event.forked_from
+        case happened.ModelChosen():
+            state.model = event.model
+        case happened.LanguageChosen():
+            state.language = event.language
+        case happened.TurnBegan() | happened.TurnEnded() | happened.LoopBegan():
+            _pace(state, event)
+        case happened.MessageAdded():
+            _add_message(state, event)
+        case happened.DecisionMade():
+            state.prompt_pattern = event.decision.prompt_pattern
+            state.task_profile = event.decision.task_profile
+        case happened.ActionFinished():
+            _note_changes(state, event)
+        case happened.GateOpened():
+            state.pending_gate = event.question
+        case happened.GateAnswered():
+            state.pending_gate = None
+            if event.answer.choice == "session":
+                state.approvals.append(event.answer.text)
+        case happened.PhaseMoved() | happened.StatusChanged():
+            _move(state, event)
+        case happened.FiveChanged():
+            _change_five(state, event)
+        case happened.PlanChanged():
+            state.plans[event.plan.plan_id] = event.plan
+            if event.active:
+                state.active_plan = event.plan.plan_id
+        case happened.VitalsChanged():
+            state.vitals = event.vitals
+        case happened.UsageReported():
+            state.usage = state.usage.plus(event.usage)
+        case _:
+            pass
+
+
+def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | happened.LoopBegan) -> None:
+    match event:
+        case happened.TurnBegan():
+            state.turn = event.turn
+            state.loop = 0
+            state.turn_open = True
+            state.turn_outcome = ""
+            if state.phase is Phase.DONE:
+                state.phase = Phase.PLANNING
+            state.status = Status.IN_PROGRESS
+        case happened.LoopBegan():
+            state.loop = event.loop
+        case happened.TurnEnded():
+            state.turn_open = False
+            state.turn_outcome = event.outcome
+            state.pending_gate = None
+
+
+def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
+    state.messages.append(event.message)
+    if event.message.role == "user" and not state.title:
+        state.title = shorten(event.message.text, 100)
+
+
+def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
+    for path in event.result.changed:
+        if path in state.files_changed:
+            state.files_changed.remove(path)
+        state.files_changed.append(path)
+    del state.files_changed[:-HISTORY_LIMIT]
+
+
+def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged) -> None:
+    state.status = event.status
+    if isinstance(event, happened.PhaseMoved):
+        state.phase = event.target
+        state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
+        del state.transitions[:-HISTORY_LIMIT]
+
+
+def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
+    changed = event.delta.items()
+    state.five = state.five.model_copy(update=changed)
+    if changed:
+        state.last_delta = shorten("; ".join(f"{name}: {value}" for name, value in changed.items()), 200)
+    if event.delta.decision:
+        state.decision_log.append(event.delta.decision)
+        del state.decision_log[:-HISTORY_LIMIT]

@@ -1,0 +1,104 @@
+"""What an endpoint was seen to accept, remembered between runs."""
+
+import contextlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from duckflow.llm.loose import table
+
+FORMATS = ("strict", "schema", "object", "text")
+"""How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
+LIMITS = ("max_tokens", "max_completion_tokens", "")
+
+FORMAT_NAMED = re.compile(r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided")
+SCHEMA_NAMED = re.compile(r"schema")
+LIMIT_NAMED = re.compile(r"max_(completion_)?tokens")
+LIMIT_TOO_LARGE = re.compile(r"max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)", re.S)
+REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Which optional parts of a request an endpoint takes for one model."""
+
+    format: str = "strict"
+    stream_usage: bool = True
+    reply_limit: str = "max_tokens"
+    temperature: bool = True
+
+    def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
+        """Without the part of the request that the refusal names; None when it names none of those that were sent."""
+        if status not in REQUEST_REFUSED:
+            return None
+        answer = answer.lower()
+        if "stream_options" in sent and re.search(r"stream_options|include_usage", answer):
+            return replace(self, stream_usage=False)
+        if self.reply_limit in sent and LIMIT_NAMED.search(answer):
+            return replace(self, reply_limit=self._other_limit(answer))
+        if "temperature" in sent and "temperature" in answer:
+            return replace(self, temperature=False)
+        if FORMAT_NAMED.search(answer) or (status != 500 and SCHEMA_NAMED.search(answer)):
+            return self.with_simpler_format(sent)
+        return None
+
+    def with_simpler_format(self, sent: Collection[str]) -> "Abilities | None":
+        if "response_format" not in sent:
+            return None
+        return replace(self, format=FORMATS[FORMATS.index(self.format) + 1])
+
+    def _other_limit(self, answer: str) -> str:
+        other = "max_completion_tokens" if self.reply_limit == "max_tokens" else "max_tokens"
+        known = self.reply_limit == "max_completion_tokens" or other in answer
+        return other if known and not LIMIT_TOO_LARGE.search(answer) else ""
+
+
+class AbilityBook:
+    """Remembers abilities in a small file. A file that cannot be read or written is as good as none."""
+
+    def __init__(self, path: Path | None = None, days: float = 30.0, now: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._seconds = days * 86_400
+        self._now = now
+
+    def recall(self, where: str, model: str, default: Abilities) -> Abilities:
+        entry = table(self._read().get(_entry_name(where, model)))
+        learned = entry.get("learned")
+        if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
+            return default
+        form, limit = entry.get("format"), entry.get("reply_limit")
+        if form not in FORMATS or limit not in LIMITS:
+            return default
+        return Abilities(form, entry.get("stream_usage") is not False, limit, entry.get("temperature") is not False)
+
+    def learn(self, where: str, model: str, abilities: Abilities) -> None:
+        if self._path is None:
+            return
+        entries = self._read()
+        entries[_entry_name(where, model)] = asdict(abilities) | {"learned": round(self._now())}
+        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(json.dumps(entries, indent=1), "utf-8")
+            draft.replace(self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, Any]:
+        if self._path is None:
+            return {}
+        try:
+            entries: Any = json.loads(self._path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return cast("dict[str, Any]", entries) if isinstance(entries, dict) else {}
+
+
+def _entry_name(where: str, model: str) -> str:
+    return f"{where} {model}"

@@ -1,0 +1,69 @@
+"""The HTTP client of an endpoint, and what its troubles mean."""
+
+import ssl
+from typing import cast
+
+import httpx
+
+from duckflow import __version__
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.failures import Failures
+from duckflow.llm.keys import Key
+from duckflow.llm.retry import Setback
+
+KEEP_ALIVE_SECONDS = 30.0
+REFUSED_ON_LOOPBACK_TRIES = 2
+
+
+def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> httpx.AsyncClient:
+    headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity"}
+    if key:
+        headers["authorization"] = f"Bearer {key.secret}"
+    return httpx.AsyncClient(
+        headers=headers,
+        # Loading the certificates takes 30 ms, and plain http has no use for them. Redirects are not followed, so
+        # that a client without them never speaks to anything but http.
+        verify=endpoint.base_url.startswith("https:"),
+        trust_env=not endpoint.is_loopback,
+        timeout=httpx.Timeout(None, connect=connect_seconds),
+        limits=httpx.Limits(keepalive_expiry=KEEP_ALIVE_SECONDS),
+    )
+
+
+def setback_of(error: Exception, endpoint: Endpoint, failures: Failures, connect_seconds: float) -> Setback:
+    """What a failed exchange means."""
+    match error:
+        case httpx.ConnectTimeout():
+            return failures.timed_out(connect_seconds)
+        case httpx.ConnectError():
+            return _not_connected(error, endpoint, failures)
+        case httpx.ProxyError():
+            return failures.no_connection("model.proxy_failed", str(error))
+        case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
+            return failures.no_connection("model.bad_request_address", str(error), most_tries=1)
+        case _:
+            return failures.broken()
+
+
+def _not_connected(error: httpx.ConnectError, endpoint: Endpoint, failures: Failures) -> Setback:
+    causes = _causes(error)
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return failures.no_connection("model.certificate_refused", str(error), most_tries=1)
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes) and endpoint.is_loopback:
+        return failures.no_connection("model.nothing_listens", most_tries=REFUSED_ON_LOOPBACK_TRIES)
+    return failures.no_connection("model.no_connection", str(error))
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An exception with everything that led to it; anyio groups the failures of several addresses."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        cause = waiting.pop()
+        if cause in found:
+            continue
+        found.append(cause)
+        waiting += [nearby for nearby in (cause.__cause__, cause.__context__) if nearby is not None]
+        if isinstance(cause, BaseExceptionGroup):
+            waiting += cast("BaseExceptionGroup[BaseException]", cause).exceptions
+    return found

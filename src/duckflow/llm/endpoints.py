@@ -1,0 +1,149 @@
+"""Where models are served: the known endpoints, and the user's own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from duckflow.errors import UsageError
+from duckflow.llm.settings import EndpointSettings
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address that serves models. `kind` says who speaks to it: Duckflow itself, or the bridge."""
+
+    name: str
+    base_url: str = ""
+    key_names: tuple[str, ...] = ()
+    """Environment variables that may hold the key; the first that is set wins."""
+    model: str = ""
+    """The model to use when none is named; empty: the first one it lists."""
+    kind: Literal["openai", "bridge"] = "openai"
+    key_needed: bool = True
+    window: int = 0
+    reply_limit: str = "max_tokens"
+    """What the endpoint calls the largest number of tokens of a reply."""
+    extra: tuple[tuple[str, Any], ...] = ()
+    """What is added to every request."""
+
+    @property
+    def where(self) -> str:
+        """The address as shown to people, without anything that may be a secret."""
+        parts = urlsplit(self.base_url)
+        if not parts.hostname:
+            return self.name
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "") + parts.path.rstrip("/")
+
+    @property
+    def is_loopback(self) -> bool:
+        host = urlsplit(self.base_url).hostname or ""
+        return host in LOOPBACK or host.startswith("127.")
+
+    @property
+    def needs_key(self) -> bool:
+        return self.key_needed and not self.is_loopback
+
+
+KNOWN: tuple[Endpoint, ...] = (
+    Endpoint(
+        "openai",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        "gpt-5-mini",
+        reply_limit="max_completion_tokens",
+    ),
+    Endpoint(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        "openai/gpt-5-mini",
+        extra=(("usage", {"include": True}),),
+    ),
+    Endpoint("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    Endpoint(
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-flash-latest",
+    ),
+    Endpoint("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
+    Endpoint("mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "mistral-large-latest"),
+    Endpoint("xai", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4"),
+    Endpoint("ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), key_needed=False),
+    Endpoint("lmstudio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), key_needed=False),
+    Endpoint("llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), key_needed=False),
+    Endpoint("vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), key_needed=False),
+    Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), "claude-sonnet-5-5", kind="bridge"),
+    Endpoint("google", "", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-flash-latest", kind="bridge"),
+    Endpoint("google-cloud", kind="bridge", key_needed=False),
+    Endpoint("bedrock", kind="bridge", key_needed=False),
+    Endpoint("azure", "", ("AZURE_OPENAI_API_KEY",), kind="bridge", key_needed=False),
+    Endpoint("cohere", "", ("CO_API_KEY",), kind="bridge"),
+    Endpoint("huggingface", "", ("HF_TOKEN",), kind="bridge"),
+)
+
+SERVERS: tuple[str, ...] = ("ollama", "lmstudio", "llama.cpp", "vllm")
+"""Local servers that are looked for, in this order."""
+
+
+def catalogue(own: Mapping[str, EndpointSettings], environ: Mapping[str, str]) -> dict[str, Endpoint]:
+    """All endpoints by name: the known ones, moved by the environment, then changed and added to by the settings."""
+    found = {endpoint.name: _moved(endpoint, environ) for endpoint in KNOWN}
+    for name, given in own.items():
+        if name not in found and not given.base_url:
+            raise UsageError("model.endpoint_without_address", name=name)
+        found[name] = _changed(found.get(name) or Endpoint(name, key_needed=bool(given.key_env)), given)
+    return found
+
+
+def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
+    if given.base_url:
+        # A key is for the address it was made for: another address gets only the key that is named for it.
+        url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
+        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False)
+    if given.key_env:
+        endpoint = replace(endpoint, key_names=(given.key_env,), key_needed=True)
+    return replace(endpoint, model=given.model or endpoint.model, window=given.window or endpoint.window)
+
+
+def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
+    match endpoint.name:
+        case "openai":
+            name = "OPENAI_BASE_URL" if environ.get("OPENAI_BASE_URL", "").strip() else "OPENAI_API_BASE"
+            if not environ.get(name, "").strip():
+                return endpoint
+            url = _checked(environ[name], name)
+            if url == endpoint.base_url:
+                return endpoint
+            # Another server: whether it wants a key, what it calls things and what it serves is not known.
+            return replace(endpoint, base_url=url, model="", key_needed=False, reply_limit="max_tokens")
+        case "ollama" if environ.get("OLLAMA_HOST", "").strip():
+            return replace(endpoint, base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
+        case _:
+            return endpoint
+
+
+def _checked(url: str, origin: str) -> str:
+    url = url.strip().rstrip("/")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError("model.bad_address", origin=origin)
+    return url
+
+
+def _ollama_url(host: str) -> str:
+    """The address behind OLLAMA_HOST, which may lack scheme and port, and may be where the server listens."""
+    parts = urlsplit(_checked(host if "://" in host else f"http://{host}", "OLLAMA_HOST"))
+    name = parts.hostname or "127.0.0.1"
+    if name in ("0.0.0.0", "::"):
+        name = "127.0.0.1"
+    port = parts.port or (443 if parts.scheme == "https" else 80 if "://" in host else 11434)
+    return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}:{port}{parts.path.rstrip('/')}/v1"

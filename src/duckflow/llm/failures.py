@@ -1,0 +1,162 @@
+"""What an endpoint's refusal means: what people are told, and whether another try may help."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.keys import KEYRING_SERVICE, Key
+from duckflow.llm.loose import first_table, table
+from duckflow.llm.retry import Setback, asked_wait
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import say
+
+DETAIL_LENGTH = 240
+
+TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context|context (length|window|size|limit)|context the overflows"
+    r"|maximum (context|prompt|model|input) length|prompt (is )?too long|in(put|puts?) (is|are)? ?too long"
+    r"|too many (input )?tokens|reduce the length"
+    r"|(token count|tokens?|input length|prompt).{0,60} exceeds?\b.{0,40}(maximum|limit|context)"
+    r"|maximum number of tokens allowed|string_above_max_length|request (entity )?too large",
+    re.I | re.S,
+)
+NEVER_FITS = re.compile(r"request too large", re.I)
+NO_CREDIT = re.compile(
+    r"insufficient.{0,12}(quota|balance|credit|fund)|billing_hard_limit|billing_not_active|credit balance", re.I
+)
+BAD_KEY = re.compile(
+    r"api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect|missing).{0,10}api.?key|api_key_invalid", re.I
+)
+UNKNOWN_MODEL = re.compile(
+    r"model_not_found|invalid_model|not_found_error"
+    r"|\bmodels?\b.{0,120}(not found|not exist|no such|not available|not loaded|is unknown|not a valid)"
+    r"|(unknown|invalid|no such|not a valid) model|no endpoints found|no model.{0,20}loaded",
+    re.I | re.S,
+)
+CONTENT_REFUSED = re.compile(
+    r"content_filter|content_policy|content management policy|moderation|data_inspection_failed", re.I
+)
+BAD_GENERATION = re.compile(r"json_validate_failed|failed to generate json", re.I)
+BUSY = re.compile(r"rate.?limit|overloaded|too many requests|resource.?exhausted|throttl", re.I)
+
+AGAIN = (408, 409, 425)
+
+
+class Failures:
+    """Judges what one endpoint answered for one model."""
+
+    def __init__(self, endpoint: Endpoint, model: str, key: Key | None) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._key = key
+
+    def of_status(self, status: int, headers: Mapping[str, str], answer: str) -> Setback:
+        detail = self.detail(answer)
+        if self._is_too_long(status, answer):
+            return Setback(ContextTooLong("model.too_long", model=self._name, detail=detail))
+        if status == 402 or (status in (400, 403, 429) and NO_CREDIT.search(answer)):
+            return Setback(ProviderRefused("model.no_credit", endpoint=self._endpoint.name, detail=detail))
+        if status in (401, 403) or (status == 400 and BAD_KEY.search(answer)):
+            return Setback(self._key_refused(detail))
+        if status == 429:
+            return self.busy(asked_wait(headers, answer), detail)
+        if BAD_GENERATION.search(answer):
+            return self.broken()
+        if status in AGAIN or (status >= 500 and status not in (501, 505)):
+            why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
+            return Setback(self._server_failed(status, detail), why, asked_wait(headers, answer))
+        if status in (400, 404) and UNKNOWN_MODEL.search(answer):
+            return Setback(
+                ProviderRefused("model.unknown", model=self._model, endpoint=self._endpoint.name, detail=detail)
+            )
+        if status in (404, 405) or 300 <= status < 400:
+            return Setback(ProviderRefused("model.wrong_address", where=self._endpoint.where, status=status))
+        if CONTENT_REFUSED.search(answer):
+            return Setback(ProviderRefused("model.content_refused", model=self._name, detail=detail))
+        return Setback(ProviderRefused("model.request_refused", model=self._name, status=status, detail=detail))
+
+    def of_error(self, error: Any, answer: str) -> Setback:
+        """An error object that came in place of a reply, or in the middle of one."""
+        code = table(error).get("code") or table(error).get("status")
+        if isinstance(code, str) and code.isdecimal():
+            code = int(code)
+        if isinstance(code, int) and 400 <= code < 600:
+            return self.of_status(code, {}, answer)
+        if BUSY.search(answer):
+            return self.of_status(429, {}, answer)
+        # Whoever begins to answer and then fails has usually run into trouble of its own.
+        kind = str(table(error).get("type") or "")
+        return self.of_status(400 if "invalid" in kind else 500, {}, answer)
+
+    def busy(self, wait: float | None, detail: str) -> Setback:
+        error = ProviderRefused("model.busy", endpoint=self._endpoint.name, detail=detail)
+        return Setback(error, say("model.retry.busy", endpoint=self._endpoint.name), wait)
+
+    def timed_out(self, seconds: float) -> Setback:
+        waited = f"{seconds:g}"
+        error = ProviderUnreachable("model.timed_out", model=self._name, where=self._endpoint.where, seconds=waited)
+        return Setback(error, say("model.retry.timed_out", endpoint=self._endpoint.name, seconds=waited))
+
+    def broken(self) -> Setback:
+        error = ProviderUnreachable("model.broken_reply", model=self._name, where=self._endpoint.where)
+        return Setback(error, say("model.retry.broken", endpoint=self._endpoint.name))
+
+    def garbage(self, answer: str) -> Setback:
+        return Setback(ModelError("model.no_model_there", where=self._endpoint.where, detail=self.detail(answer)))
+
+    def no_connection(self, key: str, detail: str = "", most_tries: int | None = None) -> Setback:
+        error = ProviderUnreachable(key, where=self._endpoint.where, detail=self.detail(detail))
+        why = say("model.retry.connection", endpoint=self._endpoint.name)
+        return Setback(error, None if most_tries == 1 else why, most_tries=most_tries)
+
+    def detail(self, answer: str) -> str:
+        """One line of what the endpoint said, without keys and without what a terminal would obey."""
+        text = self._key.hidden_in(answer) if self._key else answer
+        text = _message(text)
+        return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
+
+    @property
+    def _name(self) -> str:
+        return f"{self._endpoint.name}:{self._model}"
+
+    def _is_too_long(self, status: int, answer: str) -> bool:
+        # Rate limits are about tokens too: there, only a request that can never pass is too long.
+        pattern = NEVER_FITS if status in (401, 403, 429) else TOO_LONG
+        return status == 413 or pattern.search(answer) is not None
+
+    def _key_refused(self, detail: str) -> ModelError:
+        return key_refused(self._endpoint, self._key, detail)
+
+    def _server_failed(self, status: int, detail: str) -> ModelError:
+        return ProviderUnreachable("model.server_failed", where=self._endpoint.where, status=status, detail=detail)
+
+
+def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
+    """Says which variable to set; `source` is where the refused key came from, empty when there was none."""
+    return ProviderRefused(
+        "model.key_refused" if key else "model.key_missing",
+        endpoint=endpoint.name,
+        source=key.source if key else "",
+        variable=endpoint.key_names[0] if endpoint.key_names else f"llm.endpoints.{endpoint.name}.key_env",
+        entry=f"{KEYRING_SERVICE} {endpoint.name}",
+        detail=detail,
+    )
+
+
+def _message(answer: str) -> str:
+    try:
+        value: Any = json.loads(answer)
+    except (ValueError, RecursionError):
+        title = re.search(r"<title>(.*?)</title>", answer, re.I | re.S)
+        return title.group(1) if title else re.sub(r"<[^>]*>", " ", answer[:4000])
+    value = table(value) or first_table(value)
+    error = value.get("error", value)
+    if isinstance(error, str):
+        return error
+    error = table(error)
+    raw = table(error.get("metadata")).get("raw")
+    message = error.get("message") or error.get("detail") or error.get("type") or answer
+    return f"{message}: {raw}" if isinstance(raw, str) else str(message)

@@ -1,0 +1,87 @@
+"""Keys of endpoints: from the environment, else from the keyring of the operating system. Never from a file."""
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duckflow.errors import UsageError
+from duckflow.llm.endpoints import Endpoint
+
+KEYRING_SERVICE = "duckflow"
+KEYRING_SECONDS = 2.0
+ASKS_THE_USER = ("keyring.backends.kwallet", "keyrings.alt.file")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret and where it came from. It never shows itself."""
+
+    secret: str = field(repr=False)
+    source: str
+
+    def hidden_in(self, text: str) -> str:
+        return text.replace(self.secret, "***")
+
+
+def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
+    return key_in_environment(endpoint, environ) or key_in_keyring(endpoint)
+
+
+def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
+    for name in endpoint.key_names:
+        if secret := environ.get(name, "").strip():
+            return _usable(secret, name)
+    return None
+
+
+def key_in_keyring(endpoint: Endpoint) -> Key | None:
+    """A key stored with `keyring set duckflow ENDPOINT`.
+
+    A keyring may be locked, broken or waiting for somebody to type: it gets a moment in a thread of its own, and a
+    locked one is left alone, since it would open a window.
+    """
+    found: list[str] = []
+
+    def look() -> None:
+        # A keyring can fail in as many ways as there are desktops; without it there is simply no key.
+        with contextlib.suppress(Exception):
+            found.append(_stored(endpoint.name) or "")
+
+    seeker = threading.Thread(target=look, daemon=True)
+    seeker.start()
+    seeker.join(KEYRING_SECONDS)
+    secret = found[0].strip() if found else ""
+    return _usable(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
+
+
+def _usable(secret: str, source: str) -> Key:
+    # A key goes into a header; the library's own complaint about a strange character would print the whole key.
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise UsageError("model.key_malformed", source=source)
+    return Key(secret, source)
+
+
+def _stored(name: str) -> str | None:
+    try:
+        import keyring
+    except ImportError:
+        return None
+    backend: Any = keyring.get_keyring()
+    for store in getattr(backend, "backends", [backend]):
+        if not _would_ask(store) and (secret := store.get_password(KEYRING_SERVICE, name)):
+            return str(secret)
+    return None
+
+
+def _would_ask(store: Any) -> bool:
+    module = type(store).__module__
+    return module in ASKS_THE_USER or (module == "keyring.backends.SecretService" and _locked())
+
+
+def _locked() -> bool:
+    import secretstorage
+
+    with contextlib.closing(secretstorage.dbus_init()) as connection:
+        return bool(secretstorage.Collection(connection).is_locked())

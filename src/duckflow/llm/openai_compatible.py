@@ -1,0 +1,163 @@
+"""Models behind an OpenAI-compatible endpoint. Imports httpx: import this module only to build a provider."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from duckflow.llm.abilities import Abilities, AbilityBook
+from duckflow.llm.client import open_client, setback_of
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.failures import Failures
+from duckflow.llm.keys import Key
+from duckflow.llm.listener import Listener, error_text
+from duckflow.llm.provider import Chunk, Delta, Finished, Request
+from duckflow.llm.reply import Reply
+from duckflow.llm.retry import persist
+from duckflow.llm.settings import LlmSettings
+from duckflow.llm.usage import measure
+from duckflow.llm.windows import known_window
+
+SCHEMA_NAME = "reply"
+
+
+class OpenAICompatible:
+    """A provider that streams from `/chat/completions`, tries again where that helps, and learns what is accepted."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        key: Key | None = None,
+        settings: LlmSettings | None = None,
+        book: AbilityBook | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._key = key
+        self._settings = settings or LlmSettings()
+        self._book = book or AbilityBook()
+        self._failures = Failures(endpoint, model, key)
+        self._abilities = self._book.recall(endpoint.where, model, Abilities(reply_limit=endpoint.reply_limit))
+        self._client: httpx.AsyncClient | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatible({self.model!r}, {self._endpoint.where!r})"
+
+    @property
+    def model(self) -> str:
+        return f"{self._endpoint.name}:{self._model}"
+
+    @property
+    def window(self) -> int:
+        return self._settings.window or self._endpoint.window or known_window(self._endpoint.name, self._model)
+
+    def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        return persist(lambda: self._attempt(request), self._settings)
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _attempt(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """One try, though a request that is refused for a part it can do without is sent again without it."""
+        abilities = self._abilities
+        tried = {abilities}
+        while True:
+            body = self._body(request, abilities)
+            deadline = asyncio.get_running_loop().time() + self._first_byte_seconds
+            response = await self._send(body, deadline)
+            try:
+                if response.is_success:
+                    self._learn(abilities)
+                    listener = Listener(response, self._failures, self._settings)
+                    async with aclosing(listener.texts(deadline)) as texts:
+                        async for text in texts:
+                            yield Delta(text)
+                    yield self._finished(request, listener.reply)
+                    return
+                answer = await error_text(response)
+            finally:
+                await response.aclose()
+            abilities = self._lowered(abilities, response, answer, body, tried)
+            tried.add(abilities)
+
+    def _body(self, request: Request, abilities: Abilities) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "stream": True,
+            **dict(self._endpoint.extra),
+        }
+        if abilities.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+        limit = request.max_tokens or self._settings.max_reply_tokens
+        if limit and abilities.reply_limit:
+            body[abilities.reply_limit] = limit
+        temperature = self._settings.temperature if request.temperature is None else request.temperature
+        if temperature is not None and abilities.temperature:
+            body["temperature"] = temperature
+        if request.schema is not None and abilities.format != "text":
+            body["response_format"] = _response_format(request.schema, abilities.format)
+        return body
+
+    @property
+    def _first_byte_seconds(self) -> float:
+        settings = self._settings
+        return settings.local_first_byte_seconds if self._endpoint.is_loopback else settings.first_byte_seconds
+
+    async def _send(self, body: dict[str, Any], deadline: float) -> httpx.Response:
+        # A lone surrogate, such as a broken file name in the prompt, is no reason to fail.
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        if self._client is None:
+            self._client = open_client(self._endpoint, self._key, self._settings.connect_seconds)
+        try:
+            request = self._client.build_request(
+                "POST",
+                f"{self._endpoint.base_url}/chat/completions",
+                content=content,
+                headers={"content-type": "application/json", "accept": "text/event-stream, application/json"},
+            )
+            async with asyncio.timeout_at(deadline):
+                return await self._client.send(request, stream=True)
+        except TimeoutError:
+            raise self._failures.timed_out(self._first_byte_seconds) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None
+
+    def _finished(self, request: Request, reply: Reply) -> Finished:
+        price = self._settings.price_of(self._endpoint.name, self._model)
+        return Finished(reply.reason, measure(request, reply.text, reply.reported, price))
+
+    def _lowered(
+        self, abilities: Abilities, response: httpx.Response, answer: str, sent: dict[str, Any], tried: set[Abilities]
+    ) -> Abilities:
+        """What to try next after a refusal. Raises when no smaller request would help."""
+        status = response.status_code
+        setback = self._failures.of_status(status, response.headers, answer)
+        lower = abilities.without_named(status, answer, sent)
+        if lower is None and setback.error.key == "model.request_refused":
+            lower = abilities.with_simpler_format(sent)
+        if lower in tried:
+            lower = replace(lower, reply_limit="")
+        if lower is None or lower in tried:
+            raise setback
+        return lower
+
+    def _learn(self, abilities: Abilities) -> None:
+        # A limit left out may have been too large just once.
+        learned = abilities if abilities.reply_limit else replace(abilities, reply_limit=self._abilities.reply_limit)
+        if learned != self._abilities:
+            self._abilities = learned
+            self._book.learn(self._endpoint.where, self._model, learned)
+
+
+def _response_format(schema: dict[str, Any], form: str) -> dict[str, Any]:
+    if form == "object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": form == "strict"}}

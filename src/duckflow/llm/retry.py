@@ -1,0 +1,87 @@
+"""Trying again: how often, after how long, and when not."""
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from email.utils import parsedate_to_datetime
+
+from duckflow.errors import ModelError
+from duckflow.llm.provider import Chunk, Retrying
+from duckflow.llm.settings import LlmSettings
+from duckflow.state.phrase import Phrase
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+ASKED_IN_WORDS = re.compile(r"(?:try again|retry)\s+(?:in|after)\s+((?:[\d.]+\s*(?:ms|h|m|s)\s*)+)", re.I)
+ASKED_BY_GOOGLE = re.compile(r'"retryDelay"\s*:\s*"([\d.]+s)"')
+SPAN = re.compile(r"([\d.]+)\s*(ms|h|m|s)", re.I)
+
+
+class Setback(Exception):
+    """One try failed. With `why` it may be tried again; `error` is raised when no try is left."""
+
+    def __init__(
+        self, error: ModelError, why: Phrase | None = None, wait: float | None = None, most_tries: int | None = None
+    ) -> None:
+        super().__init__(error.key)
+        self.error = error
+        self.why = why
+        self.wait = wait
+        self.most_tries = most_tries
+
+
+async def persist(
+    attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
+) -> AsyncGenerator[Chunk, None]:
+    """Pass on the chunks of an attempt, and of the next when it fails, as far as the settings allow."""
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            async with aclosing(attempt()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            return
+        except Setback as setback:
+            if setback.why is None or tries >= min(settings.tries, setback.most_tries or settings.tries):
+                raise setback.error from None
+            retrying = Retrying(setback.why, pause(settings, tries, setback.wait))
+        yield retrying
+        await asyncio.sleep(retrying.seconds)
+
+
+def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
+    """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it."""
+    if asked is not None:
+        return min(asked, settings.retry_after_max_seconds)
+    longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** (tries - 1))
+    return longest * random.uniform(0.5, 1.0)
+
+
+def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
+    """How long the endpoint wants us to wait: by header (milliseconds, seconds, date), else in words."""
+    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    given = headers.get("retry-after", "").strip()
+    if (seconds := _number(given)) is not None:
+        return seconds
+    if given:
+        try:
+            return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+        except (ValueError, OverflowError):
+            pass
+    words = ASKED_BY_GOOGLE.search(answer) or ASKED_IN_WORDS.search(answer)
+    if words is None:
+        return None
+    spans = SPAN.findall(words.group(1))
+    return sum((_number(number) or 0.0) * UNITS[unit.lower()] for number, unit in spans)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None

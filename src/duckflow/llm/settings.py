@@ -1,0 +1,64 @@
+"""Settings of the models."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Price(BaseModel):
+    """Dollars per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    input: float = Field(default=0.0, ge=0)
+    output: float = Field(default=0.0, ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    """Prompt tokens that the endpoint had in its cache; without a figure they cost as much as the others."""
+
+
+class EndpointSettings(BaseModel):
+    """An endpoint of the user's own, or other values for a known one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    base_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    key_env: str = ""
+    """Name of the environment variable with the key, never the key itself."""
+    model: str = ""
+    """The model to use when only the endpoint is named."""
+    window: int = Field(default=0, ge=0)
+
+
+class LlmSettings(BaseModel):
+    """Which model is used, and how patient Duckflow is with it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    model: str = ""
+    """Such as `openai:gpt-5-mini`; empty: found out."""
+    temperature: float | None = Field(default=None, ge=0)
+    max_reply_tokens: int | None = Field(default=None, gt=0)
+    window: int = Field(default=0, ge=0)
+    """Tokens of a request and its reply; 0: what is known of the model."""
+
+    connect_seconds: float = Field(default=10.0, gt=0)
+    first_byte_seconds: float = Field(default=120.0, gt=0)
+    local_first_byte_seconds: float = Field(default=600.0, gt=0)
+    """A server on this machine may first have to load the model and read a long prompt without a graphics card."""
+    between_chunks_seconds: float = Field(default=60.0, gt=0)
+    reply_seconds: float = Field(default=1800.0, gt=0)
+    """No reply may take longer in all, however lively it drips."""
+    probe_seconds: float = Field(default=0.3, gt=0)
+    """How long a local server may take to say which models it has."""
+
+    tries: int = Field(default=4, ge=1)
+    backoff_seconds: float = Field(default=1.0, ge=0)
+    backoff_max_seconds: float = Field(default=30.0, ge=0)
+    retry_after_max_seconds: float = Field(default=60.0, ge=0)
+    abilities_days: float = Field(default=30.0, ge=0)
+    """What an endpoint was seen to refuse is tried again after this time."""
+
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """By model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`."""
+    endpoints: dict[str, EndpointSettings] = Field(default_factory=dict)
+
+    def price_of(self, endpoint: str, model: str) -> Price:
+        return self.prices.get(f"{endpoint}:{model}") or self.prices.get(model) or Price()

@@ -1,0 +1,48 @@
+"""What a reply consumed: as the endpoint reports it, else estimated."""
+
+import math
+from typing import Any
+
+from duckflow.llm.loose import count_of, table
+from duckflow.llm.provider import Request
+from duckflow.llm.settings import Price
+from duckflow.state.usage import Usage
+
+CHARACTERS_PER_TOKEN = 4
+TOKENS_PER_MESSAGE = 4
+
+
+def estimate(text: str) -> int:
+    """Four ASCII characters make a token, any other character is one."""
+    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    return math.ceil(plain / CHARACTERS_PER_TOKEN) + len(text) - plain
+
+
+def measure(request: Request, reply: str, reported: dict[str, Any], price: Price) -> Usage:
+    prompt = count_of(reported.get("prompt_tokens"))
+    completion = count_of(reported.get("completion_tokens"))
+    if not prompt and not completion:
+        prompt = sum(estimate(message.text) + TOKENS_PER_MESSAGE for message in request.messages)
+        completion = estimate(reply)
+    cached = min(prompt, _cached(reported))
+    cost = reported.get("cost")
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=cached,
+        cost_usd=float(cost)
+        if isinstance(cost, int | float) and cost > 0
+        else charge(price, prompt, completion, cached),
+        calls=1,
+    )
+
+
+def charge(price: Price, prompt: int, completion: int, cached: int) -> float:
+    cached_price = price.input if price.cached is None else price.cached
+    return ((prompt - cached) * price.input + cached * cached_price + completion * price.output) / 1_000_000
+
+
+def _cached(reported: dict[str, Any]) -> int:
+    details = table(reported.get("prompt_tokens_details"))
+    # DeepSeek has a name of its own for it.
+    return count_of(details.get("cached_tokens")) or count_of(reported.get("prompt_cache_hit_tokens"))

@@ -1,0 +1,94 @@
+"""Signatures: two texts that differ only in what changes by itself (times, addresses, temp paths) look the same.
+
+All of it works on a sample of the text, so that a step costs microseconds however long its result is.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+HEAD, TAIL = 1500, 500
+SHORT = 300
+LABEL = 80
+
+CLOCK = re.compile(
+    r"[0-9]++(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
+)
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
+TEMPORARY = re.compile(
+    r"(?<=/tmp/)(?:tmp[._]?\w{6,12}|pytest-of-[^/\s]+/pytest-[0-9]+|[\w.-]*[0-9]{4,}[\w.-]*)|/var/folders/[^\s'\"]+"
+)
+QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」")
+NUMBER = re.compile(r"[0-9]+")
+TAG = re.compile(r"<[^>\n]*>")
+WORD = re.compile(r"\w")
+NOTHING = re.compile(
+    r"\bno (?:matches|match|results?|files?|such|lines?|occurrences?)\b|not found|\b0 (?:matches|results|files)\b"
+    r"|nothing|(?:could not|couldn't|did not|didn't|cannot|can't) (?:find|match)|見つかりません|該当なし",
+    re.IGNORECASE,
+)
+NOT_STARTED = re.compile(
+    r"command not found|not recognized as|no such file or directory|permission denied|cannot execute", re.IGNORECASE
+)
+
+
+def sample(text: str) -> str:
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text.count(chr(10))}\n{text[-TAIL:]}"
+
+
+def plain(text: str) -> str:
+    """The text without what changes by itself."""
+    if "0x" in text:
+        text = ADDRESS.sub("#", text)
+    if "/tmp/" in text or "/var/folders/" in text:
+        text = TEMPORARY.sub("#", text)
+    return CLOCK.sub("#", text)
+
+
+def result_signature(text: str, *, printed: bool) -> int:
+    """Only what a command prints can change by itself; the text of a file is compared as it is."""
+    text = sample(text.strip())
+    return hash(plain(text) if printed else text)
+
+
+def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
+    """The same call has the same signature in whatever order its arguments come."""
+    text = args if isinstance(args, str) else canonical(args)
+    return hash((name, plain(text) if len(text) <= HEAD else text))
+
+
+def canonical(args: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(args, sort_keys=True, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        return repr(args)
+
+
+def error_line(text: str) -> str:
+    """The line that tells one error from another, numbers and quoted text stripped: the first, of a traceback the last."""
+    lines = [line for line in TAG.sub("", sample(text)).split("\n") if WORD.search(line)]
+    if not lines:
+        return ""
+    line = lines[-1] if lines[0].lstrip().startswith("Traceback") else lines[0]
+    return NUMBER.sub("#", QUOTED.sub("'", line[:SHORT])).strip()
+
+
+def is_empty(text: str) -> bool:
+    """Nothing in it but spaces, brackets or tags."""
+    return not text or (len(text) < LABEL and not WORD.search(TAG.sub("", text)))
+
+
+def says_nothing_found(text: str) -> bool:
+    return len(text) < SHORT and NOTHING.search(text) is not None
+
+
+def could_not_start(text: str) -> bool:
+    """A command that never ran, as opposed to one that ran and failed."""
+    return len(text) < SHORT and NOT_STARTED.search(text) is not None
+
+
+def label(name: str, args: Mapping[str, Any] | str) -> str:
+    """How a call is named to people: the operation and its first argument."""
+    first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
+    return f"{name} {' '.join(first[:LABEL].split())}".strip()

@@ -1,0 +1,38 @@
+"""Template files: loading, and filling without leaving traces of what is empty."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("templates")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def load(language: str, name: str) -> str:
+    return (FOLDER / language / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def fill(template: str, values: dict[str, str]) -> str:
+    """Put the values in. A line whose placeholders are all empty goes, with the label line that stands right before it
+    and ends in a colon."""
+    lines: list[str] = []
+    for line in template.split("\n"):
+        names = PLACEHOLDER.findall(line)
+        if names and not any(values[name] for name in names):
+            if line == f"{{{names[0]}}}" and lines and lines[-1].endswith(":"):
+                lines.pop()
+            continue
+        lines.append(PLACEHOLDER.sub(lambda match: values[match[1]], line))
+    return "\n".join(lines)
+
+
+def render(language: str, name: str, **values: str) -> str:
+    return fill(load(language, name), values)
+
+
+@cache
+def descriptions(language: str) -> dict[str, str]:
+    """What each operation is for, in one line."""
+    pairs = (line.partition(": ") for line in load(language, "operations").split("\n"))
+    return {name: text for name, _, text in pairs}

@@ -1,0 +1,223 @@
+"""The work folder: everything Duckflow does with files goes through here and stays beneath it."""
+
+import errno
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from duckflow.errors import PathRefused, ToolError
+from duckflow.safety.atomic import changed, rename_new, write_whole
+from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
+from duckflow.safety.digest import ABSENT, digest, digest_at
+from duckflow.safety.entry import Entry, entry
+from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
+from duckflow.safety.regular import open_regular
+from duckflow.safety.shown import shown, shown_size
+
+READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+HERE = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A name in an open folder. What is done with it is done relative to the folder's handle."""
+
+    folder: int
+    name: str
+
+
+class Workspace:
+    """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused.
+
+    Missing files, full disks and the like come as OSError; what is refused comes as PathRefused."""
+
+    def __init__(self, folder: Path, use_openat2: bool = True) -> None:
+        self.root = folder.resolve()
+        self._root = os.open(self.root, READ_FOLDER)
+        weakref.finalize(self, os.close, self._root)
+        self._walk = Walk(self._root)
+        self._kernel = Openat2(self._root) if use_openat2 else None
+
+    def relative(self, path: str, follow: bool = True) -> str:
+        """The one spelling of a path: relative, without links and `..`. `follow`: also for the last name."""
+        names = self._names(path)
+        last = [] if follow or not names or names[-1] == ".." else [names.pop()]
+        with _naming(path):
+            real = self._walk.real_names(names) + last
+        # A name that starts with `~` must not read as the home folder when it is used again.
+        return "/".join(["."] * bool(real and real[0].startswith("~")) + real) or HERE
+
+    def open(self, path: str, write: bool = False) -> BinaryIO:
+        """A plain file for reading; with `write` for both, made when it is not there."""
+        flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
+        with self._place(path) as place:
+            return os.fdopen(open_regular(place.folder, place.name, flags), "r+b" if write else "rb")
+
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """The whole file; one larger than `limit` is refused before it is read."""
+        with self.open(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(limit + 1) if size <= limit else b""
+        if size > limit or len(data) > limit:
+            name = shown(path)
+            raise ToolError(
+                f"{name} is too large ({shown_size(size)}; at most {shown_size(limit)} are read). "
+                "Look for the part you need with grep.",
+                "file.too_large",
+                path=name,
+                size=shown_size(size),
+                limit=shown_size(limit),
+            )
+        return data
+
+    def digest(self, path: str) -> str:
+        """Of the file as it is now; `absent` when there is none."""
+        try:
+            with self._place(path) as place:
+                return digest_at(place.folder, place.name)
+        except FileNotFoundError as problem:
+            if isinstance(problem, IsADirectoryError):
+                raise
+            return ABSENT
+
+    def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
+        """Replace or make the file and its folders; gives the new digest. `expect`: what it must still be."""
+        with self._place(path, create=True) as place:
+            write_whole(place.folder, place.name, data, expect)
+        return digest(data)
+
+    def delete(self, path: str, recursive: bool = False, expect: str | None = None) -> None:
+        """A file, a link (not what it points to), an empty folder, or with `recursive` all that is in it."""
+        with self._place(path, follow=False) as place:
+            self._not_root(place)
+            if self._entry(place, path, follow=False).kind == "folder":
+                _remove_folder(place, recursive)
+                return
+            if expect is not None and digest_at(place.folder, place.name) != expect:
+                raise changed(place.name)
+            os.unlink(place.name, dir_fd=place.folder)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a file, link or folder; never over something that exists."""
+        with self._place(source, follow=False) as old:
+            self._not_root(old)
+            self._entry(old, source, follow=False)
+            with self._place(target, follow=False, create=True) as new:
+                self._not_root(new)
+                rename_new(old.folder, old.name, new.folder, new.name)
+
+    def make_folder(self, path: str) -> None:
+        """With all folders above it; one that exists is fine."""
+        with _naming(path):
+            os.close(self._walk.open_folder(self._names(path), create=True))
+
+    def stat(self, path: str, follow: bool = True) -> Entry:
+        with self._place(path, follow=follow) as place:
+            return self._entry(place, path, follow)
+
+    def listdir(self, path: str = HERE) -> list[Entry]:
+        """What lies in a folder, sorted by name; links are named, not followed."""
+        prefix = self.relative(path)
+        with self._place(path) as place:
+            handle = os.open(place.name, READ_FOLDER, dir_fd=place.folder)
+        try:
+            with os.scandir(handle) as found:
+                return sorted(_entries(found, "" if prefix == HERE else prefix + "/"), key=lambda one: one.path)
+        finally:
+            os.close(handle)
+
+    def walk(self, path: str = HERE, enter: Callable[[Entry], bool] = lambda folder: True) -> Iterator[Entry]:
+        """All beneath a folder, a folder before what is in it. One that `enter` refuses is named but not entered."""
+        pending = self.listdir(path)[::-1]
+        while pending:
+            found = pending.pop()
+            yield found
+            if found.kind != "folder" or found.path.count("/") >= MAX_DEPTH or not enter(found):
+                continue
+            try:
+                pending.extend(reversed(self.listdir(f"./{found.path}")))
+            except (OSError, PathRefused):
+                # Removed meanwhile, or not ours to read: the rest can still be listed.
+                continue
+
+    def _names(self, path: str) -> list[str]:
+        facts = os.fstat(self._root)
+        if facts.st_nlink == 0:
+            raise PathRefused(
+                "The work folder itself was removed. Tell the user.", "path.no_folder", path=str(self.root)
+            )
+        return names_of(path, facts)
+
+    @contextmanager
+    def _place(self, path: str, follow: bool = True, create: bool = False) -> Generator[Place]:
+        with _naming(path):
+            place = self._find(self._names(path), follow, create)
+        try:
+            yield place
+        finally:
+            os.close(place.folder)
+
+    def _find(self, names: list[str], follow: bool, create: bool) -> Place:
+        """Follows a link in last place by its text, so that what is opened in the end is never a link."""
+        for _ in range(MAX_LINKS):
+            if not names or names[-1] == "..":
+                return Place(self._open_folder(names, create), HERE)
+            folder = self._open_folder(names[:-1], create)
+            try:
+                target = link_text(folder, names[-1]) if follow else None
+            except BaseException:
+                os.close(folder)
+                raise
+            if target is None:
+                return Place(folder, names[-1])
+            os.close(folder)
+            absolute = target.startswith("/")
+            names = beneath(target, os.fstat(self._root)) if absolute else [*names[:-1], *split(target)]
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), names[-1])
+
+    def _open_folder(self, names: list[str], create: bool) -> int:
+        handle = self._kernel.open_folder(names) if self._kernel else None
+        return self._walk.open_folder(names, create) if handle is None else handle
+
+    def _entry(self, place: Place, path: str, follow: bool) -> Entry:
+        facts = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+        return entry(self.relative(path, follow), facts)
+
+    def _not_root(self, place: Place) -> None:
+        if place.name == HERE:
+            raise PathRefused("Name a file or folder inside the work folder, not `.` or `..`.", "path.whole_folder")
+
+
+@contextmanager
+def _naming(path: str) -> Generator[None]:
+    """A refusal names the path as it was given."""
+    try:
+        yield
+    except PathRefused as refused:
+        if refused.key != "path.outside":
+            raise
+        raise outside(path) from None
+
+
+def _remove_folder(place: Place, recursive: bool) -> None:
+    if not recursive:
+        os.rmdir(place.name, dir_fd=place.folder)
+        return
+    try:
+        shutil.rmtree(place.name, dir_fd=place.folder)
+    except RecursionError:
+        raise OSError(errno.ENAMETOOLONG, "folders nested too deep", place.name) from None
+
+
+def _entries(found: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[Entry]:
+    for one in found:
+        try:
+            yield entry(prefix + one.name, one.stat(follow_symlinks=False))
+        except OSError:
+            # Removed while we looked.
+            continue

@@ -1,0 +1,113 @@
+"""The journal of one session: every event, in order, in one SQLite file."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.errors import JournalError
+from duckflow.events.types import BY_KIND, Event, MessageAdded
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, crc INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS messages ON events (seq) WHERE kind = 'message_added';
+CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL);
+"""
+KEPT_SNAPSHOTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state, without its messages, as it was after event `seq`."""
+
+    seq: int
+    body: str
+
+
+def _crc(kind: str, body: str) -> int:
+    return zlib.crc32(body.encode(), zlib.crc32(kind.encode()))
+
+
+class Journal:
+    """Append-only and crash-proof: an event is either wholly there or not at all.
+
+    WAL with synchronous=NORMAL survives the death of the process at any moment; a power cut may cost the last events
+    but never the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            is_new = not path.exists()
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=5)
+            # What was said in a session is nobody else's business.
+            if is_new:
+                path.chmod(0o600)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(SCHEMA)
+            self.last_seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+        except (OSError, sqlite3.Error) as problem:
+            raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
+
+    def append(self, event: Event) -> int:
+        body = event.model_dump_json()
+        try:
+            self._db.execute(
+                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, event.kind, body, _crc(event.kind, body))
+            )
+        except sqlite3.Error as problem:
+            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+        self.last_seq += 1
+        return self.last_seq
+
+    def save_snapshot(self, seq: int, body: str) -> None:
+        try:
+            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, _crc("", body)))
+            self._db.execute(
+                "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
+                (KEPT_SNAPSHOTS,),
+            )
+        except sqlite3.Error as problem:
+            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+
+    def last_snapshot(self) -> Snapshot | None:
+        """The newest snapshot that is whole."""
+        try:
+            rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
+        except sqlite3.Error as problem:
+            raise JournalError("journal.unusable", path=str(self.path), reason=str(problem)) from problem
+        return next((Snapshot(seq, body) for seq, body, crc in rows if _crc("", body) == crc), None)
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Every event after `after`, in order."""
+        yield from self._select("seq > ?", after)
+
+    def messages(self, until: int) -> Iterator[MessageAdded]:
+        for _, event in self._select("kind = 'message_added' AND seq <= ?", until):
+            if isinstance(event, MessageAdded):
+                yield event
+
+    def _select(self, where: str, value: int) -> Iterator[tuple[int, Event]]:
+        try:
+            rows = self._db.execute(f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY seq", (value,))
+            for seq, kind, body, crc in rows:
+                yield seq, _read(seq, kind, body, crc)
+        except sqlite3.Error as problem:
+            raise JournalError("journal.unusable", path=str(self.path), reason=str(problem)) from problem
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _read(seq: int, kind: str, body: str, crc: int) -> Event:
+    if _crc(kind, body) != crc or kind not in BY_KIND:
+        raise JournalError("journal.damaged_at", seq=seq)
+    try:
+        return BY_KIND[kind].model_validate_json(body)
+    except ValueError as problem:
+        raise JournalError("journal.damaged_at", seq=seq) from problem

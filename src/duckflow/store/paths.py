@@ -1,0 +1,63 @@
+"""Where Duckflow keeps its files, following the platform's habits."""
+
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one user."""
+
+    data: Path
+    config: Path
+    cache: Path
+
+    @classmethod
+    def of_user(cls) -> "Paths":
+        if home := os.environ.get("DUCKFLOW_HOME"):
+            top = Path(home).expanduser()
+            return cls(top / "data", top / "config", top / "cache")
+        home_folder = Path.home()
+        if sys.platform == "darwin":
+            library = home_folder / "Library"
+            return cls(
+                library / "Application Support/duckflow", library / "Preferences/duckflow", library / "Caches/duckflow"
+            )
+
+        def xdg(variable: str, default: str) -> Path:
+            given = os.environ.get(variable, "")
+            # The XDG rules say that a relative value is to be ignored.
+            return (Path(given) if Path(given).is_absolute() else home_folder / default) / "duckflow"
+
+        return cls(
+            xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_CACHE_HOME", ".cache")
+        )
+
+    def sessions_of(self, folder: Path) -> Path:
+        """The folder with the journals of one work folder; its name tells a person which one."""
+        name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
+        return self.data / "sessions" / f"{name}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+    @property
+    def user_config(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "duckflow.log"
+
+    @property
+    def history(self) -> Path:
+        return self.data / "history"
+
+    @property
+    def abilities(self) -> Path:
+        return self.cache / "abilities.json"
+
+    @property
+    def models(self) -> Path:
+        return self.cache / "models"

@@ -1,0 +1,107 @@
+"""Slash commands: each is a name, a help text in the catalogue, and a function."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from duckflow.safety.policy import Mode
+from duckflow.ui.desk import Desk
+from duckflow.ui.i18n.words import LANGUAGES, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Where a command is given: the conversation and the words."""
+
+    desk: Desk
+    words: Words
+
+
+class Quit(Exception):
+    """The user wants to leave."""
+
+
+Command = Callable[[Counter, str], str]
+
+
+def run_command(counter: Counter, line: str) -> str:
+    """What to show. An unknown command names the nearest one."""
+    name, _, rest = line[1:].strip().partition(" ")
+    if name in COMMANDS:
+        return COMMANDS[name](counter, rest.strip())
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    if near:
+        return counter.words("command.near", name=name, near=near[0])
+    return counter.words("command.unknown", name=name)
+
+
+def _help(counter: Counter, _: str) -> str:
+    lines = [f"/{name:<8} {counter.words(f'command.{name}')}" for name in COMMANDS]
+    return "\n".join([*lines, "", counter.words("help.keys")])
+
+
+def _status(counter: Counter, _: str) -> str:
+    state, words = counter.desk.state, counter.words
+    shown = [
+        words("status.session", session=state.session_id, turns=state.turn),
+        words("status.model", model=state.model),
+        words("status.mode", mode=counter.desk.mode),
+        words("status.step", step=state.phase, status=state.status),
+    ]
+    five = {
+        "goal": state.five.goal,
+        "why_now": state.five.why_now,
+        "constraints": "; ".join(state.five.constraints),
+        "plan_brief": "; ".join(state.five.plan_brief),
+        "open_questions": "; ".join(state.five.open_questions),
+    }
+    shown += [f"{words(f'five.{name}')}: {text}" for name, text in five.items() if text]
+    if state.files_changed:
+        shown.append(words("status.files", files=", ".join(state.files_changed)))
+    return "\n".join(shown)
+
+
+def _mode(counter: Counter, wanted: str) -> str:
+    if wanted not in tuple(Mode):
+        return counter.words("mode.choices", mode=counter.desk.mode, modes=", ".join(Mode))
+    counter.desk.change_mode(Mode(wanted))
+    return counter.words("mode.now", mode=wanted)
+
+
+def _language(counter: Counter, wanted: str) -> str:
+    if wanted not in LANGUAGES:
+        return counter.words("language.choices", languages=", ".join(LANGUAGES))
+    counter.words.language = wanted
+    counter.desk.change_language(wanted)
+    return counter.words("language.now")
+
+
+def _model(counter: Counter, _: str) -> str:
+    return counter.words("status.model", model=counter.desk.state.model)
+
+
+def _cost(counter: Counter, _: str) -> str:
+    usage = counter.desk.state.usage
+    return counter.words(
+        "cost.line",
+        calls=usage.calls,
+        sent=usage.prompt_tokens,
+        cached=usage.cached_tokens,
+        received=usage.completion_tokens,
+        dollars=f"{usage.cost_usd:.4f}",
+    )
+
+
+def _quit(_: Counter, __: str) -> str:
+    raise Quit
+
+
+COMMANDS: dict[str, Command] = {
+    "help": _help,
+    "status": _status,
+    "mode": _mode,
+    "model": _model,
+    "cost": _cost,
+    "lang": _language,
+    "quit": _quit,
+}

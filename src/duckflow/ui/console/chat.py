@@ -1,0 +1,200 @@
+"""The input line: always live, while the conversation scrolls above it."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+from rich.console import Console
+
+from duckflow.events.types import Event
+from duckflow.safety.answers import read_answer
+from duckflow.safety.policy import Mode
+from duckflow.state.question import Answer, Question
+from duckflow.ui.commands import Counter, Quit, run_command
+from duckflow.ui.console.screen import Screen
+from duckflow.ui.desk import Desk
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+
+REFRESH = 0.1
+
+
+class Chat:
+    """Reads lines and keys; what is typed answers an open question, or is the next message."""
+
+    def __init__(self, words: Words, history: Path | None, color: bool) -> None:
+        self._words = words
+        self._console = Console(
+            file=_Terminal(), force_terminal=sys.stdout.isatty(), no_color=not color or None, highlight=False, soft_wrap=True
+        )
+        self.screen = Screen(self._console, words)
+        self._history = history
+        self._desk: Desk | None = None
+        self._open: tuple[Question, asyncio.Future[Answer]] | None = None
+        self._waiting: list[str] = []
+        self._turn: asyncio.Task[Any] | None = None
+        self._session: PromptSession[str] | None = None
+
+    async def ask(self, question: Question) -> Answer:
+        """Show a question; the next line typed answers it."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.screen.ask(question)
+        self._open = (question, future)
+        try:
+            return await future
+        finally:
+            self._open = None
+
+    def hear(self, event: Event) -> None:
+        self.screen.hear(event)
+        self._redraw()
+
+    async def run(self, desk: Desk, first: str) -> None:
+        """Until the user leaves."""
+        self._desk = desk
+        prompt: PromptSession[str] = PromptSession(
+            self._message,
+            history=FileHistory(str(self._history)) if self._history else InMemoryHistory(),
+            key_bindings=self._keys(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=REFRESH,
+            erase_when_done=True,
+        )
+        self._session = prompt
+        with patch_stdout(raw=True):
+            if first:
+                self._submit(first)
+            while True:
+                try:
+                    text = await prompt.prompt_async()
+                    self._take(text)
+                except EOFError:
+                    break
+                except Quit:
+                    break
+            await self._stop()
+
+    def _take(self, text: str) -> None:
+        text = text.strip()
+        if not text or self._desk is None:
+            return
+        if self._open:
+            self._answer(text)
+        elif text.startswith("/"):
+            self.screen.user(text)
+            self.screen.say(run_command(Counter(self._desk, self._words), text))
+        else:
+            self._submit(text)
+
+    def _answer(self, text: str) -> None:
+        assert self._open
+        _, future = self._open
+        self.screen.user(text)
+        answer = read_answer(text)
+        if answer is None:
+            self.screen.warn(self._words("gate.unclear"))
+        elif not future.done():
+            future.set_result(answer)
+
+    def _submit(self, text: str) -> None:
+        """Start a turn, or keep the message until the running one is over."""
+        if self._turn and not self._turn.done():
+            self._waiting.append(text)
+            self.screen.note(self._words("chat.queued", text=text))
+            return
+        self.screen.user(text)
+        self._turn = asyncio.create_task(self._run_turn(text))
+
+    async def _run_turn(self, text: str) -> None:
+        assert self._desk
+        outcome = await self._desk.say(text)
+        if outcome == "exit":
+            get_app().exit(exception=EOFError())
+        elif self._waiting and outcome != "interrupted":
+            waiting, self._waiting = "\n".join(self._waiting), []
+            asyncio.get_running_loop().call_soon(self._submit_next, waiting)
+        self._redraw()
+
+    def _submit_next(self, text: str) -> None:
+        self._turn = None
+        self._submit(text)
+
+    async def _stop(self) -> None:
+        if self._desk:
+            self._desk.interrupt()
+        if self._turn:
+            await asyncio.wait([self._turn], timeout=2)
+
+    def _interrupt(self) -> bool:
+        if not self._desk:
+            return False
+        self._waiting.clear()
+        return self._desk.interrupt()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("escape", eager=False)
+        def on_escape(event: KeyPressEvent) -> None:
+            self._interrupt()
+
+        @keys.add("c-c")
+        def on_ctrl_c(event: KeyPressEvent) -> None:
+            buffer = event.app.current_buffer
+            if self._interrupt():
+                return
+            if buffer.text:
+                buffer.reset()
+            else:
+                event.app.exit(exception=EOFError())
+
+        @keys.add("c-j")
+        def on_newline(event: KeyPressEvent) -> None:
+            event.app.current_buffer.insert_text("\n")
+
+        @keys.add("s-tab")
+        def on_mode(event: KeyPressEvent) -> None:
+            if self._desk:
+                modes = list(Mode)
+                self._desk.change_mode(modes[(modes.index(self._desk.mode) + 1) % len(modes)])
+
+        handlers = (on_escape, on_ctrl_c, on_newline, on_mode)
+        assert all(handlers)
+        return keys
+
+    def _message(self) -> FormattedText:
+        live = self.screen.live()
+        parts = [("", f"{live}\n")] if live else []
+        return FormattedText([*parts, ("bold", "› ")])
+
+    def _toolbar(self) -> FormattedText:
+        if not self._desk:
+            return FormattedText()
+        state = self._desk.state
+        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
+        cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
+        return FormattedText([("", plain(f" Duckflow · {state.model} · {self._desk.mode} · {tokens} tok{cost} "))])
+
+    def _redraw(self) -> None:
+        if self._session:
+            self._session.app.invalidate()
+
+
+class _Terminal:
+    """Whatever stdout is at the moment: while the prompt is up it is a proxy that prints above it."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(text)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def isatty(self) -> bool:
+        return sys.stdout.isatty()

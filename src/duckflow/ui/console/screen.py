@@ -1,0 +1,133 @@
+"""Prints the conversation as it happens: finished lines above the prompt, the line in the making beside the spinner."""
+
+import time
+
+from rich.console import Console
+from rich.text import Text
+
+from duckflow.events import types as happened
+from duckflow.state.phrase import Phrase
+from duckflow.state.question import GateRequest, Question
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+
+TALK = frozenset({"response", "duck_call", "exit"})
+DIFF_LINES = 60
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class Screen:
+    """Hears every event and shows what a person wants to see of it."""
+
+    def __init__(self, console: Console, words: Words) -> None:
+        self._console = console
+        self._words = words
+        self._line = ""
+        self._streamed = False
+        self._busy_since = 0.0
+        self._doing: Phrase | None = None
+
+    def hear(self, event: happened.Event) -> None:
+        match event:
+            case happened.TurnBegan():
+                self._busy_since = time.monotonic()
+            case happened.LoopBegan():
+                self._line, self._streamed = "", False
+            case happened.Waiting():
+                self._doing = event.why
+                if event.why.key != "wait.model":
+                    self.note(self._words.phrase(event.why))
+            case happened.TextStreamed() if event.channel == "say":
+                self._stream(event.text)
+            case happened.StreamReset():
+                if self._streamed:
+                    self.note(self._words("stream.again"))
+                self._line, self._streamed = "", False
+            case happened.ReplyRejected():
+                self.note(self._words("reply.rejected", reason=event.reason))
+            case happened.ActionStarted() if event.action.operation not in TALK:
+                self._doing = Phrase(key="wait.action", values={"operation": event.action.operation})
+            case happened.ActionFinished():
+                self._show_result(event)
+            case happened.Noticed():
+                self.note(self._words.phrase(event.what))
+            case happened.TurnEnded():
+                self._end(event)
+            case _:
+                pass
+
+    def live(self) -> str:
+        """The line in the making, or what is being waited for."""
+        if not self._busy_since:
+            return ""
+        if self._line:
+            return plain(self._line)
+        seconds = int(time.monotonic() - self._busy_since)
+        doing = self._words.phrase(self._doing) if self._doing else ""
+        spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[int(time.monotonic() * 8) % 10]
+        return plain(f"{spinner} {doing} {seconds}s")
+
+    def say(self, text: str) -> None:
+        self._console.print(Text(plain(text)))
+
+    def note(self, text: str) -> None:
+        self._console.print(Text(plain(f"· {text}"), style="dim"))
+
+    def user(self, text: str) -> None:
+        self._console.print(Text(plain(f"› {text}"), style="bold"))
+
+    def warn(self, text: str) -> None:
+        self._console.print(Text(plain(text), style="yellow"))
+
+    def ask(self, question: Question) -> None:
+        """The Gate: intent, rationale, impact, diff; then how to answer."""
+        if question.gate:
+            self._show_gate(question.gate)
+        choices = "  ".join(f"{n}. {self._words.phrase(c.label)}" for n, c in enumerate(question.choices, 1))
+        self._console.print(Text(choices, style="bold yellow"))
+
+    def _stream(self, text: str) -> None:
+        self._streamed = True
+        *whole, self._line = (self._line + text).split("\n")
+        for line in whole:
+            self.say(line)
+
+    def _show_result(self, event: happened.ActionFinished) -> None:
+        result = event.result
+        if result.operation in TALK and result.ok:
+            if self._streamed:
+                self._flush()
+            elif text := str(result.for_user.values.get("text", "")):
+                self.say(text)
+            return
+        self._flush()
+        (self.note if result.ok else self.warn)(self._words.phrase(result.for_user))
+
+    def _flush(self) -> None:
+        if self._line:
+            self.say(self._line)
+        self._line = ""
+
+    def _end(self, event: happened.TurnEnded) -> None:
+        self._flush()
+        self._busy_since, self._doing = 0.0, None
+        if event.why:
+            text = self._words.phrase(event.why)
+            (self.say if event.outcome in ("done", "pending_user", "deferred") else self.warn)(text)
+
+    def _show_gate(self, gate: GateRequest) -> None:
+        print_text = self._console.print
+        print_text(Text(self._words("gate.title"), style="bold yellow"))
+        for intent in gate.intent:
+            print_text(Text(plain(f"  {self._words('gate.intent')}: {intent}")))
+        print_text(Text(plain(f"  {self._words('gate.rationale')}: {gate.rationale}")))
+        for impact in gate.impacts:
+            change = self._words(f"gate.{impact.change}")
+            print_text(Text(plain(f"  {change}: {impact.path}  (+{impact.added} −{impact.removed})")))
+        if gate.doubtful:
+            print_text(Text(f"  {self._words('gate.doubtful')}", style="yellow"))
+        lines = gate.diff.splitlines()
+        for line in lines[:DIFF_LINES]:
+            print_text(Text(plain(line), style=DIFF_STYLES.get(line[:1], "")))
+        if len(lines) > DIFF_LINES:
+            print_text(Text(self._words("gate.more", lines=len(lines) - DIFF_LINES), style="dim"))

@@ -1,0 +1,28 @@
+"""What the screen needs from the conversation."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from duckflow.events.types import Event, Outcome
+from duckflow.safety.policy import Mode
+from duckflow.state.agent import AgentState
+
+
+class Desk(Protocol):
+    """One conversation, as seen from the screen."""
+
+    @property
+    def state(self) -> AgentState: ...
+
+    @property
+    def mode(self) -> Mode: ...
+
+    def change_mode(self, mode: Mode) -> None: ...
+
+    def change_language(self, language: str) -> None: ...
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
+
+    async def say(self, text: str) -> Outcome: ...
+
+    def interrupt(self) -> bool: ...

@@ -1,0 +1,18 @@
+"""What the shell is told at the end."""
+
+from duckflow.events.types import Outcome
+
+USAGE = 2
+
+EXIT_CODES: dict[Outcome, int] = {
+    "done": 0,
+    "pending_user": 0,
+    "deferred": 0,
+    "exit": 0,
+    "failed": 1,
+    "gate": 3,
+    "pacemaker": 4,
+    "provider": 5,
+    "budget": 6,
+    "interrupted": 130,
+}

@@ -1,0 +1,119 @@
+"""Without a person: the answer on stdout, progress on stderr, or everything as JSON."""
+
+import json
+import sys
+from enum import StrEnum
+from typing import Any
+
+from duckflow.events import types as happened
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import Phrase
+from duckflow.state.question import Answer, Question
+from duckflow.ui.exit_codes import EXIT_CODES
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+
+QUIET = frozenset({"response", "duck_call", "exit"})
+
+
+class OutputFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+class Headless:
+    """Listens to one turn and reports it. Questions find nobody and are answered with no."""
+
+    def __init__(self, words: Words, output: OutputFormat) -> None:
+        self._words = words
+        self._output = output
+        self._said: list[str] = []
+        self._actions: list[dict[str, Any]] = []
+        self._gate: Question | None = None
+        self._ended: happened.TurnEnded | None = None
+
+    async def ask(self, question: Question) -> Answer:
+        """Nobody is there: a no without a reason, which ends the turn."""
+        self._gate = question
+        return Answer(choice="no")
+
+    def hear(self, event: happened.Event) -> None:
+        if self._output is OutputFormat.STREAM_JSON:
+            _print_json({"type": event.kind, **event.model_dump(mode="json")})
+        match event:
+            case happened.ActionFinished():
+                self._note_result(event)
+            case happened.Waiting() if event.why.key != "wait.model":
+                self._progress(event.why)
+            case happened.ReplyRejected():
+                self._progress(Phrase(key="reply.rejected", values={"reason": event.reason}))
+            case happened.Noticed():
+                self._progress(event.what)
+            case happened.TurnEnded():
+                self._ended = event
+            case _:
+                pass
+
+    def finish(self, state: AgentState) -> int:
+        """Print what is left to print; the exit code."""
+        outcome = self._ended.outcome if self._ended else "failed"
+        why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
+        if self._gate and outcome == "gate":
+            why = self._words("headless.gate", files=", ".join(_files(self._gate)))
+        code = EXIT_CODES[outcome]
+        answer = "\n\n".join(self._said)
+        if self._output is OutputFormat.TEXT:
+            if answer or (why and code == 0):
+                print_out(plain(answer or why))
+            if why and code != 0:
+                print_err(plain(why))
+        else:
+            result = {
+                "type": "result",
+                "session_id": state.session_id,
+                "model": state.model,
+                "result": answer or (why if code == 0 else ""),
+                "outcome": outcome,
+                "exit_code": code,
+                "why": why,
+                "turn": state.turn,
+                "loops": state.loop,
+                "actions": self._actions,
+                "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
+                "usage": state.usage.model_dump(),
+            }
+            _print_json(result)
+        return code
+
+    def _note_result(self, event: happened.ActionFinished) -> None:
+        result = event.result
+        self._actions.append(
+            {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
+        )
+        if result.operation in QUIET and result.ok:
+            if text := str(result.for_user.values.get("text", "")):
+                self._said.append(text)
+        else:
+            self._progress(result.for_user)
+
+    def _progress(self, phrase: Phrase) -> None:
+        print_err(plain(f"· {self._words.phrase(phrase)}"))
+
+
+def _files(question: Question) -> list[str]:
+    return [impact.path for impact in question.gate.impacts] if question.gate else []
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    print_out(json.dumps(value, ensure_ascii=False))
+
+
+def print_out(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def print_err(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,44 @@
+"""Turns a phrase into the user's language."""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+
+from duckflow.errors import DuckflowError
+from duckflow.state.phrase import Phrase
+
+LANGUAGES = ("en", "ja")
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """The texts of one language. Only the one in use is loaded."""
+    texts: dict[str, str] = import_module(f"duckflow.ui.i18n.{language}").TEXTS
+    return texts
+
+
+def language_of(setting: str) -> str:
+    """The configured language, else the locale's, else English."""
+    if setting in LANGUAGES:
+        return setting
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(variable):
+            return "ja" if value.startswith("ja") else "en"
+    return "en"
+
+
+class Words:
+    """Speaks one language; which one can change while it runs."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def __call__(self, key: str, **values: str | int | float) -> str:
+        return catalogue(self.language)[key].format_map(values)
+
+    def phrase(self, phrase: Phrase) -> str:
+        return self(phrase.key, **phrase.values)
+
+    def error(self, error: DuckflowError) -> str:
+        return self(error.key, **error.values)

@@ -1,0 +1,203 @@
+"""A real HTTP server on loopback that answers as it is told, well or badly."""
+
+import json
+import select
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, cast
+
+SECONDS = 10.0
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One connection, with shorthands for what an answer is made of."""
+
+    protocol_version = "HTTP/1.1"
+    server: "FakeEndpoint"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self.body({"object": "list", "data": self.server.models})
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers["content-length"]))
+        self.server.paths.append(self.path)
+        self.server.received.append(json.loads(raw))
+        self.server.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
+        try:
+            self.server.next_answer()(self)
+        except (BrokenPipeError, ConnectionResetError):
+            self.server.disconnected.set()
+            self.close_connection = True
+
+    def body(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def begin(self, kind: str = "text/event-stream") -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+
+    def piece(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def event(self, value: Any) -> None:
+        self.piece(f"data: {value if isinstance(value, str) else json.dumps(value)}\n\n".encode())
+
+    def end(self) -> None:
+        self.piece(b"")
+
+    def hang_up(self) -> None:
+        self.close_connection = True
+
+    def wait_for_disconnect(self) -> None:
+        readable, _, _ = select.select([self.connection], [], [], SECONDS)
+        if readable and self.connection.recv(1) == b"":
+            self.server.disconnected.set()
+        self.close_connection = True
+
+
+Answer = Callable[[Exchange], None]
+
+
+class FakeEndpoint(ThreadingHTTPServer):
+    """Gives the answers in order; the last one again and again. Keeps what it received."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers: Answer, models: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(("127.0.0.1", 0), Exchange)
+        self.received: list[dict[str, Any]] = []
+        self.headers_seen: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.models = list(models)
+        self.disconnected = threading.Event()
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def next_answer(self) -> Answer:
+        with self._lock:
+            return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+    def __enter__(self) -> "FakeEndpoint":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
+def chunk(text: str = "", finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}], **more}
+
+
+def says(*texts: str, finish: str = "stop", usage: Mapping[str, Any] | None = None) -> Answer:
+    """A well-behaved stream."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin()
+        for text in texts:
+            exchange.event(chunk(text))
+        exchange.event(chunk(finish=finish))
+        if usage is not None:
+            exchange.event({"choices": [], "usage": dict(usage)})
+        exchange.event("[DONE]")
+        exchange.end()
+
+    return answer
+
+
+def sends(*events: Any, done: bool = True) -> Answer:
+    """A stream of exactly these events."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin()
+        for event in events:
+            exchange.event(event)
+        if done:
+            exchange.event("[DONE]")
+        exchange.end()
+
+    return answer
+
+
+def refuses(status: int, message: str = "", headers: Mapping[str, str] | None = None, **error: Any) -> Answer:
+    return lambda exchange: exchange.body({"error": {"message": message, **error}}, status, headers)
+
+
+def bodies(value: Any, status: int = 200) -> Answer:
+    return lambda exchange: exchange.body(value, status)
+
+
+def breaks_off(*texts: str) -> Answer:
+    """Half a stream, then the connection is gone."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin()
+        for text in texts:
+            exchange.event(chunk(text))
+        exchange.hang_up()
+
+    return answer
+
+
+def falls_silent(*texts: str) -> Answer:
+    """Says this much and then nothing, with the connection open."""
+
+    def answer(exchange: Exchange) -> None:
+        if texts:
+            exchange.begin()
+        for text in texts:
+            exchange.event(chunk(text))
+        exchange.wait_for_disconnect()
+
+    return answer
+
+
+def refuses_field(field: str, message: str, otherwise: Answer) -> Answer:
+    """Answers 400 to requests that carry a field, and something else to the others."""
+
+    def answer(exchange: Exchange) -> None:
+        if field in exchange.server.received[-1]:
+            refuses(400, message)(exchange)
+        else:
+            otherwise(exchange)
+
+    return answer
+
+
+def formats_sent(endpoint: FakeEndpoint) -> list[str]:
+    """How each request asked for JSON."""
+    asked: list[str] = []
+    for body in endpoint.received:
+        form = cast("dict[str, Any]", body.get("response_format", {}))
+        strict = cast("dict[str, Any]", form.get("json_schema", {})).get("strict")
+        asked.append(str(form.get("type", "text")) + ("!" if strict else ""))
+    return asked
