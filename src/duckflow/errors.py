@@ -10,6 +10,7 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 ├── ToolError                  an action could not be done; `for_model` says why
 │   └── PathRefused            the path leaves the work folder or is not a plain file
 ├── JournalError               the session's journal cannot be read or written
+│   └── JournalInUse           another process has it open
 └── BudgetSpent                the allowed money or tokens are used up                 (exit 6)
 
 People never see a traceback: every error ends as one phrase in their language.
@@ -70,6 +71,10 @@ class PathRefused(ToolError):
 
 
 class JournalError(DuckflowError):
+    pass
+
+
+class JournalInUse(JournalError):
     pass
 
 

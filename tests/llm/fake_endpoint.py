@@ -15,24 +15,28 @@ class Exchange(BaseHTTPRequestHandler):
     """One connection, with shorthands for what an answer is made of."""
 
     protocol_version = "HTTP/1.1"
-    server: "FakeEndpoint"
+
+    @property
+    def endpoint(self) -> "FakeEndpoint":
+        return cast("FakeEndpoint", self.server)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
     def do_GET(self) -> None:
-        self.server.paths.append(self.path)
-        self.body({"object": "list", "data": self.server.models})
+        self.endpoint.paths.append(self.path)
+        self.body(self.endpoint.page or {"object": "list", "data": self.endpoint.models})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
-        self.server.paths.append(self.path)
-        self.server.received.append(json.loads(raw))
-        self.server.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
+        self.endpoint.paths.append(self.path)
+        self.endpoint.received.append(json.loads(raw))
+        self.endpoint.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
+        self.endpoint.asked.set()
         try:
-            self.server.next_answer()(self)
+            self.endpoint.next_answer()(self)
         except (BrokenPipeError, ConnectionResetError):
-            self.server.disconnected.set()
+            self.endpoint.disconnected.set()
             self.close_connection = True
 
     def body(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
@@ -66,7 +70,7 @@ class Exchange(BaseHTTPRequestHandler):
     def wait_for_disconnect(self) -> None:
         readable, _, _ = select.select([self.connection], [], [], SECONDS)
         if readable and self.connection.recv(1) == b"":
-            self.server.disconnected.set()
+            self.endpoint.disconnected.set()
         self.close_connection = True
 
 
@@ -78,12 +82,14 @@ class FakeEndpoint(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *answers: Answer, models: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(self, *answers: Answer, models: Sequence[Mapping[str, Any]] = (), page: str = "") -> None:
         super().__init__(("127.0.0.1", 0), Exchange)
         self.received: list[dict[str, Any]] = []
         self.headers_seen: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.models = list(models)
+        self.page = page
+        self.asked = threading.Event()
         self.disconnected = threading.Event()
         self._answers = list(answers)
         self._lock = threading.Lock()
@@ -185,7 +191,7 @@ def refuses_field(field: str, message: str, otherwise: Answer) -> Answer:
     """Answers 400 to requests that carry a field, and something else to the others."""
 
     def answer(exchange: Exchange) -> None:
-        if field in exchange.server.received[-1]:
+        if field in exchange.endpoint.received[-1]:
             refuses(400, message)(exchange)
         else:
             otherwise(exchange)

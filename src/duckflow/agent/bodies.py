@@ -33,10 +33,10 @@ class Bodies:
 
     async def ask_for(self, action: Action, operation: Operation) -> str:
         state = self._session.state
-        prompt = self._compiler.body(state, self._thinker.history(state), action, operation)
+        prompt = self._compiler.body(state, await self._thinker.history(state), action, operation)
         text = ""
         for _ in range(CONTINUATIONS + 1):
-            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(text)))
+            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(state.language, text)))
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
@@ -49,5 +49,5 @@ class Bodies:
         )
 
     async def _call(self, prompt: tuple[PromptMessage, ...]) -> Reply:
-        room = max(256, min(self._max_tokens, self._caller.provider.window // 2))
+        room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         return await self._caller.call(Request(prompt, max_tokens=room), Hidden, "body")

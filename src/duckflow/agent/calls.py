@@ -1,16 +1,17 @@
 """One call to the model: streamed, counted, and told to whoever watches."""
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from duckflow.errors import BudgetSpent, ModelError
-from duckflow.events.ports import Emit
-from duckflow.events.types import StreamReset, TextStreamed, UsageReported, Waiting
+from duckflow.agent.session import Session
+from duckflow.errors import BudgetSpent, DuckflowError, ModelError
+from duckflow.events.types import ModelChosen, Noticed, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
-from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,17 @@ class Reply:
     finish: Literal["stop", "length", "refusal"]
 
 
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A model that is there, and why it was chosen."""
+
+    provider: Provider
+    why: Phrase
+
+
+Connect = Callable[[], Awaitable[Connected]]
+
+
 class Shown(Protocol):
     """Picks from the stream what a person may see already."""
 
@@ -28,40 +40,68 @@ class Shown(Protocol):
 
 
 class Caller:
-    """The way to the model. It can be pointed to another model between calls."""
+    """The way to the model, connected when it is first needed: the prompt does not wait for it."""
 
-    def __init__(self, provider: Provider, emit: Emit, state: AgentState, max_budget_usd: float = 0.0) -> None:
-        self.provider = provider
-        self._emit = emit
-        self._state = state
+    def __init__(self, session: Session, connect: Connect, max_budget_usd: float = 0.0) -> None:
+        self._session = session
+        self._connect = connect
         self._max_budget_usd = max_budget_usd
+        self._connecting: asyncio.Task[Connected] | None = None
+
+    async def ready(self) -> Provider:
+        """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
+        if self._connecting is None or _failed(self._connecting):
+            self._connecting = asyncio.create_task(self._connected())
+        return (await asyncio.shield(self._connecting)).provider
+
+    async def _connected(self) -> Connected:
+        self._session.emit(Waiting(why=say("wait.connect")))
+        connected = await self._connect()
+        if connected.provider.model != self._session.state.model:
+            self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
+        self._session.emit(Noticed(what=connected.why))
+        return connected
+
+    async def aclose(self) -> None:
+        """Leave the model, also one that is still being connected."""
+        if self._connecting is None:
+            return
+        if not self._connecting.done():
+            self._connecting.cancel()
+        with contextlib.suppress(asyncio.CancelledError, DuckflowError):
+            await (await self._connecting).provider.aclose()
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
         """The reply, or a ModelError; BudgetSpent before the call when the money is gone."""
-        if self._max_budget_usd and self._state.usage.cost_usd >= self._max_budget_usd:
+        if self._max_budget_usd and self._session.state.usage.cost_usd >= self._max_budget_usd:
             raise BudgetSpent("budget.spent", limit=self._max_budget_usd)
-        self._emit(Waiting(why=say("wait.model", model=self.provider.model)))
+        provider, emit = await self.ready(), self._session.emit
+        emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
         live = shown()
-        async with aclosing(_closable(self.provider, request)) as chunks:
+        async with aclosing(closable(provider, request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case Delta():
                         pieces.append(chunk.text)
                         if text := live.feed(chunk.text):
-                            self._emit(TextStreamed(text=text, channel=channel))
+                            emit(TextStreamed(text=text, channel=channel))
                     case Retrying():
                         pieces.clear()
                         live = shown()
-                        self._emit(StreamReset())
-                        self._emit(Waiting(why=chunk.why))
+                        emit(StreamReset())
+                        emit(Waiting(why=chunk.why))
                     case Finished():
-                        self._emit(UsageReported(model=self.provider.model, usage=chunk.usage))
+                        emit(UsageReported(model=provider.model, usage=chunk.usage))
                         return Reply("".join(pieces), chunk.reason)
-        raise ModelError("model.no_end", model=self.provider.model)
+        raise ModelError("model.no_end", model=provider.model)
 
 
-async def _closable(provider: Provider, request: Request) -> AsyncGenerator[Chunk, None]:
+def _failed(task: asyncio.Task[Connected]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def closable(provider: Provider, request: Request) -> AsyncGenerator[Chunk, None]:
     """Closing this closes the connection, whatever kind of iterator the provider gave."""
     stream = provider.stream(request)
     try:

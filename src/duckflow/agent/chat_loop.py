@@ -1,10 +1,15 @@
 """The control room: takes what the user says, runs one turn at a time, can be interrupted."""
 
 import asyncio
+from collections.abc import Callable
 
+from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
-from duckflow.events.types import MessageAdded, Outcome, TurnEnded
+from duckflow.events.bus import Listener
+from duckflow.events.types import LanguageChosen, MessageAdded, Outcome, TurnEnded
+from duckflow.safety.policy import Mode
+from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
 
@@ -12,11 +17,29 @@ from duckflow.state.phrase import say
 class ChatLoop:
     """One conversation."""
 
-    def __init__(self, session: Session, turn: Turn) -> None:
+    def __init__(self, session: Session, turn: Turn, gatekeeper: Gatekeeper) -> None:
         self.session = session
         self._turn = turn
+        self._gatekeeper = gatekeeper
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
+
+    @property
+    def state(self) -> AgentState:
+        return self.session.state
+
+    @property
+    def mode(self) -> Mode:
+        return self._gatekeeper.mode
+
+    def change_mode(self, mode: Mode) -> None:
+        self._gatekeeper.mode = mode
+
+    def change_language(self, language: str) -> None:
+        self.session.emit(LanguageChosen(language=language))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self.session.subscribe(listener)
 
     async def say(self, text: str) -> Outcome:
         """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from duckflow.errors import JournalError
+from duckflow.errors import JournalError, JournalInUse
 from duckflow.events.apply import apply
 from duckflow.events.bus import Bus, Listener
 from duckflow.events.types import Event, SessionOpened
@@ -41,9 +41,11 @@ class Session:
     def close(self) -> None:
         self._journal.close()
 
-    @property
-    def path(self) -> Path:
-        return self._journal.path
+    def discard(self) -> None:
+        """Close, and leave no file behind: nothing was said."""
+        self._journal.close()
+        for suffix in (".db", ".db-wal", ".db-shm", ".lock"):
+            self._journal.path.with_suffix(suffix).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,21 @@ def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
 def reopen(path: Path) -> Opened:
     """Resume by replay from the last snapshot; a damaged journal is opened up to the damage."""
     try:
-        journal = Journal(path)
-        return Opened(Session(journal, replay(journal)))
+        return Opened(_resumed(path))
+    except JournalInUse:
+        raise
     except JournalError:
         saved = salvage(path)
-        journal = Journal(path)
-        return Opened(Session(journal, replay(journal)), saved)
+        return Opened(_resumed(path), saved)
+
+
+def _resumed(path: Path) -> Session:
+    journal = Journal(path)
+    try:
+        return Session(journal, replay(journal))
+    except JournalError:
+        journal.close()
+        raise
 
 
 def replay(journal: Journal, from_snapshot: bool = True) -> AgentState:

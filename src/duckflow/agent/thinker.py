@@ -1,10 +1,12 @@
 """Thinking: from state to the next Decision, with bounded tries."""
 
-from duckflow.agent.calls import Caller, Reply
+from contextlib import aclosing
+
+from duckflow.agent.calls import Caller, Reply, closable
 from duckflow.agent.settings import AgentSettings
-from duckflow.errors import ContextTooLong, ReplyUnusable
+from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
 from duckflow.events.ports import Emit
-from duckflow.events.types import ReplyRejected, StreamReset
+from duckflow.events.types import Noticed, ReplyRejected, StreamReset
 from duckflow.llm.decision import Reading, read_decision
 from duckflow.llm.partial import LiveText
 from duckflow.llm.provider import Request
@@ -15,9 +17,11 @@ from duckflow.prompts.compile import Compiler, Moment
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.operation import Operation
+from duckflow.state.phrase import said
 from duckflow.state.prompt import PromptMessage
 
 SHRINKS = 2
+ON_THIS_MACHINE = "local:"
 
 
 class Thinker:
@@ -51,11 +55,23 @@ class Thinker:
                 self._emit(ReplyRejected(reason=problem.correction, attempt=attempt))
                 if attempt > self._settings.reply_attempts:
                     raise
-                corrections += self._compiler.correction(reply.text, problem.correction)
+                corrections += self._compiler.correction(state.language, reply.text, problem.correction)
+
+    async def warm(self, state: AgentState) -> None:
+        """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
+        try:
+            provider = await self._caller.ready()
+            if provider.model.startswith(ON_THIS_MACHINE):
+                stable = self._compiler.main(state, [], Moment())[:1]
+                async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
+                    async for _ in chunks:
+                        pass
+        except DuckflowError as problem:
+            self._emit(Noticed(what=said(problem)))
 
     async def _ask(self, state: AgentState, moment: Moment) -> Reply:
         """A request that turns out too long is sent again with less history."""
-        budget = self.history_budget()
+        budget = await self.history_budget()
         for shrink in range(SHRINKS + 1):
             history = view(state.messages, budget >> shrink)
             messages = self._compiler.main(state, history, moment)
@@ -67,9 +83,9 @@ class Thinker:
                     raise
         raise ContextTooLong("model.context_too_long")
 
-    def history(self, state: AgentState) -> list[Message]:
-        return view(state.messages, self.history_budget())
+    async def history(self, state: AgentState) -> list[Message]:
+        return view(state.messages, await self.history_budget())
 
-    def history_budget(self) -> int:
-        window = self._caller.provider.window
+    async def history_budget(self) -> int:
+        window = (await self._caller.ready()).window
         return min(self._memory.budget_tokens, int(window * self._memory.window_share))

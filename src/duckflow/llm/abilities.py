@@ -80,7 +80,7 @@ class AbilityBook:
         if self._path is None:
             return
         entries = self._read()
-        entries[_entry_name(where, model)] = asdict(abilities) | {"learned": round(self._now())}
+        entries[_entry_name(where, model)] = asdict(abilities) | {"learned": int(self._now())}
         draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ LABEL_LINES = 2
 
 THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)", re.DOTALL | re.IGNORECASE)
 END_OF_THOUGHTS = re.compile(r"</(?:think|thinking)>[ \t]*(?:\n|\Z)")
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*\Z")
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)\Z")
 HEADING = re.compile(r"#{1,6} |---\n|<[!A-Za-z]")
 SEARCH = re.compile(r"<{5,9} ?SEARCH\b")
 REPLACE = re.compile(r">{5,9} ?REPLACE\b")
@@ -68,7 +68,7 @@ def clean_body(text: str, kind: str = "") -> Body:
         return Body("".join(block.text() for block in edits), all(block.closed for block in edits))
     suffix = kind.lower().rpartition(".")[2]
     opening = FENCE.match(lines[0])
-    if opening and (suffix in MARKDOWN or opening.group(2).lower() in MARKDOWN) and _closes(lines[-1], opening):
+    if opening and (suffix in MARKDOWN or opening.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], opening):
         return Body(one_newline("\n".join(lines[1:-1])))
     around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
     labelled = around <= 2 * len(blocks) + LABEL_LINES
@@ -125,7 +125,7 @@ def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
 
 def _closes(line: str, opening: re.Match[str]) -> bool:
     match = FENCE.match(line)
-    return bool(match and match.group(1).startswith(opening.group(1)) and not match.group(2))
+    return bool(match and match.group(1).startswith(opening.group(1)) and not match.group(2).strip())
 
 
 def _edit_run(lines: Sequence[str], start: int) -> Block:

@@ -23,6 +23,8 @@ class Endpoint:
     """The model to use when none is named; empty: the first one it lists."""
     kind: Literal["openai", "bridge"] = "openai"
     key_needed: bool = True
+    in_keyring: bool = True
+    """Whether a key stored under this name is meant for this address."""
     window: int = 0
     reply_limit: str = "max_tokens"
     """What the endpoint calls the largest number of tokens of a reply."""
@@ -86,6 +88,9 @@ KNOWN: tuple[Endpoint, ...] = (
     Endpoint("huggingface", "", ("HF_TOKEN",), kind="bridge"),
 )
 
+KEYED: tuple[str, ...] = ("openai", "openrouter", "groq", "gemini", "deepseek", "mistral", "xai", "anthropic")
+"""Endpoints that are used when their key lies in the environment, in this order."""
+
 SERVERS: tuple[str, ...] = ("ollama", "lmstudio", "llama.cpp", "vllm")
 """Local servers that are looked for, in this order."""
 
@@ -104,7 +109,8 @@ def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
     if given.base_url:
         # A key is for the address it was made for: another address gets only the key that is named for it.
         url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
-        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False)
+        known = endpoint.base_url or endpoint.kind == "bridge"
+        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False, in_keyring=not known)
     if given.key_env:
         endpoint = replace(endpoint, key_names=(given.key_env,), key_needed=True)
     return replace(endpoint, model=given.model or endpoint.model, window=given.window or endpoint.window)
@@ -120,7 +126,9 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             if url == endpoint.base_url:
                 return endpoint
             # Another server: whether it wants a key, what it calls things and what it serves is not known.
-            return replace(endpoint, base_url=url, model="", key_needed=False, reply_limit="max_tokens")
+            return replace(
+                endpoint, base_url=url, model="", key_needed=False, in_keyring=False, reply_limit="max_tokens"
+            )
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
             return replace(endpoint, base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
         case _:

@@ -26,7 +26,10 @@ class Key:
 
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
-    return key_in_environment(endpoint, environ) or key_in_keyring(endpoint)
+    key = key_in_environment(endpoint, environ)
+    if key is None and endpoint.in_keyring and not endpoint.is_loopback:
+        key = key_in_keyring(endpoint)
+    return key
 
 
 def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:

@@ -30,6 +30,11 @@ BARE_KEY = re.compile(r"[^\s,，、:：{}\[\]｛｝［］\"“”]++")
 BARE_VALUE = re.compile(r"[\w/.$@+\-~*%!?](?:(?!/\*|\s//|\s\#)[^,，、{}\[\]｛｝［］\"“”\n])*+")
 KEY_AHEAD = re.compile(r"(?:\"[^\"\n]{0,100}\"|'[^'\n]{0,100}'|[A-Za-z_][\w-]{0,100})\s*[:：]")
 ITEM_AHEAD = re.compile(r"[\"'\d-]")
+GOES_ON = {
+    "}": re.compile(rf"\s*[{COMMAS}]\s*(?:{KEY_AHEAD.pattern})"),
+    "]": re.compile(rf"\s*[{COMMAS}]\s*[{{\[\"'\d-]"),
+}
+REST_BLANK = re.compile(r"\s*\Z")
 KEY_INSIDE = re.compile(r"\s[\w-]+\s*[:：](?:\s|\Z)")
 NUMBER = re.compile(r"([+-]?(?:0|[1-9][\d_]*)?(?:\.[\d_]*)?)([eE][+-]?\d*)?", re.ASCII)
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -105,6 +110,7 @@ class Reader:
 
     def _more(self) -> bool:
         """Whether the innermost bracket holds something more; closes it if not."""
+        self._clock.check()
         self._skip_gap()
         while match := SEPARATORS.match(self._text, self.position):
             self.position = match.end()
@@ -115,15 +121,24 @@ class Reader:
         found = CLOSERS.get(self._text[self.position])
         if found is None:
             return True
+        if self._closes_too_early(found):
+            self.position += 1
+            return self._more()
         expected = self._open.pop()
         # The wrong kind of bracket closes this one too, unless one further out is waiting for it.
         if found == expected or found not in self._open:
             self.position += 1
         return False
 
+    def _closes_too_early(self, found: str) -> bool:
+        """A bracket that nobody waits for, or that ends everything, is one too many if the list or object goes on."""
+        if found == self._open[-1] and (len(self._open) > 1 or found == "]"):
+            return False
+        return found not in self._open[:-1] and bool(GOES_ON[self._open[-1]].match(self._text, self.position + 1))
+
     def _cut_at_quote(self) -> bool:
         """A lone quote at the very end began something of which nothing came."""
-        if self._text[self.position] in CLOSING_QUOTES and not self._text[self.position + 1 :].strip():
+        if self._text[self.position] in CLOSING_QUOTES and REST_BLANK.match(self._text, self.position + 1):
             self.position, self.half = len(self._text), True
             return True
         return False
@@ -166,7 +181,7 @@ class Reader:
             return self._cut_string(start)
         self._check_after_string(end, key)
         self.position = end + 1
-        return unescaped(text[start + 1 : end])
+        return unescaped(_without_last_break(text[start + 1 : end]))
 
     def _triple_quoted(self, quotes: str) -> str:
         start = self.position + len(quotes)
@@ -251,6 +266,12 @@ def unescaped(content: str) -> str:
     if "\\" not in content:
         return content
     return whole(ESCAPE.sub(_escaped, content))
+
+
+def _without_last_break(content: str) -> str:
+    """A raw line break right before the closing quote is layout."""
+    stripped = content.rstrip()
+    return stripped if "\n" in content[len(stripped) :] else content
 
 
 def _escaped(match: re.Match[str]) -> str:

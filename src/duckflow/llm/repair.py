@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, SupportsIndex, cast
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import without_thoughts
-from duckflow.llm.reading import CLOSERS, Clock, Reader, Unclear, unescaped, whole
+from duckflow.llm.reading import CLOSERS, GOES_ON, Clock, Reader, Unclear, unescaped, whole
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 60_000
@@ -35,11 +35,17 @@ class ReadJson:
     repaired: bool = False
     missing: str = ""
     half: bool = False
-    rest: str = ""
+    source: str = field(default="", repr=False)
+    end: int = 0
 
     @property
     def truncated(self) -> bool:
         return self.half or bool(self.missing)
+
+    @property
+    def rest(self) -> str:
+        """What follows it in the reply."""
+        return self.source[self.end :]
 
 
 class Watched(str):
@@ -49,7 +55,17 @@ class Watched(str):
 
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         self.clock.check()
-        return super().__getitem__(key)
+        piece = super().__getitem__(key)
+        return watched(piece, self.clock) if isinstance(key, slice) else piece
+
+    def __add__(self, other: str) -> str:
+        return watched(super().__add__(other), self.clock)
+
+
+def watched(text: str, clock: Clock) -> Watched:
+    copy = Watched(text)
+    copy.clock = clock
+    return copy
 
 
 def read_json(text: str) -> ReadJson:
@@ -72,7 +88,7 @@ def json_values(text: str) -> Iterator[ReadJson]:
     problem: Unclear | None = None
     while start := BRACKET.search(text, position):
         try:
-            read, position = _value_at(text, start.start(), clock)
+            read = _value_at(text, start.start(), clock)
         except Unclear as unclear:
             problem = problem or unclear
             position = max(unclear.position, start.end())
@@ -80,6 +96,7 @@ def json_values(text: str) -> Iterator[ReadJson]:
                 break
             continue
         found += 1
+        position = read.end
         yield replace(read, repaired=read.repaired or unwrapped)
     if not found:
         _refuse(text, problem)
@@ -100,7 +117,7 @@ def _unwrapped(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def _value_at(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
+def _value_at(text: str, start: int, clock: Clock) -> ReadJson:
     clock.check()
     try:
         value, end = DECODER.raw_decode(text, start)
@@ -108,9 +125,11 @@ def _value_at(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
         read, end = _lenient(text, start, clock)
     else:
         read = ReadJson(_storable(value, text), repaired=bool(LEFTOVER.match(text, end)))
+        if isinstance(value, dict) and GOES_ON["}"].match(text, end):
+            read, end = _lenient(text, start, clock)
     if FENCE_BEFORE.search(text, max(0, start - 80), start) and (fence := FENCE_AFTER.match(text, end)):
         end = fence.end()
-    return replace(read, rest=text[end:]), end
+    return replace(read, source=text, end=end)
 
 
 def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
@@ -118,7 +137,7 @@ def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
     try:
         value = reader.read()
     except Unclear as unclear:
-        if unclear.final or not JSON_START.match(text, start):
+        if unclear.final or (text[:start].strip() and not JSON_START.match(text, start)):
             raise
         return _mended(text, start, clock, unclear)
     return ReadJson(value, True, reader.missing, reader.half), reader.position
@@ -126,24 +145,35 @@ def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
 
 def _mended(text: str, start: int, clock: Clock, unclear: Unclear) -> tuple[ReadJson, int]:
     """json_repair's reading of what our own rules leave unclear. It is a guess, and bounded in size and time."""
-    block = BLOCK_AFTER.search(text, start)
-    end = block.start() + 1 if block else len(text)
+    end = _before_blocks(text, start)
     hopeless = Unclear(unclear.position, unclear.reason, final=True)
     if end - start > MAX_MENDED:
         raise hopeless
     from json_repair import repair_json
 
-    region = Watched(text[start:end])
-    region.clock = clock
     try:
-        value = repair_json(region, return_objects=True, skip_json_loads=True)
+        value = repair_json(watched(text[start:end], clock), return_objects=True, skip_json_loads=True)
+        value = json.loads(whole(json.dumps(value, ensure_ascii=False)))
     except Exception as failure:
         # Whatever a guess on broken text trips over, the reply is as unreadable as it was before.
         raise hopeless from failure
     if not isinstance(value, dict | list) or not value:
         raise hopeless
     half = text[start:end].rstrip().removesuffix("```").rstrip()[-1:] not in CLOSERS
-    return ReadJson(_storable(value, text), True, half=half), end
+    return ReadJson(value, True, half=half), end
+
+
+def _before_blocks(text: str, start: int) -> int:
+    """Where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
+    curly = square = 0
+    for block in BLOCK_AFTER.finditer(text, start):
+        end = block.start() + 1
+        curly += text.count("{", start, end) - text.count("}", start, end)
+        square += text.count("[", start, end) - text.count("]", start, end)
+        if curly == square == 0:
+            return end
+        start = end
+    return len(text)
 
 
 def _storable(value: Any, text: str) -> Any:

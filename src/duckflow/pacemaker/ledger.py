@@ -1,8 +1,7 @@
 """The progress ledger: what each step brought that was not there before."""
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.pacemaker.normal import (
     SHORT,
@@ -16,21 +15,20 @@ from duckflow.pacemaker.normal import (
 )
 from duckflow.pacemaker.step import LoopStep
 
-Outcome = Literal["edit", "result", "error", "nothing"]
+Came = Literal["edit", "result", "error", "nothing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One step as it stands in the ledger. `call` and `outcome` are signatures: equal means the same again."""
 
     number: int
-    label: str
+    step: LoopStep
     call: int
     outcome: int
-    came: Outcome
+    came: Came
     new: bool
     repeated: bool
-    step: LoopStep
+    """The very same call brought the very same when it was last made."""
 
     @property
     def failed(self) -> bool:
@@ -39,6 +37,10 @@ class Entry:
     @property
     def edited(self) -> bool:
         return self.came == "edit"
+
+    @property
+    def label(self) -> str:
+        return label(self.step.name, self.step.args)
 
 
 class Ledger:
@@ -51,27 +53,37 @@ class Ledger:
 
     def __init__(self, window: int, memory: int) -> None:
         self.recent: deque[Entry] = deque(maxlen=window)
+        self.steps = 0
+        self.errors = 0
         self._memory = memory
         self._seen: dict[int, None] = {}
         self._last: dict[int, int] = {}
-        self.steps = 0
-        self.errors = 0
 
     def record(self, step: LoopStep) -> Entry:
-        self.steps += 1
         call = call_signature(step.name, step.args)
         came, outcome = weigh(step, call)
-        changed = came == "result" and self._last.get(call, outcome) != outcome
-        repeated = self._last.get(call) == outcome
-        new = came != "nothing" and (outcome not in self._seen or changed)
+        last = self._last.get(call)
+        new = came != "nothing" and (
+            outcome not in self._seen or (came == "result" and last is not None and last != outcome)
+        )
+        self.steps += 1
         self.errors += came == "error"
-        self._remember(call, outcome)
-        entry = Entry(self.steps, label(step.name, step.args), call, outcome, came, new, repeated, step)
+        entry = Entry(self.steps, step, call, outcome, came, new, last == outcome)
         self.recent.append(entry)
+        self._seen[outcome] = None
+        self._last[call] = outcome
+        if len(self._seen) > self._memory:
+            del self._seen[next(iter(self._seen))]
+        if len(self._last) > self._memory:
+            del self._last[next(iter(self._last))]
         return entry
 
     def error_rate(self) -> float:
         return self.errors / self.steps if self.steps else 0.0
+
+    def tokens(self, steps: int) -> int:
+        """What the last so many steps consumed."""
+        return sum(entry.step.tokens for entry in list(self.recent)[-steps:]) if steps else 0
 
     def reset(self) -> None:
         self.recent.clear()
@@ -79,25 +91,22 @@ class Ledger:
         self._last.clear()
         self.steps = self.errors = 0
 
-    def _remember(self, call: int, outcome: int) -> None:
-        for store, key, value in ((self._seen, outcome, None), (self._last, call, outcome)):
-            store.pop(key, None)
-            store[key] = value
-            if len(store) > self._memory:
-                del store[next(iter(store))]
 
-
-def weigh(step: LoopStep, call: int) -> tuple[Outcome, int]:
+def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
     """What came of a step, and its signature."""
     if step.is_error and is_failure(step):
         return "error", hash(("error", error_line(step.result)))
-    if step.kind == "edit":
-        return "edit", hash(("edit", call))
-    if step.kind == "talk":
-        return "result", hash(("said", call))
-    if is_empty(step.result) or (step.kind == "search" and says_nothing_found(step.result)):
-        return "nothing", 0
-    return "result", result_signature(step.result, printed=step.kind not in ("read", "search"))
+    match step.kind:
+        case "edit":
+            return "edit", call
+        case "talk":
+            return "result", call
+        case "search" if says_nothing_found(step.result):
+            return "nothing", 0
+        case _ if is_empty(step.result):
+            return "nothing", 0
+        case _:
+            return "result", result_signature(step.result, printed=step.kind not in ("read", "search"))
 
 
 def is_failure(step: LoopStep) -> bool:

@@ -21,7 +21,7 @@ TEMPORARY = re.compile(
 )
 QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」")
 NUMBER = re.compile(r"[0-9]+")
-TAG = re.compile(r"<[^>\n]*>")
+TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
 WORD = re.compile(r"\w")
 NOTHING = re.compile(
     r"\bno (?:matches|match|results?|files?|such|lines?|occurrences?)\b|not found|\b0 (?:matches|results|files)\b"
@@ -66,11 +66,17 @@ def canonical(args: Mapping[str, Any]) -> str:
 
 
 def error_line(text: str) -> str:
-    """The line that tells one error from another, numbers and quoted text stripped: the first, of a traceback the last."""
+    """The line that tells one error from another, numbers and quoted text stripped.
+
+    It is the last line of a traceback, else the first that does not just lead on to the next with a colon.
+    """
     lines = [line for line in TAG.sub("", sample(text)).split("\n") if WORD.search(line)]
     if not lines:
         return ""
-    line = lines[-1] if lines[0].lstrip().startswith("Traceback") else lines[0]
+    if lines[0].lstrip().startswith("Traceback"):
+        line = lines[-1]
+    else:
+        line = next((line for line in lines if not line.rstrip().endswith(":")), lines[0])
     return NUMBER.sub("#", QUOTED.sub("'", line[:SHORT])).strip()
 
 

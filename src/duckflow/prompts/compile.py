@@ -16,14 +16,6 @@ REQUEST_LENGTH = 2000
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the prompt says of the place: fixed for a session."""
-
-    language: str = "en"
-    agents_md: str = ""
-
-
-@dataclass(frozen=True)
 class Moment:
     """What the prompt says of this loop."""
 
@@ -35,9 +27,9 @@ class Moment:
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, surroundings: Surroundings, operations: Sequence[Operation]) -> None:
-        self._around = surroundings
+    def __init__(self, operations: Sequence[Operation], agents_md: str = "") -> None:
         self._operations = tuple(operations)
+        self._agents_md = agents_md
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
@@ -50,7 +42,7 @@ class Compiler:
         """The request for the raw text that an action needs, on the same cached prefix."""
         request = next((message.text for message in reversed(history) if message.role == "user"), "")
         wish = render(
-            self._around.language,
+            state.language,
             f"body_{operation.body}",
             path=str(action.args.get("path", "")),
             why=action.reasoning,
@@ -58,30 +50,23 @@ class Compiler:
         )
         return alternate([self._stable(state), *map(spoken, history), PromptMessage("user", wish)])
 
-    def correction(self, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
+    def correction(self, language: str, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
         """A reply that could not be used, and why."""
-        told = render(self._around.language, "correction", reason=reason)
+        told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
-    def go_on(self, text: str) -> tuple[PromptMessage, PromptMessage]:
+    def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
-        return PromptMessage("assistant", text), PromptMessage("user", render(self._around.language, "continue_body"))
+        return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
 
     def _stable(self, state: AgentState) -> PromptMessage:
-        language = self._around.language
+        language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(
-            language,
-            "session",
-            folder=state.folder,
-            session_id=state.session_id,
-            conversations="",
-            agents_md=self._around.agents_md,
-        )
-        return PromptMessage("system", "\n\n".join((base, session, self._format())))
+        session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
+        # The part that is the same in every session comes first: a cache can keep it from one session to the next.
+        return PromptMessage("system", "\n\n".join((base, self._format(language), session)))
 
-    def _format(self) -> str:
-        language = self._around.language
+    def _format(self, language: str) -> str:
         with_body = ", ".join(operation.name for operation in self._operations if operation.body)
         return render(
             language,
@@ -93,7 +78,7 @@ class Compiler:
     def _volatile(self, state: AgentState, moment: Moment) -> str:
         five = state.five
         return render(
-            self._around.language,
+            state.language,
             "main",
             step=state.phase,
             status=state.status,

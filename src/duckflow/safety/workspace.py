@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from duckflow.errors import PathRefused, ToolError
-from duckflow.safety.atomic import changed, rename_new, write_whole
+from duckflow.safety.atomic import rename_new, write_whole
 from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
 from duckflow.safety.digest import ABSENT, digest, digest_at
 from duckflow.safety.entry import Entry, entry
@@ -48,9 +48,9 @@ class Workspace:
         names = self._names(path)
         last = [] if follow or not names or names[-1] == ".." else [names.pop()]
         with _naming(path):
-            real = self._walk.real_names(names) + last
+            real = "/".join(self._walk.real_names(names) + last)
         # A name that starts with `~` must not read as the home folder when it is used again.
-        return "/".join(["."] * bool(real and real[0].startswith("~")) + real) or HERE
+        return f"./{real}" if real.startswith("~") else real or HERE
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
         """A plain file for reading; with `write` for both, made when it is not there."""
@@ -91,16 +91,14 @@ class Workspace:
             write_whole(place.folder, place.name, data, expect)
         return digest(data)
 
-    def delete(self, path: str, recursive: bool = False, expect: str | None = None) -> None:
+    def delete(self, path: str, recursive: bool = False) -> None:
         """A file, a link (not what it points to), an empty folder, or with `recursive` all that is in it."""
         with self._place(path, follow=False) as place:
             self._not_root(place)
             if self._entry(place, path, follow=False).kind == "folder":
                 _remove_folder(place, recursive)
-                return
-            if expect is not None and digest_at(place.folder, place.name) != expect:
-                raise changed(place.name)
-            os.unlink(place.name, dir_fd=place.folder)
+            else:
+                os.unlink(place.name, dir_fd=place.folder)
 
     def move(self, source: str, target: str) -> None:
         """Rename a file, link or folder; never over something that exists."""

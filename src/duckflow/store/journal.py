@@ -8,6 +8,7 @@ from pathlib import Path
 
 from duckflow.errors import JournalError
 from duckflow.events.types import BY_KIND, Event, MessageAdded
+from duckflow.store.lock import Lock
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
@@ -42,16 +43,14 @@ class Journal:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            is_new = not path.exists()
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=5)
-            # What was said in a session is nobody else's business.
-            if is_new:
-                path.chmod(0o600)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.executescript(SCHEMA)
+            self._lock = Lock(path.with_suffix(".lock"))
+        except OSError as problem:
+            raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
+        try:
+            self._db = _connect(path)
             self.last_seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
         except (OSError, sqlite3.Error) as problem:
+            self._lock.release()
             raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
 
     def append(self, event: Event) -> int:
@@ -102,6 +101,23 @@ class Journal:
 
     def close(self) -> None:
         self._db.close()
+        self._lock.release()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    is_new = not path.exists()
+    db = sqlite3.connect(path, isolation_level=None, timeout=5)
+    try:
+        # What was said in a session is nobody else's business.
+        if is_new:
+            path.chmod(0o600)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.executescript(SCHEMA)
+    except (OSError, sqlite3.Error):
+        db.close()
+        raise
+    return db
 
 
 def _read(seq: int, kind: str, body: str, crc: int) -> Event:

@@ -59,5 +59,9 @@ class Paths:
         return self.cache / "abilities.json"
 
     @property
+    def local_log(self) -> Path:
+        return self.data / "local-model.log"
+
+    @property
     def models(self) -> Path:
         return self.cache / "models"

@@ -1,5 +1,6 @@
 """The sessions of one work folder: which there are, and copying one for a fork."""
 
+import contextlib
 import secrets
 import sqlite3
 import time
@@ -76,8 +77,12 @@ class Sessions:
 
 
 def _last_change(path: Path) -> float:
-    wal = path.with_name(path.name + "-wal")
-    return max(part.stat().st_mtime for part in (path, wal) if part.exists())
+    """Reading leaves an empty write-ahead file behind: only a filled one tells of a change."""
+    changed = path.stat().st_mtime
+    with contextlib.suppress(OSError):
+        ahead = path.with_name(path.name + "-wal").stat()
+        changed = max(changed, ahead.st_mtime) if ahead.st_size else changed
+    return changed
 
 
 def _entry(path: Path) -> SessionEntry | None:

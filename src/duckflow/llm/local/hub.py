@@ -4,10 +4,14 @@ import re
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from duckflow.llm.local.catalogue import HubFile
 from duckflow.llm.local.incoming import Incoming
 from duckflow.llm.local.source import Meter, SourceUnavailable, Stage
+
+if TYPE_CHECKING:
+    import httpx
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 CONNECT_SECONDS = 5.0
@@ -28,27 +32,23 @@ class Hub:
     def fill(self, incoming: Incoming, meter: Meter) -> None:
         import httpx
 
-        # A hub that does not answer at all is given up at once; one that broke off is asked again.
-        tries = 1
-        while (start := incoming.size()) < incoming.model.size:
-            try:
-                self._stream(incoming, meter)
-            except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:
-                tries = TRIES_AFTER_A_BREAK if incoming.size() > start else tries - 1
-                if tries <= 0:
-                    raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
-                time.sleep(PAUSE_SECONDS)
+        meter.show(incoming.size(), self.stage)
+        with _client() as client:
+            # A hub that does not answer at all is given up at once; one that broke off is asked again.
+            tries = 1
+            while (start := incoming.size()) < incoming.model.size:
+                try:
+                    self._stream(client, incoming, meter)
+                except (httpx.HTTPError, httpx.InvalidURL) as error:
+                    tries = TRIES_AFTER_A_BREAK if incoming.size() > start else tries - 1
+                    if tries <= 0:
+                        raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
+                    time.sleep(PAUSE_SECONDS)
 
-    def _stream(self, incoming: Incoming, meter: Meter) -> None:
-        import httpx
-
+    def _stream(self, client: "httpx.Client", incoming: Incoming, meter: Meter) -> None:
         start, whole = incoming.size(), incoming.model.size
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        time_out = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
-        with (
-            httpx.Client(timeout=time_out, follow_redirects=True) as client,
-            client.stream("GET", self._url, headers=headers) as response,
-        ):
+        with client.stream("GET", self._url, headers=headers) as response:
             if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
                 raise SourceUnavailable(f"HTTP {response.status_code}")
             begins, length = _extent(response.status_code, response.headers)
@@ -66,7 +66,17 @@ class Hub:
                     file.write(chunk)
                     meter.show(done, self.stage)
         if done <= start:
-            raise SourceUnavailable("it sent nothing")
+            raise SourceUnavailable("it sent nothing new")
+
+
+def _client() -> "httpx.Client":
+    import httpx
+
+    try:
+        return httpx.Client(timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS), follow_redirects=True)
+    except (ImportError, ValueError, OSError) as error:
+        # The user's proxy or certificate settings make no sense to httpx; the packages may still work.
+        raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
 
 def _extent(status: int, headers: Mapping[str, str]) -> tuple[int, int | None]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -37,10 +37,8 @@ class Incoming:
         except FileNotFoundError:
             return 0
 
-    @contextmanager
-    def append(self) -> Iterator[BinaryIO]:
-        with self.partial.open("ab") as file:
-            yield file
+    def append(self) -> BinaryIO:
+        return self.partial.open("ab")
 
     def cut(self, size: int) -> None:
         """Forget everything after `size` bytes."""
@@ -66,7 +64,7 @@ class Incoming:
             shutil.rmtree(left, ignore_errors=True)
 
     @contextmanager
-    def scratch(self) -> Iterator[Path]:
+    def scratch(self) -> Generator[Path]:
         """A folder on the same disk as the file, gone afterwards."""
         folder = Path(tempfile.mkdtemp(prefix=self._scratch, dir=self.final.parent))
         try:
@@ -75,7 +73,7 @@ class Incoming:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def alone(self, waiting: Callable[[], None]) -> Iterator[None]:
+    def alone(self, waiting: Callable[[], None]) -> Generator[None]:
         """Hold the model's lock; `waiting` is called again and again while another process has it."""
         with self._lock.open("a") as file:
             while True:

@@ -1,0 +1,1 @@
+"""The file tools: list, find, grep, read, write, edit, move, delete, make folder."""

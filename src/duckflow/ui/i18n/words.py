@@ -35,7 +35,11 @@ class Words:
         self.language = language
 
     def __call__(self, key: str, **values: str | int | float) -> str:
-        return catalogue(self.language)[key].format_map(values)
+        text = catalogue(self.language).get(key)
+        if text is None:
+            # An old journal may hold phrases this version has no words for: better a rough line than none.
+            return " ".join([key, *map(str, values.values())])
+        return text.format_map(values)
 
     def phrase(self, phrase: Phrase) -> str:
         return self(phrase.key, **phrase.values)

@@ -1,0 +1,84 @@
+"""The command line's grammar, explained in the user's language."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from duckflow.errors import UsageError
+from duckflow.safety.policy import Mode
+from duckflow.store.paths import Paths
+from duckflow.ui.headless import OutputFormat
+from duckflow.ui.i18n.words import LANGUAGES, Words
+
+Options = argparse.Namespace
+Command = Callable[[Options, Words, Paths], int]
+SUBCOMMANDS = ("models", "doctor", "sessions")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains with a phrase instead of leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError("usage.bad", reason=message)
+
+
+def parse(argv: list[str], words: Words) -> Options:
+    """Options with `command` set to the function that carries them out."""
+    if argv and argv[0] in SUBCOMMANDS:
+        return _subcommands(words).parse_args(argv)
+    return _talk(words).parse_args(argv)
+
+
+def _talk(words: Words) -> argparse.ArgumentParser:
+    from duckflow.cli.talk import talk
+
+    parser = _Parser(prog="duckflow", description=words("cli.about"), epilog=words("cli.epilog"))
+    add = parser.add_argument
+    add("message", nargs="?", default="", help=words("cli.message"))
+    add("-p", "--print", dest="prompt", metavar="PROMPT", help=words("cli.print"))
+    add("--output-format", choices=list(OutputFormat), default=OutputFormat.TEXT, help=words("cli.output_format"))
+    add("-m", "--model", help=words("cli.model"))
+    add("-c", "--continue", dest="resume_last", action="store_true", help=words("cli.continue"))
+    add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
+    add("--fork", action="store_true", help=words("cli.fork"))
+    add("--mode", choices=list(Mode), help=words("cli.mode"))
+    add("--max-loops", type=_positive(int), help=words("cli.max_loops"))
+    add("--max-budget-usd", type=_positive(float), help=words("cli.max_budget"))
+    _common(parser, words, talk)
+    return parser
+
+
+def _subcommands(words: Words) -> argparse.ArgumentParser:
+    from duckflow.cli.doctor import doctor
+    from duckflow.cli.models import models
+    from duckflow.cli.session_list import list_sessions
+
+    parser = _Parser(prog="duckflow")
+    commands = parser.add_subparsers(parser_class=_Parser)
+    one = commands.add_parser("models", help=words("cli.models"), description=words("cli.models"))
+    one.add_argument("what", choices=["pull", "list", "rm"], nargs="?", default="list", help=words("cli.models_what"))
+    one.add_argument("name", nargs="?", default="", help=words("cli.models_name"))
+    one.add_argument("--if-missing", action="store_true", help=words("cli.models_if_missing"))
+    one.add_argument("--from", dest="source", default="", metavar="FILE", help=words("cli.models_from"))
+    _common(one, words, models)
+    one = commands.add_parser("doctor", help=words("cli.doctor"), description=words("cli.doctor"))
+    one.add_argument("-m", "--model", help=words("cli.model"))
+    _common(one, words, doctor)
+    one = commands.add_parser("sessions", help=words("cli.sessions"), description=words("cli.sessions"))
+    _common(one, words, list_sessions)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser, words: Words, command: Command) -> None:
+    parser.add_argument("--lang", choices=LANGUAGES, help=words("cli.lang"))
+    parser.set_defaults(command=command)
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        value = kind(text)
+        if value <= 0:
+            raise argparse.ArgumentTypeError(text)
+        return value
+
+    return convert

@@ -1,0 +1,15 @@
+"""The `duckflow` command. Nothing heavy is imported before it is known to be needed."""
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from duckflow import __version__
+
+        sys.stdout.write(f"duckflow {__version__}\n")
+        return
+    from duckflow.cli.run import run
+
+    sys.exit(run(sys.argv[1:]))

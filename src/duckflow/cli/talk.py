@@ -1,0 +1,138 @@
+"""`duckflow` and `duckflow -p`: a conversation, with a person or without."""
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+from pathlib import Path
+
+from duckflow.agent.session import Session, begin, reopen
+from duckflow.cli.arguments import Options
+from duckflow.cli.session_list import session_lines
+from duckflow.cli.wire import Wiring, wire
+from duckflow.config.load import load
+from duckflow.errors import UsageError
+from duckflow.events.types import LanguageChosen, Noticed
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+from duckflow.store.sessions import Sessions, new_session_id
+from duckflow.ui.headless import Headless, OutputFormat, print_out
+from duckflow.ui.i18n.words import Words, language_of
+
+STDIN_LIMIT = 200_000
+
+
+def talk(options: Options, words: Words, paths: Paths) -> int:
+    flags = {
+        "safety.mode": options.mode,
+        "agent.max_loops": options.max_loops,
+        "agent.max_budget_usd": options.max_budget_usd,
+        "language": options.lang,
+    }
+    folder = Path.cwd()
+    loaded = load(paths.user_config, folder, flags)
+    words.language = language_of(loaded.settings.language)
+    piped = _piped()
+    wiring = Wiring(loaded.settings, paths, folder, words, options.model or "")
+    if options.prompt is not None:
+        prompt = _with_material(options.prompt, piped, words)
+        if not prompt.strip():
+            raise UsageError("usage.empty_prompt")
+        return asyncio.run(_headless(options, wiring, prompt))
+    if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("usage.not_a_terminal")
+    return asyncio.run(_chat(options, wiring))
+
+
+async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
+    headless = Headless(wiring.words, OutputFormat(options.output_format))
+    session = open_session(options, wiring)
+    session.subscribe(headless.hear)
+    chat, caller, _ = wire(wiring, session, headless.ask)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
+    try:
+        await chat.say(prompt)
+        return headless.finish(session.state)
+    finally:
+        await caller.aclose()
+        session.close()
+
+
+async def _chat(options: Options, wiring: Wiring) -> int:
+    from duckflow.ui.console.chat import Chat
+
+    words, settings = wiring.words, wiring.settings
+    session = open_session(options, wiring)
+    wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
+    screen = Chat(words, wiring.paths.history, settings.ui.color and "NO_COLOR" not in os.environ)
+    chat, caller, thinker = wire(wiring, session, screen.ask)
+    session.subscribe(screen.hear)
+    warming = asyncio.create_task(thinker.warm(session.state))
+    try:
+        await screen.run(chat, options.message)
+        return 0
+    finally:
+        warming.cancel()
+        await caller.aclose()
+        spoken = session.state.turn > 0
+        session.close()
+        if spoken:
+            print_out(words("chat.bye", session=session.state.session_id))
+        else:
+            session.discard()
+
+
+def open_session(options: Options, wiring: Wiring) -> Session:
+    """A new one, the last one, a chosen one, or a branch of one of these."""
+    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
+    if not (options.resume_last or options.resume is not None or options.fork):
+        session_id = new_session_id()
+        return begin(sessions.path(session_id), session_id, wiring.folder, wiring.words.language)
+    if options.resume is None:
+        entry = sessions.latest()
+    else:
+        entry = sessions.find(options.resume or _pick(sessions, wiring.words))
+    path = sessions.fork(entry.path) if options.fork else entry.path
+    opened = reopen(path)
+    if opened.salvaged:
+        aside = str(opened.salvaged.aside)
+        opened.session.emit(Noticed(what=say("journal.salvaged", kept=opened.salvaged.kept, aside=aside)))
+    if options.lang and options.lang != opened.session.state.language:
+        opened.session.emit(LanguageChosen(language=options.lang))
+    wiring.words.language = language_of(opened.session.state.language)
+    return opened.session
+
+
+def _pick(sessions: Sessions, words: Words) -> str:
+    """Let the user choose from the list."""
+    entries = sessions.list()
+    if not entries:
+        raise UsageError("sessions.none")
+    if not sys.stdin.isatty():
+        raise UsageError("sessions.which")
+    for line in session_lines(entries[:20], words):
+        print_out(line)
+    wanted = input(words("sessions.pick")).strip()
+    return wanted or "1"
+
+
+def _piped() -> str:
+    """What was piped in; a closed or empty stdin is nothing."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
+        return ""
+    raw = sys.stdin.buffer.read(STDIN_LIMIT + 1)
+    if len(raw) > STDIN_LIMIT:
+        raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
+    return raw.decode("utf-8", "replace")
+
+
+def _with_material(prompt: str, piped: str, words: Words) -> str:
+    return f"{prompt}\n\n{words('stdin.material')}\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt
+
+

@@ -1,0 +1,76 @@
+"""The only place where objects are built."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.agent.bodies import Bodies
+from duckflow.agent.calls import Caller, Connected
+from duckflow.agent.chat_loop import ChatLoop
+from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.phases import Phases
+from duckflow.agent.session import Session
+from duckflow.agent.thinker import Thinker
+from duckflow.agent.turn import Turn
+from duckflow.config.load import transition_table
+from duckflow.config.settings import Settings
+from duckflow.events.ports import Ask
+from duckflow.events.types import Noticed
+from duckflow.prompts.compile import Compiler
+from duckflow.safety.workspace import Workspace
+from duckflow.store.paths import Paths
+from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.talk import DuckCall, Exit, Response
+from duckflow.tools.toolbox import Toolbox
+from duckflow.ui.i18n.words import Words
+
+AGENTS_FILE = "AGENTS.md"
+AGENTS_LIMIT = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a conversation is built from."""
+
+    settings: Settings
+    paths: Paths
+    folder: Path
+    words: Words
+    model_flag: str = ""
+
+
+def wire(wiring: Wiring, session: Session, ask: Ask) -> tuple[ChatLoop, Caller, Thinker]:
+    """A conversation on `session`, the way to its model (to be closed at the end), and the thinker (to be warmed)."""
+    settings = wiring.settings
+    workspace = Workspace(wiring.folder)
+    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
+    compiler = Compiler(toolbox.operations, _project_rules(workspace))
+    caller = Caller(session, lambda: _connect(wiring, session), settings.agent.max_budget_usd)
+    thinker = Thinker(caller, compiler, toolbox.operations, session.emit, (settings.agent, settings.memory))
+    gatekeeper = Gatekeeper(session, ask, settings.safety.mode)
+    bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
+    phases = Phases(session, transition_table(settings))
+    turn = Turn(session, thinker, dispatcher, phases, settings.agent)
+    return ChatLoop(session, turn, gatekeeper), caller, thinker
+
+
+async def _connect(wiring: Wiring, session: Session) -> Connected:
+    from duckflow.llm.connect import Places, connect
+    from duckflow.llm.discover import discover
+
+    settings, paths = wiring.settings, wiring.paths
+    choice = await discover(wiring.model_flag, settings.llm, os.environ)
+    for note in choice.notes:
+        session.emit(Noticed(what=note))
+    places = Places(paths.abilities, paths.models, paths.local_log)
+    return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
+
+
+def _project_rules(workspace: Workspace) -> str:
+    """AGENTS.md of the work folder, head only when it is very long."""
+    try:
+        return workspace.read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,73 @@
+"""From a choice to a provider. What is slow to import is imported for the kind of model that needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.errors import UsageError
+from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.choice import Choice
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.failures import key_refused
+from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.provider import Provider
+from duckflow.llm.settings import LlmSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where providers keep things; without a place nothing is kept."""
+
+    abilities: Path | None = None
+    models: Path | None = None
+    local_log: Path | None = None
+
+
+def connect(
+    choice: Choice, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
+) -> Provider:
+    """Build the provider; nothing is asked of it yet."""
+    match choice.kind:
+        case "scripted":
+            from duckflow.llm.scripted import Scripted
+
+            return Scripted.from_file(Path(choice.model).expanduser())
+        case "embedded":
+            return _embedded(choice.model, settings, local, places, environ)
+        case "openai":
+            from duckflow.llm.openai_compatible import OpenAICompatible
+
+            book = AbilityBook(places.abilities, settings.abilities_days)
+            return OpenAICompatible(_keyed(choice), choice.model, choice.key, settings, book)
+        case "bridge":
+            return _bridge(_keyed(choice), choice, settings)
+
+
+def _keyed(choice: Choice) -> Endpoint:
+    endpoint = choice.endpoint or Endpoint(choice.model)
+    if endpoint.needs_key and choice.key is None:
+        raise key_refused(endpoint, None)
+    return endpoint
+
+
+def _bridge(endpoint: Endpoint, choice: Choice, settings: LlmSettings) -> Provider:
+    try:
+        from duckflow.llm.bridge import Bridge
+    except ImportError:
+        raise UsageError("model.extra_missing", endpoint=endpoint.name, extra="providers") from None
+    return Bridge(endpoint, choice.model, choice.key, settings)
+
+
+def _embedded(
+    name: str, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
+) -> Provider:
+    from duckflow.llm.embedded import Embedded
+    from duckflow.llm.local.catalogue import known_model
+    from duckflow.llm.local.server import LocalServer
+    from duckflow.llm.local.weights import Weights, default_folder
+
+    model = known_model(name)
+    holdings = Weights(places.models or default_folder(environ), environ).holdings()
+    path = next(holding.path for holding in holdings if holding.model.name == name)
+    local = local.model_copy(update={"model": name})
+    return Embedded(LocalServer(path, local, places.local_log), name, local.window(model), settings)

@@ -1,0 +1,233 @@
+"""From a model's reply to a Decision, or to a correction that the model can act on."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from pydantic import ValidationError
+
+from duckflow.errors import ReplyUnusable
+from duckflow.llm.bodies import take_blocks, without_thoughts
+from duckflow.llm.repair import ReadJson, json_values
+from duckflow.state.action import ALIASES, Action, Decision, NextStep, PromptPattern, TaskProfile
+from duckflow.state.five import StateDelta
+from duckflow.state.operation import Operation
+from duckflow.state.phase import Phase
+
+DEPTH = 40
+PROBLEMS_TOLD = 8
+TALK = "response"
+CUT_OFF = (
+    "The reply was cut off before its end, so none of it was used. "
+    "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
+)
+CHECK = '"yes" or "no: reason"'
+LINES = "null or a list of short texts"
+NO_OBJECTION = {"none", "nothing", "not applicable", "true"}
+EXPECTED = {
+    "rationale": "one line of text: why this, now",
+    "goal_consistency": CHECK,
+    "constraint_check": CHECK,
+    "confidence": "a number from 0 to 1",
+    "task_profile": "one of " + ", ".join(TaskProfile),
+    "step": "one of " + ", ".join(phase for phase in Phase if phase is not Phase.DONE),
+    "next_step": "one of " + ", ".join(get_args(NextStep)),
+    "prompt_pattern": "one of " + ", ".join(get_args(PromptPattern)),
+    "state_delta": "null or an object with " + ", ".join(StateDelta.model_fields),
+    "actions": "a list of objects with operation, args and reasoning",
+    "args": "an object",
+    "reasoning": "a sentence that says why this action is needed",
+    "constraints": LINES,
+    "plan_brief": LINES,
+    "open_questions": LINES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A Decision as read. `doubtful`: it was repaired or cut off, so it changes nothing without the user's yes.
+
+    `blocks` are the raw bodies that followed the JSON.
+    """
+
+    decision: Decision
+    doubtful: bool = False
+    blocks: tuple[str, ...] = ()
+
+
+def read_decision(text: str, operations: Sequence[Operation], finish: str = "stop") -> Reading:
+    """The Decision in a reply, or ReplyUnusable with what the model should change.
+
+    Unknown operations and bad arguments are not looked at: they become results. Plain prose without any `{` comes from
+    a model that just answers; it is taken as one `response`, marked doubtful, since a response can harm nothing.
+    """
+    answer = without_thoughts(text)
+    if not answer.strip():
+        raise ReplyUnusable("The reply was empty. Send one JSON object, the Decision.")
+    if "{" not in answer and "｛" not in answer:
+        return _spoken(answer.strip(), operations, finish)
+    found = _find(answer)
+    # A list of actions left open may lack its end, or its last action may be half: after a cut nobody can tell.
+    if found.half or (finish == "length" and found.truncated and found.missing != "}"):
+        raise ReplyUnusable(CUT_OFF)
+    decision = _decision(found.value, operations)
+    return Reading(
+        decision,
+        doubtful=found.repaired or found.truncated or finish == "length",
+        blocks=take_blocks(found.rest),
+    )
+
+
+def _spoken(text: str, operations: Sequence[Operation], finish: str) -> Reading:
+    if finish == "length":
+        raise ReplyUnusable(CUT_OFF)
+    if text.startswith("[") or TALK not in {operation.name for operation in operations}:
+        raise ReplyUnusable("There is no Decision in the reply. Send one JSON object, the Decision.")
+    answer = Action(operation=TALK, args={"text": text}, reasoning="the model answered in plain text")
+    decision = Decision(
+        rationale="answered in plain text",
+        goal_consistency="yes",
+        constraint_check="yes",
+        confidence=0.5,
+        task_profile=TaskProfile.GENERAL_CHAT,
+        step=Phase.PLANNING,
+        next_step="pending_user",
+        prompt_pattern="base_main",
+        actions=[answer],
+    )
+    return Reading(decision, doubtful=True)
+
+
+def _find(text: str) -> ReadJson:
+    """The first object that has a Decision's fields; what else looks like JSON stands in the prose around it."""
+    first: ReadJson | None = None
+    for found in json_values(text):
+        if isinstance(found.value, dict) and not Decision.model_fields.keys().isdisjoint(found.value):
+            return found
+        first = first or found
+    if first is None or not isinstance(first.value, list):
+        problem = "The JSON in the reply is not a Decision."
+    else:
+        problem = "The reply is a list, not a Decision."
+    raise ReplyUnusable(f"{problem} Send one JSON object with {', '.join(Decision.model_fields)}.")
+
+
+def _decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+    if _too_deep(value):
+        raise ReplyUnusable(f"The JSON is nested more than {DEPTH} levels deep. Send a simpler Decision.")
+    try:
+        return Decision.model_validate(_plain(value, {operation.name: operation for operation in operations}))
+    except ValidationError as error:
+        problems = [_problem(tuple(one["loc"]), one["type"] == "missing", one["input"]) for one in error.errors()]
+    told = "\n".join(f"- {problem}" for problem in dict.fromkeys(problems[:PROBLEMS_TOLD]))
+    raise ReplyUnusable(f"The Decision is not usable:\n{told}")
+
+
+def _problem(place: tuple[int | str, ...], missing: bool, given: Any) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    names = [part for part in place if isinstance(part, str)]
+    expected = EXPECTED["actions"].removeprefix("a list of ") if isinstance(place[-1], int) else EXPECTED.get(names[-1])
+    must = f"it must be {expected or 'a text'}"
+    if missing:
+        return f"{path} is missing; {must}"
+    shown = json.dumps(given, ensure_ascii=False, default=str)
+    return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; {must}"
+
+
+def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
+    """The fields with their harmless variations made plain."""
+    fields = {name: given[name] for name in Decision.model_fields if name in given}
+    for name in ("task_profile", "step"):
+        fields |= {name: _name(fields[name]).upper()} if isinstance(fields.get(name), str) else {}
+    for name in ("next_step", "prompt_pattern"):
+        fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
+    for name in ("goal_consistency", "constraint_check"):
+        fields |= {name: _check(fields[name])} if name in fields else {}
+    if "confidence" in fields:
+        fields["confidence"] = _confidence(fields["confidence"])
+    fields["state_delta"] = _delta(fields.get("state_delta"))
+    actions = fields.get("actions")
+    if isinstance(actions, dict):
+        actions = [actions]
+    if isinstance(actions, list):
+        fields["actions"] = [_action(one, operations) for one in cast("list[Any]", actions)]
+    return fields
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[\s-]+", "_", text.strip())
+
+
+def _check(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "yes" if isinstance(value, str) and value.strip().rstrip(".").lower() in NO_OBJECTION else value
+
+
+def _confidence(value: Any) -> float | str:
+    """A number, or a text that is none: then the Decision says what it must be."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return json.dumps(value, default=str)
+    text = str(value).strip()
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return text
+
+
+def _delta(value: Any) -> Any:
+    if not value:
+        return None
+    if not isinstance(value, dict):
+        return value
+    delta = {name: item for name, item in cast("dict[str, Any]", value).items() if item not in (None, "")}
+    for name in ("constraints", "plan_brief", "open_questions"):
+        if isinstance(delta.get(name), str):
+            delta[name] = [delta[name]]
+    return delta
+
+
+def _action(value: Any, operations: dict[str, Operation]) -> Any:
+    """One action under its proper names, without an id of its own, and without the nulls that stand for `not given`."""
+    if not isinstance(value, dict):
+        return value
+    action = {ALIASES.get(name, name): item for name, item in cast("dict[str, Any]", value).items()}
+    action.pop("action_id", None)
+    if isinstance(action.get("operation"), str):
+        action["operation"] = action["operation"].strip()
+    args = action.get("args")
+    if isinstance(args, str) and args.lstrip().startswith("{"):
+        args = _loaded(args)
+    if args is None:
+        args = {}
+    operation = operations.get(str(action.get("operation")))
+    if operation and isinstance(args, dict):
+        required = operation.parameters.get("required", ())
+        args = {
+            name: item
+            for name, item in cast("dict[str, Any]", args).items()
+            if item is not None or name in required
+        }
+    return action | {"args": args}
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH):
+        level = [inner for one in level if isinstance(one, dict | list) for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Sequence[Any]:
+    return list(value.values()) if isinstance(value, dict) else value

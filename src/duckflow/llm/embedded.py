@@ -1,0 +1,83 @@
+"""The model that comes with Duckflow: a provider whose server is its own child."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Protocol
+
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.keys import Key
+from duckflow.llm.openai_compatible import OpenAICompatible
+from duckflow.llm.provider import Chunk, Request
+from duckflow.llm.settings import LlmSettings
+
+NAME = "local"
+
+
+class ModelServer(Protocol):
+    """A server that is started and ended with the conversation; `duckflow.llm.local.server.LocalServer` is one."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+    def alive(self) -> bool: ...
+
+    async def start(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Embedded:
+    """Starts the server with the first request, or before it with `warm`; starts it again if it has died."""
+
+    def __init__(self, server: ModelServer, model: str, window: int, settings: LlmSettings) -> None:
+        self._server = server
+        self._model = model
+        self._window = window
+        self._settings = settings
+        self._speaker: OpenAICompatible | None = None
+
+    def __repr__(self) -> str:
+        return f"Embedded({self.model!r})"
+
+    @property
+    def model(self) -> str:
+        return f"{NAME}:{self._model}"
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    async def warm(self) -> None:
+        """Have the server ready before it is needed."""
+        await self._ready()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        speaker = await self._ready()
+        async with aclosing(speaker.stream(request)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def aclose(self) -> None:
+        try:
+            await self._hang_up()
+        finally:
+            await self._server.aclose()
+
+    async def _ready(self) -> OpenAICompatible:
+        if self._speaker is not None and self._server.alive():
+            return self._speaker
+        await self._hang_up()
+        await self._server.start()
+        # Somebody else may have waited for the same start.
+        if self._speaker is None:
+            endpoint, key = Endpoint(NAME, self._server.url), Key(self._server.key, NAME)
+            self._speaker = OpenAICompatible(endpoint, self._model, key, self._settings)
+        return self._speaker
+
+    async def _hang_up(self) -> None:
+        speaker, self._speaker = self._speaker, None
+        if speaker is not None:
+            await speaker.aclose()

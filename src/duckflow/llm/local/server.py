@@ -1,0 +1,150 @@
+"""The local model's server: a child process that lives as long as this object is open, and never longer."""
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from duckflow.errors import ProviderUnreachable
+from duckflow.llm.local.cores import usable_cores
+from duckflow.llm.local.serve import Order
+from duckflow.llm.local.settings import LocalSettings
+
+PATIENCE_SECONDS = 3.0
+LOG_TAIL = 2000
+LOG_LINES = 2
+RUNTIME = "xllamacpp"
+
+
+class LocalServer:
+    """An OpenAI-compatible endpoint on a loopback port, guarded by a random key. `start` may be called again."""
+
+    def __init__(self, weights: Path, settings: LocalSettings, log: Path | None = None) -> None:
+        self._weights = weights
+        self._settings = settings
+        self._log = log
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._wanted = False
+        self._url = ""
+        self._key = ""
+
+    @property
+    def url(self) -> str:
+        """The base of the API, such as `http://127.0.0.1:40000/v1`; empty before `start`."""
+        return self._url
+
+    @property
+    def key(self) -> str:
+        return self._key
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Return when the model is loaded and answers; nothing is left behind if that fails or is cancelled."""
+        async with self._starting:
+            if self.alive():
+                return
+            self._wanted = True
+            if find_spec(RUNTIME) is None:
+                raise ProviderUnreachable("local.missing")
+            if not self._weights.is_file():
+                raise ProviderUnreachable("local.no_weights", name=self._settings.model, path=str(self._weights))
+            with self._open_log() as log:
+                await self._start(log)
+
+    async def aclose(self) -> None:
+        """End the server and wait until it is gone; a start that is under way fails."""
+        self._wanted = False
+        process, self._process = self._process, None
+        self._url = self._key = ""
+        if process is None or process.returncode is not None:
+            return
+        try:
+            process.terminate()
+            await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        except ProcessLookupError:
+            await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        except BaseException:
+            process.kill()
+            raise
+
+    def _open_log(self) -> BinaryIO:
+        if self._log is None:
+            return cast("BinaryIO", tempfile.TemporaryFile())
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        return self._log.open("w+b")
+
+    async def _start(self, log: BinaryIO) -> None:
+        name, seconds = self._settings.model, self._settings.start_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                process = await self._spawn(log)
+                answer = await self._instruct(process)
+        except TimeoutError:
+            await self.aclose()
+            raise ProviderUnreachable("local.slow", name=name, seconds=round(seconds)) from None
+        except BaseException:
+            await self.aclose()
+            raise
+        if url := answer.get("url"):
+            self._url = url
+            return
+        await self.aclose()
+        raise ProviderUnreachable("local.failed", name=name, reason=_cause(answer, process.returncode, log))
+
+    async def _spawn(self, log: BinaryIO) -> asyncio.subprocess.Process:
+        weights = self._weights.resolve()
+        self._process = await asyncio.create_subprocess_exec(
+            # -P keeps a json.py or a duckflow/ in the work folder from being imported in place of the real one.
+            *(sys.executable, "-P", "-m", "duckflow.llm.local.serve", str(weights)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            cwd=weights.parent,
+            # Threads that spin while they wait are ten times slower where cores are shared.
+            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
+            # Ctrl+C at the terminal is for Duckflow, not for the server.
+            start_new_session=True,
+        )
+        if not self._wanted:
+            self._process.kill()
+        return self._process
+
+    async def _instruct(self, process: asyncio.subprocess.Process) -> dict[str, str]:
+        """Give the child its order and wait for its one line; empty if it died without a word."""
+        assert process.stdin is not None and process.stdout is not None
+        self._key = secrets.token_urlsafe(24)
+        settings = self._settings
+        order = Order(
+            parent=os.getpid(),
+            key=self._key,
+            name=settings.model,
+            context=settings.context,
+            threads=settings.threads or usable_cores(),
+            batch=settings.batch,
+            prompt_cache_mib=settings.prompt_cache_mib,
+            repeat_penalty=settings.repeat_penalty,
+        )
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        line = await process.stdout.readline()
+        return cast("dict[str, str]", json.loads(line)) if line.endswith(b"\n") else {}
+
+
+def _cause(answer: dict[str, str], status: int | None, log: BinaryIO) -> str:
+    log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL))
+    lines = log.read().decode("utf-8", "replace").strip().splitlines()
+    return " · ".join([answer.get("failed") or f"exit status {status}", *lines[-LOG_LINES:]])

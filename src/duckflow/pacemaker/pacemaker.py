@@ -1,0 +1,208 @@
+"""The Pacemaker: fed with steps, asked before every loop, and always able to say why."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from duckflow.pacemaker.advance import Advance
+from duckflow.pacemaker.health import Health, health
+from duckflow.pacemaker.hearing import heard_in
+from duckflow.pacemaker.interventions import (
+    DuckCall,
+    Hint,
+    Replan,
+    Resolution,
+    Verdict,
+    choices_for,
+    pattern_of,
+    recovered,
+    resolve,
+)
+from duckflow.pacemaker.ledger import Ledger
+from duckflow.pacemaker.limits import Load, LoopLimit, extended, loop_limit
+from duckflow.pacemaker.reason import Finding, Level, Reason
+from duckflow.pacemaker.settings import PacemakerSettings
+from duckflow.pacemaker.step import LoopStep
+from duckflow.pacemaker.vitals import Signal, VitalsMeter
+from duckflow.pacemaker.watch import Watch, describe
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.vitals import Vitals, VitalsChange
+
+TRIED = 8
+HINTS = {
+    "mood": "Confidence is falling: check the plan against the goal before you act.",
+    "focus": "Focus is falling: make a simpler, more direct plan, and do not look again at what you have seen.",
+    "stamina": "Stamina is low: take the shortest way, and do not retry what failed.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopView:
+    """Where the loop stands when the Pacemaker is asked. `loop` is how many this turn has taken so far."""
+
+    loop: int
+    profile: str
+    files: int = 0
+    turns: int = 0
+    plan_running: bool = False
+    other_model: bool = False
+
+
+class Pacemaker:
+    """Watches one stream of steps: a conversation's or a background job's.
+
+    `observe(user_spoke(text))` when a turn begins; before every loop `beat(view)`, whose verdict is nothing, a Hint,
+    a Replan or a DuckCall; after every action `observe(step_of(action, result))`; and `notice(signal)` for what else
+    moves the vitals. When the user has answered a Duck Call: `answered(call, key, text)`, then do what its Resolution
+    says. Then the loop count starts again from where it stands. Without a view there is no limit on loops.
+
+    It goes from hint to replan to Duck Call: what is found makes it plan anew once; if that does not help, it asks.
+    """
+
+    def __init__(self, settings: PacemakerSettings | None = None, vitals: Vitals | None = None) -> None:
+        self._settings = settings or PacemakerSettings()
+        self._meter = VitalsMeter(self._settings.vitals, vitals or Vitals())
+        self._ledger = Ledger(self._settings.window, self._settings.memory)
+        self._limit: LoopLimit | None = None
+        self._verdict: Verdict = None
+        self.interventions: Counter[str] = Counter()
+        self._afresh()
+
+    def observe(self, step: LoopStep) -> None:
+        if step.kind == "user":
+            self._afresh()
+            self._allowance_from = 0
+            for signal in (Signal.REST, *heard_in(step.result)):
+                self._meter.notice(signal)
+            return
+        entry = self._ledger.record(step)
+        self._meter.see(entry)
+        self._advance.see(entry)
+        self._watch.see(entry)
+        if self._replanned and entry.new:
+            self._new_since += 1
+            if self._new_since >= self._settings.recovered_after:
+                self._replanned = False
+
+    def notice(self, signal: Signal, value: float = 0.0) -> None:
+        self._meter.notice(signal, value)
+        if signal is Signal.DONE:
+            self._advance.task_done()
+
+    def beat(self, view: LoopView | None = None) -> Verdict:
+        """The verdict before the next loop. Ask once a loop."""
+        self._meter.mark()
+        self._verdict = self._judge(view)
+        if self._verdict is not None:
+            self.interventions[type(self._verdict).__name__] += 1
+        return self._verdict
+
+    def answered(self, call: DuckCall, key: str, text: str = "", loop: int = 0) -> Resolution:
+        """The user's answer: vitals recover, and the loops are counted from `loop` on."""
+        self._meter.recover(recovered(self._meter.vitals(), call.reason, self._settings.vitals))
+        self._afresh()
+        self._allowance_from = loop
+        return resolve(call, key, text)
+
+    def restore(self, steps: Iterable[LoopStep], vitals: Vitals, allowance_from: int = 0) -> None:
+        """Rebuild after a resume from the steps since the user last spoke (a message, or an answer to a Duck Call)."""
+        self._afresh()
+        for step in steps:
+            self.observe(step)
+            self._judge(None)
+        self._meter.restore(vitals)
+        self._allowance_from = allowance_from
+
+    @property
+    def vitals(self) -> Vitals:
+        return self._meter.vitals()
+
+    @property
+    def limit(self) -> LoopLimit | None:
+        """The limit as of the last beat with a view."""
+        return self._limit
+
+    def take_changes(self) -> tuple[VitalsChange, ...]:
+        return self._meter.take_changes()
+
+    def health(self) -> Health:
+        return health(self._meter.vitals(), self._meter.trend, self._settings.vitals)
+
+    def why(self) -> tuple[Phrase, ...]:
+        """The limit and the last verdict, in words."""
+        limit = self._limit.parts if self._limit else (say("limit.none"),)
+        match self._verdict:
+            case None:
+                return (*limit, say("pacemaker.verdict.fine"))
+            case Hint(why=why):
+                return (*limit, say("pacemaker.verdict.hint"), *why)
+            case Replan(finding=finding):
+                return (*limit, say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
+            case DuckCall(finding=finding):
+                return (*limit, say("pacemaker.verdict.duck_call"), finding.phrase(), finding.cost())
+
+    def _afresh(self) -> None:
+        self._ledger.reset()
+        self._watch = Watch(self._settings)
+        self._advance = Advance()
+        self._replanned = False
+        self._new_since = 0
+        self._earned = 0
+        self._allowance_from = 0
+
+    def _judge(self, view: LoopView | None) -> Verdict:
+        level, found = self._watch.worst(self._meter.focus, self._meter.mood)
+        other_model = view is not None and view.other_model
+        if self._meter.stamina < self._settings.vitals.stamina_depleted:
+            depleted = Finding(Reason.STAMINA_DEPLETED, "stamina_depleted", times=self._ledger.errors)
+            return self._call(depleted, other_model)
+        if view is not None and self._exhausted(view):
+            return self._call(Finding(Reason.LOOP_EXHAUSTED, "loops", times=view.loop), other_model)
+        if found is None:
+            return self._hint()
+        if not self._replanned:
+            self._replanned, self._new_since = True, 0
+            return Replan(describe(found, self._ledger), self._tried())
+        if level is Level.CALL:
+            return self._call(describe(found, self._ledger), other_model)
+        return self._hint(describe(found, self._ledger))
+
+    def _exhausted(self, view: LoopView) -> bool:
+        """Whether the loops are used up. A turn that is advancing gets more."""
+        settings, taken = self._settings.limits, view.loop - self._allowance_from
+        load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
+        plain = loop_limit(load, self._meter.vitals(), settings)
+        self._limit = extended(plain, self._earned, settings)
+        if taken >= self._limit.value and self._advance.within(settings.advance_within):
+            self._earned = taken - plain.value + settings.extension
+            self._limit = extended(plain, self._earned, settings)
+        return taken >= self._limit.value
+
+    def _call(self, finding: Finding, other_model: bool) -> DuckCall:
+        pattern = pattern_of(finding, failing=self._ledger.error_rate() > 0.5)
+        return DuckCall(finding, pattern, self.health(), choices_for(pattern, other_model), self._tried())
+
+    def _hint(self, finding: Finding | None = None) -> Hint | None:
+        v, meter = self._settings.vitals, self._meter
+        lows = [
+            vital
+            for vital, value, threshold in (
+                ("mood", meter.mood, v.mood_hint),
+                ("focus", meter.focus, v.focus_hint),
+                ("stamina", meter.stamina, v.stamina_hint),
+            )
+            if value < threshold
+        ]
+        if not lows and finding is None:
+            return None
+        why = tuple(say(f"pacemaker.hint.{vital}") for vital in lows)
+        lines = [HINTS[vital] for vital in lows]
+        if finding:
+            why = (*why, finding.phrase())
+            lines.append(f"You are repeating yourself: {finding.label}")
+        return Hint(why, "\n".join(lines))
+
+    def _tried(self) -> tuple[str, ...]:
+        """What brought nothing new or failed, the latest first, each once."""
+        stale = (entry.label for entry in reversed(self._ledger.recent) if entry.failed or not entry.new)
+        return tuple(dict.fromkeys(stale))[:TRIED]

@@ -1,0 +1,56 @@
+"""Why the Pacemaker steps in, how grave that is, and what it found."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from duckflow.state.phrase import Phrase, say
+
+
+class Reason(StrEnum):
+    """In the order they are checked."""
+
+    STAMINA_DEPLETED = "STAMINA_DEPLETED"
+    LOOP_EXHAUSTED = "LOOP_EXHAUSTED"
+    ERROR_CASCADE = "ERROR_CASCADE"
+    FOCUS_LOST = "FOCUS_LOST"
+    STAGNATION = "STAGNATION"
+    CONFIDENCE_LOW = "CONFIDENCE_LOW"
+
+
+SEVERITY: dict[Reason, str] = {
+    Reason.STAMINA_DEPLETED: "critical",
+    Reason.LOOP_EXHAUSTED: "high",
+    Reason.ERROR_CASCADE: "high",
+    Reason.FOCUS_LOST: "medium",
+    Reason.STAGNATION: "medium",
+    Reason.CONFIDENCE_LOW: "low",
+}
+
+
+class Level(IntEnum):
+    """How far it has gone."""
+
+    FINE = 0
+    REPLAN = 1
+    CALL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was repeated, how often, since which step of the turn, and what that cost."""
+
+    reason: Reason
+    key: str
+    label: str = ""
+    times: int = 0
+    since: int = 0
+    steps: int = 0
+    tokens: int = 0
+
+    def phrase(self) -> Phrase:
+        return say(f"pacemaker.found.{self.key}", label=self.label, times=self.times, since=self.since)
+
+    def cost(self) -> Phrase:
+        if self.tokens:
+            return say("pacemaker.cost.tokens", steps=self.steps, tokens=self.tokens)
+        return say("pacemaker.cost.steps", steps=self.steps)

@@ -1,0 +1,149 @@
+"""Settings of the Pacemaker: every number has a name. Those marked measured are calibrated on recorded runs."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FROZEN = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class LimitSettings(BaseModel):
+    """How many loops a turn may take."""
+
+    model_config = FROZEN
+
+    lowest: int = Field(default=3, ge=1)
+    highest: int = Field(default=20, ge=1)
+    fallback: int = Field(default=15, ge=1)
+    """Used when the calculation fails."""
+    base: dict[str, int] = Field(
+        default_factory=lambda: {
+            "SIMPLE_QUESTION": 5,
+            "GENERAL_CHAT": 6,
+            "FILE_OPERATION": 8,
+            "CREATIVE_WRITING": 10,
+            "CODE_ANALYSIS": 12,
+            "DEBUGGING": 14,
+            "MULTI_STEP_TASK": 15,
+            "RESEARCH": 16,
+            "COMPLEX_REASONING": 18,
+        }
+    )
+    plan_base: int = Field(default=15, ge=1)
+    """The least base while a plan is being carried out."""
+
+    mood_weight: float = 0.4
+    focus_weight: float = 0.4
+    stamina_weight: float = 0.2
+    poor_below: float = 0.4
+    good_above: float = 0.8
+    poor_factor: float = 0.7
+    good_factor: float = 1.2
+
+    full_files: int = Field(default=8, ge=1)
+    full_turns: int = Field(default=15, ge=1)
+    error_weight: float = 3.0
+    complexity_weight: float = 0.4
+
+    extension: int = Field(default=5, ge=0)
+    """Loops that a turn gets on top when it is advancing as it reaches its limit."""
+    advance_within: int = Field(default=8, ge=1)
+    """It is advancing when it gained something in this many of its last steps."""
+    ceiling: int = Field(default=200, ge=1)
+    """No extension goes beyond this."""
+
+
+class Threshold(BaseModel):
+    """How often before it plans anew, and how often before it asks."""
+
+    model_config = FROZEN
+
+    replan: int = Field(ge=1)
+    call: int = Field(ge=1)
+
+
+class VitalsSettings(BaseModel):
+    """What moves mood, focus and stamina, and by how much."""
+
+    model_config = FROZEN
+
+    error_stamina: float = 0.10
+    error_focus: float = 0.05
+    success_stamina: float = 0.02
+    loop_stamina: float = 0.01
+    """Measured: long successful runs stay above 0.3."""
+
+    stale_focus: float = 0.12
+    repeated_focus: float = 0.17
+    new_focus: float = 0.12
+    """Measured: together they keep focus over 0.3 in successful runs and bring it under 0.5 before a Duck Call."""
+
+    confidence_pull: float = Field(default=0.3, ge=0, le=1)
+    """Share of the way that one self-reported confidence moves mood."""
+    refused_mood: float = 0.15
+    approved_mood: float = 0.05
+    check_failed_mood: float = 0.10
+    check_passed_mood: float = 0.02
+    thanks_mood: float = 0.10
+
+    done_focus: float = 0.20
+    done_stamina: float = 0.10
+    overfull_focus: float = 0.10
+    turnaround_focus: float = 0.15
+    rest_stamina: float = 0.20
+    rest_focus: float = 0.10
+
+    mood_hint: float = 0.7
+    focus_hint: float = 0.5
+    stamina_hint: float = 0.3
+    mood_low: float = 0.6
+    focus_lost: float = 0.3
+    stamina_depleted: float = 0.1
+    low_beats: Threshold = Threshold(replan=1, call=2)
+    """Beats that mood or focus must stay that low."""
+
+    recovered: float = 0.9
+    rested: float = 0.7
+    """After a Duck Call the vital it was about comes back to the first, the others at least to the second."""
+    trend_length: int = Field(default=60, ge=2)
+
+
+class DetectorSettings(BaseModel):
+    """When something counts as going in circles. Measured."""
+
+    model_config = FROZEN
+
+    same_call: Threshold = Threshold(replan=3, call=4)
+    """The same call with the same result in a row."""
+    again: Threshold = Threshold(replan=3, call=4)
+    again_within: int = Field(default=12, ge=2)
+    """The same call with the same result within so many steps, with no edit between."""
+    cycle: Threshold = Threshold(replan=2, call=3)
+    """Rounds of the same two to five steps."""
+    longest_cycle: int = Field(default=5, ge=2)
+    same_call_fails: Threshold = Threshold(replan=3, call=4)
+    same_error: Threshold = Threshold(replan=3, call=5)
+    same_error_within: int = Field(default=10, ge=2)
+    """The same kind of error: in a row to plan anew, within so many steps to ask."""
+    little_new: Threshold = Threshold(replan=6, call=7)
+    little_new_allowed: int = Field(default=1, ge=0)
+    """At most this many new steps in the last so many."""
+    same_text: Threshold = Threshold(replan=2, call=3)
+
+    stream_repeats: int = Field(default=6, ge=2)
+    stream_longest: int = Field(default=600, ge=20)
+    """The same passage of at most this length, so many times on end, while the model is still writing."""
+
+
+class PacemakerSettings(BaseModel):
+    """How far Duckflow goes before it asks."""
+
+    model_config = FROZEN
+
+    limits: LimitSettings = LimitSettings()
+    vitals: VitalsSettings = VitalsSettings()
+    detectors: DetectorSettings = DetectorSettings()
+    window: int = Field(default=40, ge=20)
+    """Steps kept for the findings."""
+    memory: int = Field(default=4000, ge=100)
+    """Signatures kept to tell new from old."""
+    recovered_after: int = Field(default=3, ge=1)
+    """New steps after a replan that earn another one later."""

@@ -1,0 +1,131 @@
+"""Vitals, measured from what happens. Every move has a cause."""
+
+from collections import deque
+from enum import StrEnum
+from typing import Literal
+
+from duckflow.pacemaker.ledger import Entry
+from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.state.vitals import Vitals, VitalsChange, clamp
+
+Vital = Literal["mood", "focus", "stamina"]
+
+
+class Signal(StrEnum):
+    """What moves the vitals besides the steps themselves."""
+
+    CONFIDENCE = "confidence"
+    """The model's own figure, given as the value."""
+    REFUSED = "refused"
+    APPROVED = "approved"
+    CHECK_FAILED = "check_failed"
+    """One of the Decision's two checks said no, or a review found something wrong."""
+    CHECK_PASSED = "check_passed"
+    THANKS = "thanks"
+    DONE = "done"
+    """A task or a step of the plan was completed."""
+    OVERFULL = "overfull"
+    """The context had to be pruned."""
+    TURNAROUND = "turnaround"
+    """The user changed the direction sharply."""
+    REST = "rest"
+    """A new turn begins."""
+
+
+class VitalsMeter:
+    """Moves mood, focus and stamina, and remembers why until it is asked."""
+
+    def __init__(self, settings: VitalsSettings, vitals: Vitals) -> None:
+        self._settings = settings
+        self._values: dict[Vital, float] = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
+        self._moved: dict[tuple[Vital, str], float] = {}
+        self.trend: deque[tuple[float, float, float]] = deque(maxlen=settings.trend_length)
+
+    @property
+    def mood(self) -> float:
+        return self._values["mood"]
+
+    @property
+    def focus(self) -> float:
+        return self._values["focus"]
+
+    @property
+    def stamina(self) -> float:
+        return self._values["stamina"]
+
+    def see(self, entry: Entry) -> None:
+        """A step: errors tire and confuse, repetition confuses, news and success help."""
+        s = self._settings
+        if entry.failed:
+            self._move("stamina", -s.error_stamina - s.loop_stamina, "error")
+            self._move("focus", -s.error_focus, "error")
+        elif entry.step.is_error:
+            self._move("stamina", -s.loop_stamina, "loop")
+        else:
+            self._move("stamina", s.success_stamina - s.loop_stamina, "success")
+        if entry.repeated and not entry.new:
+            self._move("focus", -s.repeated_focus, "repeated")
+        elif not entry.new:
+            self._move("focus", -s.stale_focus, "nothing_new")
+        elif not entry.failed:
+            self._move("focus", s.new_focus, "new")
+
+    def notice(self, signal: Signal, value: float = 0.0) -> None:
+        s = self._settings
+        match signal:
+            case Signal.CONFIDENCE:
+                self._move("mood", s.confidence_pull * (clamp(value) - self.mood), signal)
+            case Signal.REFUSED:
+                self._move("mood", -s.refused_mood, signal)
+            case Signal.APPROVED:
+                self._move("mood", s.approved_mood, signal)
+            case Signal.CHECK_FAILED:
+                self._move("mood", -s.check_failed_mood, signal)
+            case Signal.CHECK_PASSED:
+                self._move("mood", s.check_passed_mood, signal)
+            case Signal.THANKS:
+                self._move("mood", s.thanks_mood, signal)
+            case Signal.DONE:
+                self._move("focus", s.done_focus, signal)
+                self._move("stamina", s.done_stamina, signal)
+            case Signal.OVERFULL:
+                self._move("focus", -s.overfull_focus, signal)
+            case Signal.TURNAROUND:
+                self._move("focus", -s.turnaround_focus, signal)
+            case Signal.REST:
+                self._move("stamina", s.rest_stamina, signal)
+                self._move("focus", s.rest_focus, signal)
+
+    def mark(self) -> None:
+        """One point of the trend."""
+        self.trend.append((self.mood, self.focus, self.stamina))
+
+    def vitals(self) -> Vitals:
+        return Vitals(mood=self.mood, focus=self.focus, stamina=self.stamina)
+
+    def restore(self, vitals: Vitals) -> None:
+        """Put the vitals where they stood; nothing happened."""
+        self._values = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
+        self._moved.clear()
+
+    def recover(self, vitals: Vitals) -> None:
+        """After the user answered a Duck Call."""
+        self._move("mood", vitals.mood - self.mood, "answered")
+        self._move("focus", vitals.focus - self.focus, "answered")
+        self._move("stamina", vitals.stamina - self.stamina, "answered")
+
+    def take_changes(self) -> tuple[VitalsChange, ...]:
+        """What moved since this was last asked, one line for each vital and cause."""
+        moved, self._moved = self._moved, {}
+        return tuple(
+            VitalsChange(vital=vital, delta=round(delta, 3), cause=f"vitals.cause.{cause}")
+            for (vital, cause), delta in moved.items()
+            if round(delta, 3)
+        )
+
+    def _move(self, vital: Vital, delta: float, cause: str) -> None:
+        before = self._values[vital]
+        after = clamp(before + delta)
+        if after != before:
+            self._values[vital] = after
+            self._moved[vital, cause] = self._moved.get((vital, cause), 0.0) + after - before

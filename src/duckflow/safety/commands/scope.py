@@ -1,0 +1,50 @@
+"""What a text has set up so far: variables, functions, aliases, the folder it went to, what it fetched."""
+
+import posixpath
+from dataclasses import dataclass, field
+
+from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.invocation import Scene
+from duckflow.safety.commands.words import Word
+
+Values = tuple[Word, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """Kept while the commands of a text are followed in order."""
+
+    facts: Facts
+    variables: dict[str, Values] = field(default_factory=dict[str, Values])
+    functions: dict[str, str] = field(default_factory=dict[str, str])
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+    arguments: Values | None = ()
+    """`$1`, `$2`, …; None inside a function that nobody has called yet."""
+    place: str | None = ""
+    downloaded: set[str] = field(default_factory=set[str])
+
+    def scene(self) -> Scene:
+        return Scene(self.facts, self.place, frozenset(self.downloaded))
+
+    def called_with(self, arguments: Values | None) -> "Scope":
+        """The same scope seen from inside a function or `bash -c`: names are shared, `$1` is not."""
+        return Scope(
+            self.facts, self.variables, self.functions, self.aliases, arguments, self.place, self.downloaded
+        )
+
+    def go(self, target: Word | None) -> None:
+        """`cd`: follow it where that can be said beforehand."""
+        if target is None or not target.known or self.place is None:
+            self.place = None
+            return
+        text = target.text
+        folder = self.facts.folder.rstrip("/")
+        if folder and (text == folder or text.startswith(folder + "/")):
+            self.place = text[len(folder) :].lstrip("/")
+        elif text.startswith(("/", "~", "-")):
+            self.place = None
+        else:
+            place = posixpath.normpath(posixpath.join(self.place, text))
+            self.place = "" if place == "." else place
+            if place.startswith(".."):
+                self.place = None

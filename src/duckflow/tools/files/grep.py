@@ -1,0 +1,112 @@
+"""Searching the text of files."""
+
+import re
+import sys
+import warnings
+from dataclasses import replace
+
+from duckflow.errors import ToolError
+from duckflow.safety.shown import shown, shown_line
+from duckflow.state.phrase import say
+from duckflow.tools.files.failure import told
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.gitignore import ALWAYS_IGNORED
+from duckflow.tools.files.ignored import program
+from duckflow.tools.files.match import Found, Match, collect
+from duckflow.tools.files.search import Search
+from duckflow.tools.tool import Args, Done
+
+RIPGREP = (
+    *("--no-config", "--no-messages", "--no-heading", "--with-filename", "--line-number", "--null", "--color=never"),
+    *("--hidden", "--no-require-git", "--sort=path", "--max-columns-preview"),
+)
+PYTHON = ("-P", "-W", "ignore", "-m", "duckflow.tools.files.search")
+
+
+class GrepArgs(Args):
+    pattern: str
+    path: str = "."
+    glob: str = ""
+    ignore_case: bool = False
+
+
+class Grep(FileTool[GrepArgs]):
+    """Lines that fit a regular expression; by ripgrep where it is installed, else by Python."""
+
+    operation = "file_ops.grep"
+    args = GrepArgs
+
+    async def run(self, args: GrepArgs) -> Done:
+        path = self.real_path(args.path)
+        with told(self.workspace, path):
+            kind = self.workspace.stat(path).kind
+        if not args.pattern:
+            raise ToolError("The pattern is empty. Give a regular expression to look for.", "grep.bad_pattern")
+        found = await self._by_ripgrep(args, path) if kind == "folder" else None
+        if found is None:
+            found = await self._by_python(args, path)
+        pattern = shown(args.pattern)
+        phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
+        return Done("\n".join([*map(_line, found.matches), *self._notes(found, pattern, path)]), phrase)
+
+    async def _by_ripgrep(self, args: GrepArgs, path: str) -> Found | None:
+        """Nothing when Python has to do it: ripgrep reads only UTF-8, and knows fewer kinds of expressions."""
+        ripgrep = program("rg")
+        if ripgrep is None or not args.pattern.isascii():
+            return None
+        options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]
+        options += ["--ignore-case"] if args.ignore_case else []
+        options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
+        options += [f"--glob={args.glob}"] if args.glob else []
+        found = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
+        return None if found.exit_code > 1 and not found.matches else found
+
+    async def _by_python(self, args: GrepArgs, path: str) -> Found:
+        request = Search(
+            folder=str(self.workspace.root),
+            path=path,
+            pattern=args.pattern,
+            glob=args.glob,
+            ignore_case=args.ignore_case,
+            file_bytes=self.settings.max_file_bytes,
+            line_length=self.settings.grep_line,
+        )
+        _check(request)
+        found = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
+        if found.exit_code:
+            raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
+        return found
+
+    async def _collect(self, command: list[str], path: str, request: bytes) -> Found:
+        """Matches of a command that runs in a folder, with paths relative to the work folder."""
+        limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
+        with told(self.workspace, path):
+            found = await collect(command, self.workspace.root / path, request, limit, seconds)
+        if path != ".":
+            found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
+        return found
+
+    def _notes(self, found: Found, pattern: str, path: str) -> list[str]:
+        if found.timed_out:
+            seconds = self.settings.grep_seconds
+            return [f"[stopped after {seconds:g} s, not all was searched; use a simpler pattern or a folder below]"]
+        if found.more:
+            return [f"[stopped after {len(found.matches)} matches; narrow the pattern, path or glob]"]
+        return [] if found.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
+
+
+def _check(request: Search) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            request.regex()
+    except (re.error, OverflowError, RecursionError) as problem:
+        raise ToolError(
+            f"The pattern is no valid regular expression: {problem}. Escape special characters with a backslash.",
+            "grep.bad_pattern",
+            reason=str(problem),
+        ) from None
+
+
+def _line(match: Match) -> str:
+    return f"{shown(match.path)}:{match.line}: {shown_line(match.text)}"

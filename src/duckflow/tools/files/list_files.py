@@ -1,0 +1,52 @@
+"""What lies in a folder."""
+
+import asyncio
+from itertools import islice
+
+from duckflow.safety.entry import Entry
+from duckflow.safety.shown import shown, shown_size
+from duckflow.state.phrase import say
+from duckflow.tools.files.failure import told
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.ignored import ignored_in
+from duckflow.tools.tool import Args, Done
+
+
+class ListArgs(Args):
+    path: str = "."
+    depth: int = 1
+
+
+class ListFiles(FileTool[ListArgs]):
+    """Names, sorted, with sizes; what git ignores is left out."""
+
+    operation = "file_ops.list_files"
+    args = ListArgs
+
+    async def run(self, args: ListArgs) -> Done:
+        path = self.real_path(args.path)
+        found = await asyncio.to_thread(self._found, path, max(1, args.depth))
+        name, limit = shown(path), self.settings.list_entries
+        phrase = say("file.listed", path=name, entries=min(len(found), limit))
+        lines = [_line(one) for one in found[:limit]]
+        if len(found) > limit:
+            lines.append(f"[only the first {limit} are shown; list a folder below, or use find_files]")
+        return Done("\n".join([f"{name}/", *lines] if lines else [f"{name}/ (empty, or all ignored by git)"]), phrase)
+
+    def _found(self, path: str, depth: int) -> list[Entry]:
+        """One more than may be shown, to know that there are more."""
+        ignored = ignored_in(self.workspace)
+        above = 0 if path == "." else path.count("/") + 1
+
+        def enter(folder: Entry) -> bool:
+            return folder.path.count("/") - above + 1 < depth and not ignored(folder)
+
+        with told(self.workspace, path):
+            entries = (one for one in self.workspace.walk(path, enter) if not ignored(one))
+            return list(islice(entries, self.settings.list_entries + 1))
+
+
+def _line(one: Entry) -> str:
+    if one.kind == "folder":
+        return shown(one.path) + "/"
+    return f"{shown(one.path)} ({shown_size(one.size) if one.kind == 'file' else one.kind})"

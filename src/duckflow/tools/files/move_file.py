@@ -1,0 +1,64 @@
+"""Moving and renaming."""
+
+from duckflow.errors import ToolError
+from duckflow.safety.entry import Entry
+from duckflow.safety.shown import shown
+from duckflow.state.phrase import say
+from duckflow.state.question import FileImpact, Preview
+from duckflow.tools.files.change import refuse_if_changed
+from duckflow.tools.files.failure import told
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.tool import Args, Done
+
+
+class MoveArgs(Args):
+    source: str
+    target: str
+
+
+class MoveFile(FileTool[MoveArgs]):
+    """Moves a file or folder, never over another. A folder as target means: into it."""
+
+    operation = "file_ops.move_file"
+    changes = True
+    args = MoveArgs
+
+    def preview(self, args: MoveArgs) -> Preview:
+        source, target = self._ends(args)
+        fingerprint = self._fingerprint(source)
+        self.seen.previewed(source.path, fingerprint)
+        old, new = shown(source.path), shown(target)
+        impacts = (FileImpact(path=old, change="move"), FileImpact(path=new, change="create"))
+        return Preview(impacts=impacts, diff=f"rename from {old}\nrename to {new}", fingerprint=fingerprint)
+
+    async def run(self, args: MoveArgs) -> Done:
+        source, target = self._ends(args)
+        refuse_if_changed(source.path, self._fingerprint(source), self.seen)
+        with told(self.workspace, target):
+            self.workspace.move(source.path, target)
+        self.seen.moved(source.path, target)
+        old, new = shown(source.path), shown(target)
+        return Done(f"Moved {old} to {new}.", say("file.moved", source=old, target=new), changed=(source.path, target))
+
+    def _ends(self, args: MoveArgs) -> tuple[Entry, str]:
+        with told(self.workspace, args.source):
+            source = self.workspace.stat(args.source, follow=False)
+        target = self.real_path(args.target, follow=False)
+        if self.kind(target) == "folder":
+            target = self.real_path(f"{target}/{source.name}", follow=False)
+        if target == source.path or target.startswith(source.path + "/"):
+            raise ToolError(
+                f"{shown(source.path)} cannot be moved to itself or into itself. Choose another target.",
+                "file.into_itself",
+                path=shown(source.path),
+            )
+        if self.kind(target, follow=False) is not None:
+            raise ToolError(
+                f"{shown(target)} exists already and is not overwritten. Choose another name or delete it first.",
+                "file.exists",
+                path=shown(target),
+            )
+        return source, target
+
+    def _fingerprint(self, source: Entry) -> str:
+        return f"{source.kind} {source.size} {source.modified}"

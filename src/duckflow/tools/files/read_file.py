@@ -1,0 +1,74 @@
+"""Reading a text file, whole or some lines of it."""
+
+from duckflow.errors import ToolError
+from duckflow.safety.shown import shown
+from duckflow.state.phrase import say
+from duckflow.tools.files.document import Document
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.tool import Args, Done
+
+
+class ReadArgs(Args):
+    path: str
+    start_line: int = 1
+    end_line: int = 0
+    """0: to the end."""
+
+
+class ReadFile(FileTool[ReadArgs]):
+    """Shows a file's text and remembers that the model has seen it."""
+
+    operation = "file_ops.read_file"
+    args = ReadArgs
+
+    async def run(self, args: ReadArgs) -> Done:
+        document = self.document(args.path)
+        name = shown(document.path)
+        lines = document.lines
+        wanted = _wanted(args, len(lines), name)
+        given, text = self._cut(lines, wanted)
+        self.seen.saw(document.path, document.digest, range(given.start + 1, given.stop + 1), len(lines))
+        phrase = say("file.read", path=name, lines=len(given))
+        if not lines:
+            return Done(f"{name} (empty file)", phrase)
+        return Done(f"{_header(document, given, len(lines))}\n{text}{_rest(given, wanted, len(lines))}", phrase)
+
+    def _cut(self, lines: list[str], wanted: range) -> tuple[range, str]:
+        """As many of the wanted lines as may be shown at once; of a giant line its beginning."""
+        room = self.settings.read_bytes
+        out: list[str] = []
+        for number in wanted[: self.settings.read_lines]:
+            size = len(lines[number].encode("utf-8", "replace")) + 1
+            if size > room:
+                break
+            room -= size
+            out.append(lines[number])
+        if wanted and not out:
+            cut = lines[wanted.start][: self.settings.read_bytes // 4]
+            out.append(f"{cut}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
+        return range(wanted.start, wanted.start + len(out)), "\n".join(out)
+
+
+def _wanted(args: ReadArgs, total: int, name: str) -> range:
+    """Indexes of the lines asked for."""
+    start = max(1, args.start_line)
+    end = min(args.end_line, total) if args.end_line > 0 else total
+    if start > max(total, 1) or (args.end_line > 0 and args.end_line < start):
+        raise ToolError(
+            f"{name} has {total} lines; lines {start}-{args.end_line or 'end'} are not among them.",
+            "file.no_such_lines",
+            path=name,
+            lines=total,
+        )
+    return range(start - 1, end)
+
+
+def _header(document: Document, given: range, total: int) -> str:
+    form = document.form.describe()
+    return f"{shown(document.path)} (lines {given.start + 1}-{given.stop} of {total}{', ' + form if form else ''})"
+
+
+def _rest(given: range, wanted: range, total: int) -> str:
+    if given.stop >= wanted.stop:
+        return ""
+    return f"\n[cut here: lines {given.stop + 1}-{total} are not shown; go on with start_line={given.stop + 1}]"

@@ -1,0 +1,87 @@
+"""Searching files line by line with Python's regular expressions.
+
+Runs as a process of its own (`python -m`), so that an expression that takes forever can be ended."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from duckflow.errors import ToolError
+from duckflow.safety.entry import Entry
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.document import load
+from duckflow.tools.files.glob_pattern import glob_regex
+from duckflow.tools.files.ignored import ignored_in
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to look for, and where. `path` in the one spelling of the workspace."""
+
+    folder: str
+    path: str
+    pattern: str
+    glob: str
+    ignore_case: bool
+    file_bytes: int
+    line_length: int
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    def regex(self) -> "re.Pattern[str]":
+        return re.compile(self.pattern, re.IGNORECASE if self.ignore_case else 0)
+
+
+def search(request: Search, out: BinaryIO) -> None:
+    """Prints `path NUL line : text` for every line that fits."""
+    workspace = Workspace(Path(request.folder))
+    regex = request.regex()
+    for path in _files(workspace, request):
+        try:
+            lines = load(workspace, f"./{path}", request.file_bytes).lines
+        except (OSError, ToolError):
+            # No text, too large, or gone: there is nothing to be found in it.
+            continue
+        for number, line in enumerate(lines, 1):
+            if found := regex.search(line):
+                text = _around(line, found.start(), request.line_length)
+                out.write(f"{path}\0{number}:{text}\n".encode("utf-8", "surrogateescape"))
+        out.flush()
+
+
+def _files(workspace: Workspace, request: Search) -> Iterator[str]:
+    if workspace.stat(request.path).kind != "folder":
+        yield request.path
+        return
+    ignored = ignored_in(workspace)
+    fits = glob_regex(request.glob).match if request.glob else None
+    start = 0 if request.path == "." else len(request.path) + 1
+
+    def enter(folder: Entry) -> bool:
+        return not ignored(folder)
+
+    for found in workspace.walk(request.path, enter):
+        if found.kind == "file" and not ignored(found) and (fits is None or fits(found.path[start:])):
+            yield found.path
+
+
+def _around(line: str, at: int, length: int) -> str:
+    """A long line is cut so that the match is in what is left."""
+    if len(line) <= length:
+        return line
+    start = max(0, min(at - length // 3, len(line) - length))
+    return ("…" if start else "") + line[start : start + length] + ("…" if start + length < len(line) else "")
+
+
+def main() -> None:
+    given: dict[str, Any] = json.load(sys.stdin)
+    search(Search(**given), sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""Settings of the file tools."""
+
+from pydantic import BaseModel, ConfigDict
+
+KB = 1024
+MB = 1024 * KB
+
+
+class FileSettings(BaseModel):
+    """How much a tool reads and shows at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    read_bytes: int = 256 * KB
+    read_lines: int = 2000
+    max_file_bytes: int = 16 * MB
+    """Larger files are never read whole into memory: they are refused."""
+    list_entries: int = 400
+    found_files: int = 200
+    grep_matches: int = 200
+    grep_line: int = 300
+    grep_seconds: float = 20.0
+    diff_lines: int = 400
+    quoted_text: int = 4000
+    """Characters of a file's current text that may stand in an error for the model."""

@@ -1,0 +1,73 @@
+"""Writing a whole file. One that exists must have been read, so that nothing unseen is lost."""
+
+from duckflow.errors import ToolError
+from duckflow.safety.shown import shown
+from duckflow.state.question import Preview
+from duckflow.tools.files.change import TextChange, preview_change, write_change
+from duckflow.tools.files.document import Document
+from duckflow.tools.files.encoding import with_newline
+from duckflow.tools.files.fence import without_fence
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.tool import Args, Done
+
+
+class WriteArgs(Args):
+    path: str
+    content: str
+
+
+class WriteFile(FileTool[WriteArgs]):
+    """Makes a file, or puts a new text in place of one that was read."""
+
+    operation = "file_ops.write_file"
+    changes = True
+    body = "content"
+    args = WriteArgs
+
+    def preview(self, args: WriteArgs) -> Preview:
+        return preview_change(self._change(args), self.seen, self.settings.diff_lines)
+
+    async def run(self, args: WriteArgs) -> Done:
+        return write_change(self._change(args), self.workspace, self.seen)
+
+    def _change(self, args: WriteArgs) -> TextChange:
+        path = self.real_path(args.path)
+        content = without_fence(args.content, path)
+        if self.kind(path) is None:
+            return TextChange(path, None, content)
+        document = self.document(path)
+        self._refuse_unseen(document)
+        return TextChange(path, document, _in_form_of(document, content))
+
+    def _refuse_unseen(self, document: Document) -> None:
+        if not document.raw:
+            self.seen.saw(document.path, document.digest, range(0), 0)
+        seen, name = self.seen.of(document.path), shown(document.path)
+        if seen is None:
+            raise self._refusal(document, f"{name} exists and you have not read it.", "file.read_first")
+        if seen.digest != document.digest:
+            raise self._refusal(document, f"{name} changed since you read it.", "file.changed")
+        if not seen.whole:
+            raise self._refusal(document, f"You have read only a part of {name}.", "file.read_first")
+
+    def _refusal(self, document: Document, why: str, key: str) -> ToolError:
+        """With the current text when it is short: then the model has seen it and may try again at once."""
+        name, text = shown(document.path), document.text
+        if len(text) > self.settings.quoted_text:
+            way_out = "Read it first, or change only a part of it with edit_file."
+        else:
+            lines = document.lines
+            self.seen.saw(document.path, document.digest, range(1, len(lines) + 1), len(lines))
+            way_out = f"Its current text is:\n{text}\nIf it is really to be replaced, write it again."
+        return ToolError(f"{why} Nothing was written. {way_out}", key, path=name)
+
+
+def _in_form_of(document: Document, content: str) -> str:
+    """With the line ends, and with or without a newline at the end, as the file has it."""
+    text = with_newline(content.removeprefix("\ufeff"), document.form.newline)
+    newline = document.form.newline
+    if not document.raw or not text:
+        return text
+    if document.raw.endswith(newline):
+        return text if text.endswith(newline) else text + newline
+    return text.removesuffix(newline)

@@ -1,0 +1,70 @@
+"""What the stories about endpoints share: requests, short patience, and reading of chunks."""
+
+from typing import Any
+
+from fake_endpoint import FakeEndpoint
+
+from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.keys import Key
+from duckflow.llm.openai_compatible import OpenAICompatible
+from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Provider, Request, Retrying
+from duckflow.llm.settings import LlmSettings
+
+QUICK = LlmSettings(
+    connect_seconds=5,
+    first_byte_seconds=5,
+    local_first_byte_seconds=5,
+    between_chunks_seconds=5,
+    tries=3,
+    backoff_seconds=0.01,
+    backoff_max_seconds=0.02,
+)
+HASTY = QUICK.model_copy(
+    update={
+        "first_byte_seconds": 0.15,
+        "local_first_byte_seconds": 0.15,
+        "between_chunks_seconds": 0.15,
+        "tries": 2,
+    }
+)
+HELLO = Request((PromptMessage("system", "Be kind."), PromptMessage("user", "こんにちは hello")))
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+AS_JSON = Request(HELLO.messages, schema=SCHEMA)
+
+
+def provider_for(
+    server: FakeEndpoint, settings: LlmSettings = QUICK, key: Key | None = None, book: AbilityBook | None = None
+) -> OpenAICompatible:
+    return OpenAICompatible(Endpoint("fake", server.url, ("FAKE_API_KEY",)), "duck-1", key, settings, book)
+
+
+async def collect(provider: Provider, request: Request = HELLO) -> list[Chunk]:
+    try:
+        return [chunk async for chunk in provider.stream(request)]
+    finally:
+        await provider.aclose()
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    """The reply as a consumer sees it: a retry throws away what came before."""
+    text = ""
+    for item in chunks:
+        match item:
+            case Delta():
+                text += item.text
+            case Retrying():
+                text = ""
+            case Finished():
+                pass
+    return text
+
+
+def retries(chunks: list[Chunk]) -> list[Retrying]:
+    return [item for item in chunks if isinstance(item, Retrying)]
+
+
+def finished(chunks: list[Chunk]) -> Finished:
+    assert [item for item in chunks if isinstance(item, Finished)] == [chunks[-1]]
+    assert isinstance(chunks[-1], Finished)
+    return chunks[-1]

@@ -1,0 +1,222 @@
+"""The bridge over pydantic-ai, against a small Anthropic-like server on loopback."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from fake_endpoint import Answer, Exchange, FakeEndpoint, falls_silent, refuses
+from talking import AS_JSON, HASTY, HELLO, QUICK, SCHEMA, collect, finished, retries, text_of
+
+from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
+from duckflow.llm.bridge import Bridge
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.keys import Key
+from duckflow.llm.provider import Delta, PromptMessage, Request
+from duckflow.llm.settings import LlmSettings
+
+SECRET = "sk-ant-very-secret-1234"
+MODEL = "claude-sonnet-4-5"
+
+
+def send(exchange: Exchange, kind: str, **fields: Any) -> None:
+    exchange.piece(f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode())
+
+
+def begin(exchange: Exchange, *texts: str) -> None:
+    exchange.begin()
+    usage = {"input_tokens": 20, "output_tokens": 1, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 0}
+    message: dict[str, Any] = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    send(exchange, "message_start", message=message)
+    send(exchange, "content_block_start", index=0, content_block={"type": "text", "text": ""})
+    for text in texts:
+        send(exchange, "content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+
+
+def tells(*texts: str, stop: str = "end_turn") -> Answer:
+    def answer(exchange: Exchange) -> None:
+        begin(exchange, *texts)
+        send(exchange, "content_block_stop", index=0)
+        send(exchange, "message_delta", delta={"stop_reason": stop}, usage={"output_tokens": 9})
+        send(exchange, "message_stop")
+        exchange.end()
+
+    return answer
+
+
+def tells_half(exchange: Exchange) -> None:
+    begin(exchange, "I was say")
+    exchange.hang_up()
+
+
+def tells_and_falls_silent(exchange: Exchange) -> None:
+    begin(exchange, "I was say")
+    exchange.wait_for_disconnect()
+
+
+def bridge_to(server: FakeEndpoint, settings: LlmSettings = QUICK) -> Bridge:
+    endpoint = Endpoint("anthropic", server.url.removesuffix("/v1"), ("ANTHROPIC_API_KEY",), kind="bridge")
+    return Bridge(endpoint, MODEL, Key(SECRET, "ANTHROPIC_API_KEY"), settings)
+
+
+async def test_a_reply_streams_with_usage_and_cost() -> None:
+    with FakeEndpoint(tells("Hel", "lo")) as server:
+        request = Request((*HELLO.messages, PromptMessage("assistant", "Hm?"), PromptMessage("user", "Well?")))
+        provider = bridge_to(server)
+        chunks = await collect(provider, request)
+    assert chunks[:2] == [Delta("Hel"), Delta("lo")]
+    end = finished(chunks)
+    assert end.reason == "stop"
+    assert (end.usage.prompt_tokens, end.usage.completion_tokens, end.usage.cached_tokens) == (25, 9, 5)
+    assert end.usage.cost_usd > 0
+    [body] = server.received
+    assert server.paths[0].startswith("/v1/messages")
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+    assert "Be kind." in json.dumps(body["system"])
+    assert provider.model == f"anthropic:{MODEL}"
+    assert provider.window == 200_000
+
+
+async def test_a_schema_is_asked_for_natively() -> None:
+    with FakeEndpoint(tells('{"ok": true}')) as server:
+        assert text_of(await collect(bridge_to(server), AS_JSON)) == '{"ok": true}'
+    shape = server.received[0]["output_config"]["format"]
+    assert shape["type"] == "json_schema"
+    assert shape["schema"]["properties"] == SCHEMA["properties"]
+
+
+async def test_a_refused_schema_is_left_out() -> None:
+    def answer(exchange: Exchange) -> None:
+        if "output_config" in exchange.endpoint.received[-1]:
+            refuses(400, "output_config.format: schema is too complex", type="invalid_request_error")(exchange)
+        else:
+            tells("{}")(exchange)
+
+    with FakeEndpoint(answer) as server:
+        chunks = await collect(bridge_to(server), AS_JSON)
+    assert retries(chunks)[0].why.key == "model.retry.without_schema"
+    assert text_of(chunks) == "{}"
+
+
+async def test_the_reply_limit_cuts_off() -> None:
+    with FakeEndpoint(tells("cut", stop="max_tokens")) as server:
+        chunks = await collect(bridge_to(server), Request(HELLO.messages, max_tokens=3))
+    assert finished(chunks).reason == "length"
+    assert server.received[0]["max_tokens"] == 3
+
+
+@pytest.mark.parametrize(("status", "why"), [(429, "model.retry.busy"), (529, "model.retry.server")])
+async def test_passing_failures_are_tried_again(status: int, why: str) -> None:
+    with FakeEndpoint(refuses(status, "not now", {"retry-after": "0.01"}), tells("now")) as server:
+        chunks = await collect(bridge_to(server))
+        assert len(server.received) == 2
+    assert [again.why.key for again in retries(chunks)] == [why]
+    assert retries(chunks)[0].seconds == pytest.approx(0.01)
+    assert text_of(chunks) == "now"
+
+
+async def test_half_a_stream_then_a_whole_one() -> None:
+    with FakeEndpoint(tells_half, tells("I was saying this.")) as server:
+        chunks = await collect(bridge_to(server))
+    assert len(retries(chunks)) == 1
+    assert text_of(chunks) == "I was saying this."
+
+
+async def test_half_a_stream_forever() -> None:
+    with FakeEndpoint(tells_half) as server, pytest.raises(ProviderUnreachable):
+        await collect(bridge_to(server))
+
+
+@pytest.mark.parametrize("answer", [tells_and_falls_silent, falls_silent()])
+async def test_silence_is_a_time_out(answer: Answer) -> None:
+    with FakeEndpoint(answer) as server:
+        with pytest.raises(ProviderUnreachable) as caught:
+            await collect(bridge_to(server, HASTY))
+        assert len(server.received) == 2
+    assert caught.value.key == "model.timed_out"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "error", "key"),
+    [
+        (401, f"invalid x-api-key {SECRET}", ProviderRefused, "model.key_refused"),
+        (404, f"model: {MODEL} not found", ProviderRefused, "model.unknown"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum", ContextTooLong, "model.too_long"),
+        (400, "Your credit balance is too low", ProviderRefused, "model.no_credit"),
+    ],
+)
+async def test_what_is_final_is_said_plainly(status: int, message: str, error: type[ModelError], key: str) -> None:
+    with FakeEndpoint(refuses(status, message)) as server:
+        with pytest.raises(error) as caught:
+            await collect(bridge_to(server))
+        assert len(server.received) == 1
+    assert caught.value.key == key
+    assert SECRET not in repr(caught.value) + str(caught.value.values)
+
+
+async def test_an_error_inside_the_stream_is_tried_again() -> None:
+    def answer(exchange: Exchange) -> None:
+        begin(exchange, "hal")
+        send(exchange, "error", error={"type": "overloaded_error", "message": "Overloaded"})
+        exchange.end()
+
+    with FakeEndpoint(answer, tells("whole")) as server:
+        chunks = await collect(bridge_to(server))
+    assert len(retries(chunks)) == 1
+    assert text_of(chunks) == "whole"
+
+
+async def test_nobody_there() -> None:
+    with FakeEndpoint(tells("x")) as server:
+        pass
+    with pytest.raises(ProviderUnreachable) as caught:
+        await collect(bridge_to(server))
+    assert caught.value.key == "model.no_connection"
+
+
+async def test_closing_and_cancelling_close_the_connection() -> None:
+    with FakeEndpoint(tells_and_falls_silent) as server:
+        provider = bridge_to(server)
+        async with aclosing(provider.stream(HELLO)) as chunks:
+            assert await anext(chunks) == Delta("I was say")
+        assert await asyncio.to_thread(server.disconnected.wait, 5)
+        server.disconnected.clear()
+        server.asked.clear()
+        task = asyncio.create_task(collect(provider))
+        assert await asyncio.to_thread(server.asked.wait, 5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.disconnected.wait, 5)
+
+
+@pytest.mark.skipif(find_spec("boto3") is not None, reason="the vendor's package is there")
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(UsageError) as caught:
+        Bridge(Endpoint("bedrock", kind="bridge"), "some-model")
+    assert caught.value.key == "model.vendor_missing"
+
+
+def test_an_unknown_vendor_is_named() -> None:
+    with pytest.raises(ProviderRefused) as caught:
+        Bridge(Endpoint("quackers", kind="bridge"), "some-model")
+    assert caught.value.key == "model.unknown"
+
+
+def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(ProviderRefused) as caught:
+        Bridge(Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), kind="bridge"), MODEL)
+    assert caught.value.key == "model.key_missing"
+    assert caught.value.values["variable"] == "ANTHROPIC_API_KEY"

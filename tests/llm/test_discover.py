@@ -1,0 +1,220 @@
+"""Which model is used when, and what is said about it."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from fake_endpoint import FakeEndpoint, says
+
+from duckflow.errors import ProviderUnreachable, UsageError
+from duckflow.llm.choice import Choice
+from duckflow.llm.discover import discover
+from duckflow.llm.endpoints import SERVERS
+from duckflow.llm.settings import EndpointSettings, LlmSettings
+
+PATIENT = 5.0
+SECRET = "sk-secret-abc"
+
+
+@pytest.fixture(autouse=True)
+def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of whoever runs the tests stay out of it."""
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """An address where nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+
+
+def alone(nowhere: str, **servers: str) -> LlmSettings:
+    """Settings for a machine where only these local servers answer."""
+    moved = {name: EndpointSettings(base_url=servers.get(name, nowhere)) for name in SERVERS}
+    return LlmSettings(endpoints=moved, probe_seconds=PATIENT)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "url", "model"),
+    [
+        ("openai:gpt-5-mini", "openai", "https://api.openai.com/v1", "gpt-5-mini"),
+        ("OpenAI", "openai", "https://api.openai.com/v1", "gpt-5-mini"),
+        ("openrouter:qwen/qwen3-coder:free", "openai", "https://openrouter.ai/api/v1", "qwen/qwen3-coder:free"),
+        ("ollama:llama3:8b", "openai", "http://127.0.0.1:11434/v1", "llama3:8b"),
+        ("groq", "openai", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+        ("anthropic:claude-opus-5", "bridge", "", "claude-opus-5"),
+        ("google:gemini-4", "bridge", "", "gemini-4"),
+        ("bedrock:some.model-v1:0", "bridge", "", "some.model-v1:0"),
+    ],
+)
+async def test_a_name_says_where(name: str, kind: str, url: str, model: str) -> None:
+    choice = await discover(name, LlmSettings(), {"OPENAI_API_KEY": SECRET})
+    assert choice.endpoint is not None
+    assert (choice.kind, choice.endpoint.base_url, choice.model) == (kind, url, model)
+    assert choice.why.key == "model.chosen.flag"
+    assert choice.name == f"{name.partition(':')[0].lower()}:{model}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("local", "local:qwen2.5-coder-1.5b"), ("local:smollm2-135m", "local:smollm2-135m")],
+)
+async def test_the_embedded_model_by_name(name: str, shown: str) -> None:
+    choice = await discover(name, LlmSettings(), {})
+    assert (choice.kind, choice.name) == ("embedded", shown)
+
+
+async def test_a_script_by_name() -> None:
+    choice = await discover("scripted:demo/a:b.jsonl", LlmSettings(), {})
+    assert (choice.kind, choice.model) == ("scripted", "demo/a:b.jsonl")
+
+
+async def test_the_flag_comes_before_the_config_and_the_config_before_the_environment() -> None:
+    settings = LlmSettings(model="groq:some-model")
+    environ = {"OPENAI_API_KEY": SECRET, "GROQ_API_KEY": "gsk-1"}
+    assert (await discover("openai:o3", settings, environ)).name == "openai:o3"
+    by_config = await discover("", settings, environ)
+    assert (by_config.name, by_config.why.key, by_config.key_source) == (
+        "groq:some-model",
+        "model.chosen.config",
+        "GROQ_API_KEY",
+    )
+    by_environment = await discover("", LlmSettings(), environ)
+    assert by_environment.name == "openai:gpt-5-mini"
+    assert by_environment.why.values == {"variable": "OPENAI_API_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "endpoint"),
+    [
+        ("OPENAI_API_KEY", "openai"),
+        ("OPENROUTER_API_KEY", "openrouter"),
+        ("GROQ_API_KEY", "groq"),
+        ("GEMINI_API_KEY", "gemini"),
+        ("GOOGLE_API_KEY", "gemini"),
+        ("DEEPSEEK_API_KEY", "deepseek"),
+        ("MISTRAL_API_KEY", "mistral"),
+        ("XAI_API_KEY", "xai"),
+        ("ANTHROPIC_API_KEY", "anthropic"),
+    ],
+)
+async def test_a_key_in_the_environment_chooses(variable: str, endpoint: str) -> None:
+    choice = await discover("", LlmSettings(), {variable: f" {SECRET}\n"})
+    assert choice.endpoint is not None
+    assert choice.endpoint.name == endpoint
+    assert choice.model
+    assert choice.key is not None
+    assert choice.key.secret == SECRET
+    assert choice.key_source == variable
+    assert SECRET not in repr(choice)
+
+
+async def test_a_server_of_ones_own_needs_no_key_and_says_what_it_serves() -> None:
+    with FakeEndpoint(says("hi"), models=[{"id": "my-embedder"}, {"id": "duck-7b", "max_model_len": 9000}]) as server:
+        choice = await discover("", LlmSettings(), {"OPENAI_BASE_URL": server.url + "/"})
+        named = await discover("tagged:7b", LlmSettings(), {"OPENAI_API_BASE": server.url})
+    assert (choice.model, choice.key, choice.why.key) == ("duck-7b", None, "model.chosen.address")
+    assert choice.endpoint is not None
+    assert (choice.endpoint.base_url, choice.endpoint.window) == (server.url, 9000)
+    assert named.model == "tagged:7b"
+    assert server.paths == ["/v1/models"], "a named model is not looked up"
+
+
+async def test_a_bare_name_with_a_key_is_for_openai() -> None:
+    assert (await discover("gpt-5", LlmSettings(), {"OPENAI_API_KEY": SECRET})).name == "openai:gpt-5"
+
+
+async def test_a_local_server_that_answers(nowhere: str) -> None:
+    with ExitStack() as stack:
+        studio = stack.enter_context(FakeEndpoint(says(""), models=[{"id": "text-embedding-1"}, {"id": "duck"}]))
+        vllm = stack.enter_context(FakeEndpoint(says(""), models=[{"id": "goose"}]))
+        empty = stack.enter_context(FakeEndpoint(says("")))
+        choice = await discover("", alone(nowhere, ollama=empty.url, lmstudio=studio.url, vllm=vllm.url), {})
+    assert choice.name == "lmstudio:duck"
+    assert choice.why.values == {"server": "lmstudio", "where": studio.url}
+
+
+@pytest.mark.parametrize(
+    "page", ["<html>Ducks for sale</html>", "[]", '{"data": {"id": "x"}}', '{"data": [7, {"id": 7}]}']
+)
+async def test_something_else_on_the_port_is_not_a_model(nowhere: str, page: str) -> None:
+    with FakeEndpoint(page=page) as shop:
+        choice = await discover("", alone(nowhere, **{"llama.cpp": shop.url}), {})
+    assert shop.paths == ["/v1/models"]
+    assert choice.kind == "embedded"
+
+
+async def test_with_nothing_else_the_embedded_model(nowhere: str) -> None:
+    choice = await discover("", alone(nowhere), {"HTTP_PROXY": nowhere, "HF_TOKEN": "x"})
+    assert (choice.name, choice.why.key) == ("local:qwen2.5-coder-1.5b", "model.chosen.embedded")
+
+
+async def test_a_server_named_without_a_model_is_asked() -> None:
+    with FakeEndpoint(says(""), models=[{"id": "newest"}]) as server:
+        assert (await discover("ollama", alone(server.url, ollama=server.url), {})).name == "ollama:newest"
+
+
+async def test_a_server_named_that_is_not_there(nowhere: str) -> None:
+    with pytest.raises(ProviderUnreachable) as caught:
+        await discover("ollama", alone(nowhere), {})
+    assert caught.value.values == {"endpoint": "ollama", "where": nowhere}
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1:9999", "http://127.0.0.1:9999/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("https://ducks.example", "https://ducks.example:443/v1"),
+    ],
+)
+async def test_ollama_elsewhere(host: str, url: str) -> None:
+    choice = await discover("ollama:x", LlmSettings(), {"OLLAMA_HOST": host})
+    assert choice.endpoint is not None
+    assert choice.endpoint.base_url == url
+
+
+def endpoint_of(choice: Choice) -> tuple[str, str, str]:
+    assert choice.endpoint is not None
+    return choice.name, choice.endpoint.base_url, choice.key_source
+
+
+async def test_an_endpoint_of_ones_own() -> None:
+    own = EndpointSettings(base_url="https://llm.example/v1/", key_env="COMPANY_KEY", model="house-model", window=5)
+    settings = LlmSettings(model="company", endpoints={"company": own})
+    choice = await discover("", settings, {"COMPANY_KEY": "k"})
+    assert endpoint_of(choice) == ("company:house-model", "https://llm.example/v1", "COMPANY_KEY")
+
+
+async def test_a_key_does_not_follow_a_known_name_to_another_address() -> None:
+    settings = LlmSettings(endpoints={"openai": EndpointSettings(base_url="https://evil.example/v1")})
+    choice = await discover("openai:gpt-5", settings, {"OPENAI_API_KEY": SECRET})
+    assert endpoint_of(choice) == ("openai:gpt-5", "https://evil.example/v1", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "environ", "key"),
+    [
+        ("opnai:gpt-5", {}, "model.unknown_endpoint"),
+        ("gpt-5", {}, "model.bare_name"),
+        ("bedrock", {}, "model.name_missing"),
+        ("openai:x", {"OPENAI_BASE_URL": "localhost:8000/v1"}, "model.bad_address"),
+        ("openai:x", {"OPENAI_BASE_URL": "http://host:port/v1"}, "model.bad_address"),
+        ("openai:x", {"OPENAI_API_KEY": "ключ"}, "model.key_malformed"),
+    ],
+)
+async def test_what_makes_no_sense_is_said(name: str, environ: dict[str, str], key: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        await discover(name, LlmSettings(), environ)
+    assert caught.value.key == key
+    if "known" in caught.value.values:
+        assert "openrouter, groq" in str(caught.value.values["known"])
+
+
+async def test_an_endpoint_without_an_address() -> None:
+    with pytest.raises(UsageError) as caught:
+        await discover("", LlmSettings(endpoints={"mine": EndpointSettings(model="x")}), {})
+    assert caught.value.values == {"name": "mine"}

@@ -1,0 +1,87 @@
+"""The embedded model: its server is started when needed, started again when it died, and ended with it."""
+
+import asyncio
+
+import pytest
+from fake_endpoint import FakeEndpoint, says
+from talking import HELLO, QUICK, text_of
+
+from duckflow.errors import ProviderUnreachable
+from duckflow.llm.embedded import Embedded
+
+
+class HouseServer:
+    """A server of the shape the embedded model wants, in a thread instead of a process."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self.key = ""
+        self._running: FakeEndpoint | None = None
+
+    @property
+    def url(self) -> str:
+        return self._running.url if self._running else ""
+
+    @property
+    def running(self) -> FakeEndpoint | None:
+        return self._running
+
+    def alive(self) -> bool:
+        return self._running is not None
+
+    async def start(self) -> None:
+        await asyncio.sleep(0)
+        if self._running is None:
+            self.starts += 1
+            self.key = f"key-{self.starts}"
+            self._running = FakeEndpoint(says(f"from server {self.starts}")).__enter__()
+
+    async def aclose(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            running.__exit__(None, None, None)
+
+
+async def ask(model: Embedded) -> str:
+    return text_of([chunk async for chunk in model.stream(HELLO)])
+
+
+async def test_it_lives_as_long_as_the_conversation() -> None:
+    server = HouseServer()
+    model = Embedded(server, "duck", 4096, QUICK)
+    assert (model.model, model.window, server.alive()) == ("local:duck", 4096, False)
+    assert await ask(model) == "from server 1"
+    assert await ask(model) == "from server 1"
+    assert server.running is not None
+    assert server.running.headers_seen[0]["authorization"] == "Bearer key-1"
+    await model.aclose()
+    assert not server.alive()
+
+
+async def test_it_can_be_ready_before_it_is_needed() -> None:
+    server = HouseServer()
+    model = Embedded(server, "duck", 4096, QUICK)
+    await asyncio.gather(model.warm(), model.warm())
+    assert server.starts == 1
+    assert await ask(model) == "from server 1"
+    await model.aclose()
+
+
+async def test_a_dead_server_is_started_again() -> None:
+    server = HouseServer()
+    model = Embedded(server, "duck", 4096, QUICK)
+    await ask(model)
+    await server.aclose()
+    assert await ask(model) == "from server 2"
+    await model.aclose()
+
+
+async def test_a_server_that_does_not_start() -> None:
+    class Broken(HouseServer):
+        async def start(self) -> None:
+            raise ProviderUnreachable("local.missing")
+
+    model = Embedded(Broken(), "duck", 4096, QUICK)
+    with pytest.raises(ProviderUnreachable):
+        await ask(model)
+    await model.aclose()

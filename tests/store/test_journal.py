@@ -1,0 +1,110 @@
+"""The journal keeps every event, and gives back what a damage has left."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from duckflow.agent.session import begin, reopen, replay
+from duckflow.errors import JournalInUse, UsageError
+from duckflow.events.types import MessageAdded, TextStreamed, TurnBegan, TurnEnded
+from duckflow.state.message import Message
+from duckflow.store.journal import Journal
+from duckflow.store.sessions import Sessions
+
+
+def talk(path: Path, turns: int) -> None:
+    session = begin(path, path.stem, Path("/somewhere"), "en")
+    for turn in range(1, turns + 1):
+        session.emit(TurnBegan(turn=turn))
+        session.emit(MessageAdded(message=Message(role="user", text=f"question {turn}", turn=turn)))
+        session.emit(TextStreamed(text="live only"))
+        session.emit(TurnEnded(turn=turn, outcome="done"))
+    session.close()
+
+
+def test_a_resumed_session_equals_the_replay_of_all_its_events(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 400)
+    opened = reopen(path)
+    assert opened.salvaged is None
+    assert opened.session.state.turn == 400
+    assert len(opened.session.state.messages) == 400
+    opened.session.close()
+    with closing(Journal(path)) as journal:
+        assert journal.last_snapshot() is not None
+        assert replay(journal) == replay(journal, from_snapshot=False) == opened.session.state
+
+
+def test_live_events_are_not_kept(tmp_path: Path) -> None:
+    talk(tmp_path / "s.db", 1)
+    with closing(Journal(tmp_path / "s.db")) as journal:
+        assert [event.kind for _, event in journal.events()] == [
+            "session_opened", "turn_began", "message_added", "turn_ended",
+        ]  # fmt: skip
+
+
+def test_an_entry_that_was_tampered_with_ends_what_can_be_read_and_the_rest_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 10)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE events SET body = replace(body, 'question', 'answer') WHERE seq = 21")
+        db.commit()
+    opened = reopen(path)
+    assert opened.salvaged is not None
+    assert opened.salvaged.kept == 20
+    assert opened.salvaged.aside.exists()
+    opened.session.emit(TurnBegan(turn=7))
+    assert opened.session.state.turn == 7
+    opened.session.close()
+    assert reopen(path).salvaged is None
+
+
+def test_a_file_whose_pages_are_overwritten_is_opened_up_to_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 300)
+    raw = bytearray(path.read_bytes())
+    middle = len(raw) // 2
+    raw[middle : middle + 8192] = b"\xff" * 8192
+    path.write_bytes(raw)
+    opened = reopen(path)
+    assert opened.salvaged is not None
+    assert opened.session.state.event_count == opened.salvaged.kept
+    assert opened.salvaged.kept < 901
+
+
+def test_a_file_that_is_no_journal_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(b"this is not a database, " * 100)
+    opened = reopen(path)
+    assert opened.salvaged is not None and opened.salvaged.kept == 0
+    assert opened.salvaged.aside.read_bytes().startswith(b"this is not")
+
+
+def test_a_session_that_is_open_elsewhere_is_not_opened_twice(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path / "s.db")), pytest.raises(JournalInUse):
+        Journal(tmp_path / "s.db")
+
+
+def test_sessions_are_listed_newest_first_and_found_by_number_or_beginning(tmp_path: Path) -> None:
+    talk(tmp_path / "20260101-aaa.db", 1)
+    talk(tmp_path / "20260102-bbb.db", 2)
+    begin(tmp_path / "20260103-empty.db", "20260103-empty", Path("/x"), "en").close()
+    sessions = Sessions(tmp_path)
+    entries = sessions.list()
+    assert [entry.session_id for entry in entries] == ["20260102-bbb", "20260101-aaa"]
+    assert entries[0].turns == 2 and entries[0].title == "question 1"
+    assert sessions.latest() == sessions.find("1") == sessions.find("20260102")
+    for wanted in ("nothing", "2026"):
+        with pytest.raises(UsageError):
+            sessions.find(wanted)
+
+
+def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
+    talk(tmp_path / "a.db", 3)
+    fork = reopen(Sessions(tmp_path).fork(tmp_path / "a.db")).session
+    assert fork.state.forked_from == "a" and fork.state.session_id != "a"
+    fork.emit(TurnBegan(turn=4))
+    fork.close()
+    assert reopen(tmp_path / "a.db").session.state.turn == 3
