@@ -15,6 +15,8 @@ class Exchange(BaseHTTPRequestHandler):
     """One connection, with shorthands for what an answer is made of."""
 
     protocol_version = "HTTP/1.1"
+    # Headers and body leave together: two small writes would wait for each other's acknowledgement.
+    wbufsize = -1
 
     @property
     def endpoint(self) -> "FakeEndpoint":
@@ -68,6 +70,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def wait_for_disconnect(self) -> None:
+        self.wfile.flush()
         readable, _, _ = select.select([self.connection], [], [], SECONDS)
         if readable and self.connection.recv(1) == b"":
             self.endpoint.disconnected.set()

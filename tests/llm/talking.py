@@ -22,9 +22,9 @@ QUICK = LlmSettings(
 )
 HASTY = QUICK.model_copy(
     update={
-        "first_byte_seconds": 0.15,
-        "local_first_byte_seconds": 0.15,
-        "between_chunks_seconds": 0.15,
+        "first_byte_seconds": 0.3,
+        "local_first_byte_seconds": 0.3,
+        "between_chunks_seconds": 0.3,
         "tries": 2,
     }
 )

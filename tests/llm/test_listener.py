@@ -120,6 +120,13 @@ async def test_reasons(finish: str, reason: str) -> None:
         assert finished(await collect(provider_for(server))).reason == reason
 
 
+async def test_a_reply_that_ends_in_an_error_does_not_count() -> None:
+    with FakeEndpoint(says("hal", finish="error"), says("whole")) as server:
+        chunks = await collect(provider_for(server))
+    assert len(retries(chunks)) == 1
+    assert text_of(chunks) == "whole"
+
+
 async def test_a_refusal_in_words() -> None:
     refusal = {"choices": [{"delta": {"refusal": "I would rather not."}, "finish_reason": None}]}
     with FakeEndpoint(sends(refusal, chunk(finish="stop"))) as server:

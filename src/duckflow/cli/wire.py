@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.calls import Caller, Connected
+from duckflow.agent.calls import Caller, Connect, Connected
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.gatekeeper import Gatekeeper
@@ -40,13 +40,13 @@ class Wiring:
     model_flag: str = ""
 
 
-def wire(wiring: Wiring, session: Session, ask: Ask) -> tuple[ChatLoop, Caller, Thinker]:
+def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connect | None = None) -> tuple[ChatLoop, Caller, Thinker]:
     """A conversation on `session`, the way to its model (to be closed at the end), and the thinker (to be warmed)."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
     toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
     compiler = Compiler(toolbox.operations, _project_rules(workspace))
-    caller = Caller(session, lambda: _connect(wiring, session), settings.agent.max_budget_usd)
+    caller = Caller(session, connect or (lambda: _connect(wiring, session)), settings.agent.max_budget_usd)
     thinker = Thinker(caller, compiler, toolbox.operations, session.emit, (settings.agent, settings.memory))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)

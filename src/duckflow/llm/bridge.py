@@ -99,7 +99,7 @@ class Bridge:
                     if text := _text_of(event):
                         texts.append(text)
                         yield Delta(text)
-                if stream.finish_reason is None:
+                if stream.finish_reason in (None, "error"):
                     raise self._failures.broken()
                 yield Finished(REASONS.get(stream.finish_reason, "stop"), self._usage(request, stream, "".join(texts)))
         except TimeoutError:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
+from duckflow.llm.loose import table
 from duckflow.llm.repair import ReadJson, json_values
 from duckflow.state.action import ALIASES, Action, Decision, NextStep, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
@@ -37,6 +38,7 @@ EXPECTED = {
     "prompt_pattern": "one of " + ", ".join(get_args(PromptPattern)),
     "state_delta": "null or an object with " + ", ".join(StateDelta.model_fields),
     "actions": "a list of objects with operation, args and reasoning",
+    "action": "an object with operation, args and reasoning",
     "args": "an object",
     "reasoning": "a sentence that says why this action is needed",
     "constraints": LINES,
@@ -57,30 +59,36 @@ class Reading:
     blocks: tuple[str, ...] = ()
 
 
-def read_decision(text: str, operations: Sequence[Operation], finish: str = "stop") -> Reading:
+def read_decision(
+    text: str, operations: Sequence[Operation], finish: str = "stop", phase: Phase = Phase.PLANNING
+) -> Reading:
     """The Decision in a reply, or ReplyUnusable with what the model should change.
 
     Unknown operations and bad arguments are not looked at: they become results. Plain prose without any `{` comes from
-    a model that just answers; it is taken as one `response`, marked doubtful, since a response can harm nothing.
+    a model that just answers; it is taken as one `response` that leaves the `phase` as it is, marked doubtful, since
+    a response can harm nothing.
     """
     answer = without_thoughts(text)
     if not answer.strip():
         raise ReplyUnusable("The reply was empty. Send one JSON object, the Decision.")
     if "{" not in answer and "｛" not in answer:
-        return _spoken(answer.strip(), operations, finish)
-    found = _find(answer)
+        return _spoken(answer.strip(), operations, finish, phase)
+    found, value = _find(answer)
     # A list of actions left open may lack its end, or its last action may be half: after a cut nobody can tell.
-    if found.half or (finish == "length" and found.truncated and found.missing != "}"):
+    left_open = found.guessed or found.missing not in ("", "}")
+    if found.half or (finish == "length" and left_open):
         raise ReplyUnusable(CUT_OFF)
-    decision = _decision(found.value, operations)
-    return Reading(
-        decision,
-        doubtful=found.repaired or found.truncated or finish == "length",
-        blocks=take_blocks(found.rest),
-    )
+    doubtful = found.repaired or found.truncated or finish == "length"
+    try:
+        decision = _decision(value, operations)
+    except ReplyUnusable:
+        if found.truncated:
+            raise ReplyUnusable(CUT_OFF) from None
+        raise
+    return Reading(decision, doubtful, take_blocks(found.rest))
 
 
-def _spoken(text: str, operations: Sequence[Operation], finish: str) -> Reading:
+def _spoken(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
     if text.startswith("[") or TALK not in {operation.name for operation in operations}:
@@ -92,7 +100,7 @@ def _spoken(text: str, operations: Sequence[Operation], finish: str) -> Reading:
         constraint_check="yes",
         confidence=0.5,
         task_profile=TaskProfile.GENERAL_CHAT,
-        step=Phase.PLANNING,
+        step=Phase.PLANNING if phase is Phase.DONE else phase,
         next_step="pending_user",
         prompt_pattern="base_main",
         actions=[answer],
@@ -100,18 +108,18 @@ def _spoken(text: str, operations: Sequence[Operation], finish: str) -> Reading:
     return Reading(decision, doubtful=True)
 
 
-def _find(text: str) -> ReadJson:
+def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
     """The first object that has a Decision's fields; what else looks like JSON stands in the prose around it."""
-    first: ReadJson | None = None
+    is_list = False
     for found in json_values(text):
-        if isinstance(found.value, dict) and not Decision.model_fields.keys().isdisjoint(found.value):
-            return found
-        first = first or found
-    if first is None or not isinstance(first.value, list):
-        problem = "The JSON in the reply is not a Decision."
-    else:
-        problem = "The reply is a list, not a Decision."
-    raise ReplyUnusable(f"{problem} Send one JSON object with {', '.join(Decision.model_fields)}.")
+        listed = isinstance(found.value, list)
+        is_list = is_list or listed
+        objects = map(table, cast("list[Any]", found.value) if listed else [found.value])
+        decisions = [one for one in objects if not Decision.model_fields.keys().isdisjoint(one)]
+        if len(decisions) == 1:
+            return found, decisions[0]
+    problem = "The reply is a list" if is_list else "The JSON in the reply is not a Decision"
+    raise ReplyUnusable(f"{problem}. Send one JSON object with {', '.join(Decision.model_fields)}.")
 
 
 def _decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
@@ -120,20 +128,19 @@ def _decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decisio
     try:
         return Decision.model_validate(_plain(value, {operation.name: operation for operation in operations}))
     except ValidationError as error:
-        problems = [_problem(tuple(one["loc"]), one["type"] == "missing", one["input"]) for one in error.errors()]
-    told = "\n".join(f"- {problem}" for problem in dict.fromkeys(problems[:PROBLEMS_TOLD]))
+        expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
+        problems = [_problem(one["loc"], one["type"] == "missing", one["input"], expected) for one in error.errors()]
+    told = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
     raise ReplyUnusable(f"The Decision is not usable:\n{told}")
 
 
-def _problem(place: tuple[int | str, ...], missing: bool, given: Any) -> str:
+def _problem(place: tuple[int | str, ...], missing: bool, given: Any, expected: dict[str, str]) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    names = [part for part in place if isinstance(part, str)]
-    expected = EXPECTED["actions"].removeprefix("a list of ") if isinstance(place[-1], int) else EXPECTED.get(names[-1])
-    must = f"it must be {expected or 'a text'}"
+    must = expected.get("action" if place[:-1] == ("actions",) else str(place[-1]), "a text")
     if missing:
-        return f"{path} is missing; {must}"
+        return f"{path} is missing; it must be {must}"
     shown = json.dumps(given, ensure_ascii=False, default=str)
-    return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; {must}"
+    return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; it must be {must}"
 
 
 def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
@@ -148,11 +155,9 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
     if "confidence" in fields:
         fields["confidence"] = _confidence(fields["confidence"])
     fields["state_delta"] = _delta(fields.get("state_delta"))
-    actions = fields.get("actions")
-    if isinstance(actions, dict):
-        actions = [actions]
-    if isinstance(actions, list):
-        fields["actions"] = [_action(one, operations) for one in cast("list[Any]", actions)]
+    if isinstance(actions := fields.get("actions"), dict | list):
+        listed = cast("list[Any]", actions if isinstance(actions, list) else [actions])
+        fields["actions"] = [_action(one, operations) for one in listed]
     return fields
 
 
@@ -206,9 +211,7 @@ def _action(value: Any, operations: dict[str, Operation]) -> Any:
     if operation and isinstance(args, dict):
         required = operation.parameters.get("required", ())
         args = {
-            name: item
-            for name, item in cast("dict[str, Any]", args).items()
-            if item is not None or name in required
+            name: item for name, item in cast("dict[str, Any]", args).items() if item is not None or name in required
         }
     return action | {"args": args}
 
@@ -223,11 +226,13 @@ def _loaded(text: str) -> Any:
 def _too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEPTH):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in _inside(one)]
+        level = [inner for one in level for inner in _inside(one)]
         if not level:
             return False
     return True
 
 
-def _inside(value: dict[str, Any] | list[Any]) -> Sequence[Any]:
-    return list(value.values()) if isinstance(value, dict) else value
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()

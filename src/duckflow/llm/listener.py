@@ -79,7 +79,10 @@ class Listener:
     def _take(self, event: dict[str, Any]) -> str:
         if error := event.get("error"):
             raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
-        return self.reply.take(event)
+        text = self.reply.take(event)
+        if self.reply.failed:
+            raise self._failures.broken()
+        return text
 
     def _last_texts(self) -> list[str]:
         """Text that only the end of the stream gives away."""

@@ -12,7 +12,8 @@ CLOSERS = {"}": "}", "｝": "}", "]": "]", "］": "]"}
 COMMAS = ",，、"
 COLONS = ":："
 FENCES = ("```", "~~~")
-LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None, "nan": None}
+NOTHING = ("null", "none", "undefined", "nan", "infinity", "-infinity")
+LITERALS = {"true": True, "false": False} | dict.fromkeys(NOTHING)
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 LITERAL_ESCAPES = "\"'`\\/“”„‘’"
 
@@ -65,7 +66,7 @@ class Clock:
 
 
 class Reader:
-    """Reads the value that starts at `position`.
+    """Reads the object or list that starts at `position`.
 
     Mended: comments, commas too many or missing, `...`, bare words, single, curly and triple quotes, full-width
     punctuation, Python's literals, brackets left open or closed by the wrong kind. `missing` holds the closing brackets
@@ -112,10 +113,13 @@ class Reader:
         """Whether the innermost bracket holds something more; closes it if not."""
         self._clock.check()
         self._skip_gap()
+        before = self.position
         while match := SEPARATORS.match(self._text, self.position):
             self.position = match.end()
             self._skip_gap()
         if self._at_end():
+            # After a comma something more was to come.
+            self.half = self.half or self.position > before
             self.missing += self._open.pop()
             return False
         found = CLOSERS.get(self._text[self.position])
@@ -131,10 +135,13 @@ class Reader:
         return False
 
     def _closes_too_early(self, found: str) -> bool:
-        """A bracket that nobody waits for, or that ends everything, is one too many if the list or object goes on."""
-        if found == self._open[-1] and (len(self._open) > 1 or found == "]"):
-            return False
-        return found not in self._open[:-1] and bool(GOES_ON[self._open[-1]].match(self._text, self.position + 1))
+        """A bracket is one too many if nobody waits for it, or it ends everything, and yet what it closes goes on."""
+        closer, after = self._open[-1], self.position + 1
+        following = self._gap_end(after)
+        if found != closer and CLOSERS.get(self._text[following : following + 1]) == closer:
+            return True
+        awaited = found in self._open[:-1] or (found == closer and (len(self._open) > 1 or found == "]"))
+        return not awaited and bool(GOES_ON[closer].match(self._text, after))
 
     def _cut_at_quote(self) -> bool:
         """A lone quote at the very end began something of which nothing came."""
@@ -192,7 +199,7 @@ class Reader:
         return self._text[start:end]
 
     def _cut_string(self, start: int) -> str:
-        """A string that runs to the end of the text was cut off, unless brackets at the end say that its quote is missing."""
+        """A string without an end was cut off, unless brackets at the end say that only its quote is missing."""
         content = self._text[start + 1 :]
         if content.rstrip().endswith((*CLOSERS, *FENCES)):
             raise Unclear(start, "a string is not closed")

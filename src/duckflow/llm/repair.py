@@ -1,10 +1,10 @@
-"""Finds and reads JSON in a model's reply: strictly, then by the rules of `reading`, then with json_repair in bounds."""
+"""Finds JSON in a reply and reads it: strictly, then by the rules of `reading`, then with json_repair in bounds."""
 
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, SupportsIndex, cast
+from typing import Any, NoReturn, SupportsIndex
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import without_thoughts
@@ -28,13 +28,15 @@ BLOCK_AFTER = re.compile(r"[}\]]\s*\n[ \t]*(?:```|~~~|<{5,9} ?SEARCH)")
 class ReadJson:
     """A value read from a reply. `repaired`: more than prose, fences and blanks around it had to be taken away.
 
-    `missing` are closing brackets that never came, innermost first; `half`: the last thing in it was cut in the middle.
+    `missing` are closing brackets that never came, innermost first; `half`: the last thing in it was cut in the middle;
+    `guessed`: it was too broken for rules, so its end is a guess as well.
     """
 
     value: Any
     repaired: bool = False
     missing: str = ""
     half: bool = False
+    guessed: bool = False
     source: str = field(default="", repr=False)
     end: int = 0
 
@@ -160,7 +162,7 @@ def _mended(text: str, start: int, clock: Clock, unclear: Unclear) -> tuple[Read
     if not isinstance(value, dict | list) or not value:
         raise hopeless
     half = text[start:end].rstrip().removesuffix("```").rstrip()[-1:] not in CLOSERS
-    return ReadJson(value, True, half=half), end
+    return ReadJson(value, True, half=half, guessed=True), end
 
 
 def _before_blocks(text: str, start: int) -> int:
@@ -192,9 +194,8 @@ def _refuse(text: str, problem: Unclear | None) -> NoReturn:
     line = text.count("\n", 0, problem.position) + 1
     column = problem.position - text.rfind("\n", 0, problem.position)
     near = " ".join(text[max(0, problem.position - 20) : problem.position + 20].split())
-    raise ReplyUnusable(
-        f"The JSON cannot be read: line {line}, column {column}, near `{near}`: {problem.reason}. Send it again, complete."
-    )
+    where = f"line {line}, column {column}, near `{near}`"
+    raise ReplyUnusable(f"The JSON cannot be read: {where}: {problem.reason}. Send it again, complete.")
 
 
 def _no_constant(name: str) -> NoReturn:

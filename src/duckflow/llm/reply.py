@@ -15,6 +15,7 @@ REASONS: dict[str, Reason] = {
     "refusal": "refusal",
     "safety": "refusal",
 }
+FAILED = ("error", "insufficient_system_resource")
 
 
 class Reply:
@@ -22,6 +23,7 @@ class Reply:
 
     def __init__(self) -> None:
         self.ended = False
+        self.failed = False
         self.reported: dict[str, Any] = {}
         self._reason: Reason = "stop"
         self._refused = False
@@ -48,7 +50,10 @@ class Reply:
             self._refused = True
             text += refusal
         text = self._thoughts.pass_on(text) if text else ""
-        if finish := choice.get("finish_reason"):
+        finish = choice.get("finish_reason")
+        if finish in FAILED:
+            self.failed = True
+        elif finish:
             self.ended = True
             self._reason = REASONS.get(str(finish).lower(), "stop")
             text += self._thoughts.rest()

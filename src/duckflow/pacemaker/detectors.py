@@ -1,4 +1,4 @@
-"""The detectors: each watches for one way of going in circles. They see the ledger's entries and answer with a level."""
+"""The detectors: each watches for one way of going in circles, and knows how far that has gone."""
 
 from collections import deque
 from typing import ClassVar, Protocol
@@ -11,15 +11,14 @@ Same = tuple[int, int]
 
 
 class Detector(Protocol):
-    """`times` and `span` say what the level rests on: how often, and over how many of the last steps."""
+    """Sees every entry of the ledger. `times` is how often it happened, `span` over how many of the last steps."""
 
     reason: ClassVar[Reason]
     key: ClassVar[str]
+    level: Level
     times: int
 
     def see(self, entry: Entry) -> None: ...
-
-    def level(self) -> Level: ...
 
     def span(self) -> int: ...
 
@@ -40,16 +39,15 @@ class SameCallFails:
         self._threshold = settings.same_call_fails
         self._call = 0
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         if not entry.step.is_error:
-            self.times = 0
+            self.times, self.level = 0, Level.FINE
             return
         self.times = self.times + 1 if self.times and entry.call == self._call else 1
         self._call = entry.call
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+        self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
         return self.times
@@ -66,25 +64,27 @@ class SameError:
         self._recent: deque[int | None] = deque(maxlen=settings.same_error_within)
         self._row = 0
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         if not entry.failed:
             self._recent.append(None)
-            self._row = self.times = 0
+            self._row, self.times, self.level = 0, 0, Level.FINE
             return
         again = bool(self._recent) and self._recent[-1] == entry.outcome
         self._row = self._row + 1 if again else 1
         self._recent.append(entry.outcome)
         self.times = self._recent.count(entry.outcome)
+        self.level = self._reached()
 
-    def level(self) -> Level:
+    def span(self) -> int:
+        return self._row if self.times == self._row else len(self._recent)
+
+    def _reached(self) -> Level:
         if self.times >= self._threshold.call:
             return Level.CALL
         nearly = self.times == self._threshold.call - 1
         return Level.REPLAN if nearly or self._row >= self._threshold.replan else Level.FINE
-
-    def span(self) -> int:
-        return len(self._recent) if self.times > self._row else self._row
 
 
 class SameCall:
@@ -97,14 +97,15 @@ class SameCall:
         self._threshold = settings.same_call
         self._last: Same = (0, 0)
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         same = (entry.call, entry.outcome)
-        self.times = self.times + 1 if same == self._last else 1
-        self._last = same
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+        if same != self._last:
+            self._last, self.times, self.level = same, 1, Level.FINE
+            return
+        self.times += 1
+        self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
         return self.times
@@ -120,23 +121,22 @@ class Again:
         self._threshold = settings.again
         self._recent: deque[Same] = deque(maxlen=settings.again_within)
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
-        self.times = 0
+        self.times, self.level = 0, Level.FINE
         if entry.edited:
             self._recent.clear()
         if entry.edited or entry.step.kind == "talk":
             return
         same = (entry.call, entry.outcome)
         self._recent.append(same)
-        if not entry.new:
+        if entry.repeated:
             self.times = self._recent.count(same)
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+            self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
-        return len(self._recent) - self._recent.index(self._recent[-1]) if self._recent else 0
+        return len(self._recent) - self._recent.index(self._recent[-1])
 
 
 class Cycle:
@@ -151,29 +151,28 @@ class Cycle:
         self._recent: deque[Same] = deque(maxlen=settings.longest_cycle * settings.cycle.call)
         self._length = 0
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         self._recent.append((entry.call, entry.outcome))
-        self.times = 0
-        if entry.new:
+        self.times, self.level = 0, Level.FINE
+        if not entry.repeated:
             return
         steps = list(self._recent)
         for length in range(2, self._longest + 1):
             rounds = count_rounds(steps, length)
-            if rounds >= self._threshold.replan and rounds > self.times:
+            if rounds > max(1, self.times):
                 self.times, self._length = rounds, length
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+        self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
         return self.times * self._length
 
 
 def count_rounds(steps: list[Same], length: int) -> int:
-    """How many times the last `length` steps stand at the end, one after the other."""
+    """How many times the last `length` steps stand at the end, one after the other; 0 when they are all the same."""
     last = steps[-length:]
-    if len(last) < length or last.count(last[0]) == length:
+    if len(steps) < 2 * length or last.count(last[0]) == length:
         return 0
     rounds, end = 1, len(steps) - length
     while end >= length and steps[end - length : end] == last:
@@ -192,21 +191,20 @@ class LittleNew:
         self._allowed = settings.little_new_allowed
         self._recent: deque[bool] = deque(maxlen=settings.little_new.call)
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         self._recent.append(entry.new)
-        self.times = 0
+        self.times, self.level = 0, Level.FINE
         if entry.new:
             return
         found = 0
-        for age, new in enumerate(reversed(self._recent), 1):
+        for new in reversed(self._recent):
             found += new
             if found > self._allowed:
-                return
-            self.times = age
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+                break
+            self.times += 1
+        self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
         return self.times
@@ -222,16 +220,15 @@ class SameText:
         self._threshold = settings.same_text
         self._said = 0
         self.times = 0
+        self.level = Level.FINE
 
     def see(self, entry: Entry) -> None:
         if entry.step.kind != "talk":
-            self.times = 0
+            self.times, self.level = 0, Level.FINE
             return
         self.times = self.times + 1 if self.times and entry.call == self._said else 1
         self._said = entry.call
-
-    def level(self) -> Level:
-        return reached(self.times, self._threshold)
+        self.level = reached(self.times, self._threshold)
 
     def span(self) -> int:
         return self.times

@@ -28,7 +28,9 @@ class Health:
         return (
             say("health.mood", face=self.mood_face, value=round(self.vitals.mood, 2), trend=self.mood_trend),
             say("health.focus", face=self.focus_face, value=round(self.vitals.focus, 2), trend=self.focus_trend),
-            say("health.stamina", face=self.stamina_face, value=round(self.vitals.stamina, 2), trend=self.stamina_trend),
+            say(
+                "health.stamina", face=self.stamina_face, value=round(self.vitals.stamina, 2), trend=self.stamina_trend
+            ),
         )
 
 

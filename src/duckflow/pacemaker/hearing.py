@@ -4,7 +4,10 @@ import re
 
 from duckflow.pacemaker.vitals import Signal
 
-THANKS = re.compile(r"\b(?:thanks|thank you|thx|great|perfect|nice work|well done)\b|ありがと|助かり|助かる|完璧|素晴らし", re.IGNORECASE)
+THANKS = re.compile(
+    r"\b(?:thanks|thank you|thx|great|perfect|nice work|well done)\b|ありがと|助かり|助かる|完璧|素晴らし",
+    re.IGNORECASE,
+)
 TURNAROUND = re.compile(
     r"^(?:no\b|stop\b|wait\b|forget (?:it|that|about))|\b(?:instead of that|not what i|something else|never mind)\b"
     r"|違う|ちがう|そうじゃな|そうではな|やめて|中止|別のこと|やっぱり",

@@ -132,15 +132,12 @@ class Replan:
 class DuckCall:
     """The loop stops and asks."""
 
-    finding: Finding
+    reason: Reason
     pattern: Pattern
+    findings: tuple[Finding, ...]
     health: Health
     choices: tuple[DuckChoice, ...]
     tried: tuple[str, ...]
-
-    @property
-    def reason(self) -> Reason:
-        return self.finding.reason
 
     @property
     def severity(self) -> str:
@@ -149,9 +146,9 @@ class DuckCall:
     def situation(self) -> Phrase:
         return say(f"duck.situation.{self.pattern}")
 
-    def report(self) -> tuple[Phrase, ...]:
-        """Findings first, then the health report."""
-        return (self.finding.phrase(), self.finding.cost(), *self.health.phrases())
+    def found(self) -> tuple[Phrase, ...]:
+        """What was repeated, how often, since when, and what it cost."""
+        return tuple(phrase for finding in self.findings for phrase in (finding.phrase(), finding.cost()))
 
     def question(self) -> Question:
         choices = tuple(Choice(key=choice.key, label=choice.label()) for choice in self.choices)
@@ -169,9 +166,9 @@ class Resolution:
     pinned: str
 
 
-def pattern_of(finding: Finding, failing: bool) -> Pattern:
-    """The situation behind a finding. `failing`: most of the last steps were errors."""
-    match finding.reason:
+def pattern_of(reason: Reason, failing: bool) -> Pattern:
+    """The situation behind a reason. `failing`: most of the steps were errors."""
+    match reason:
         case Reason.STAMINA_DEPLETED:
             return Pattern.EXHAUSTED
         case Reason.ERROR_CASCADE:

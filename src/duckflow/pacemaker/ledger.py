@@ -48,7 +48,7 @@ class Ledger:
 
     A step is new when it makes a successful edit not made before, returns something not seen before, or fails in a way
     not seen before. A search that finds nothing and a command that ran and failed are results, not errors. A call
-    whose result has changed since it was last made is news too.
+    whose result an edit has changed since it was last made is news too, even if it goes back to how it was.
     """
 
     def __init__(self, window: int, memory: int) -> None:
@@ -57,21 +57,22 @@ class Ledger:
         self.errors = 0
         self._memory = memory
         self._seen: dict[int, None] = {}
-        self._last: dict[int, int] = {}
+        self._last: dict[int, tuple[int, int]] = {}
+        self._edits = 0
 
     def record(self, step: LoopStep) -> Entry:
         call = call_signature(step.name, step.args)
         came, outcome = weigh(step, call)
-        last = self._last.get(call)
-        new = came != "nothing" and (
-            outcome not in self._seen or (came == "result" and last is not None and last != outcome)
-        )
+        last, edits_then = self._last.get(call, (None, 0))
+        turned = came == "result" and last not in (None, outcome) and self._edits > edits_then
+        new = came != "nothing" and (turned or outcome not in self._seen)
         self.steps += 1
         self.errors += came == "error"
+        self._edits += new and came == "edit"
         entry = Entry(self.steps, step, call, outcome, came, new, last == outcome)
         self.recent.append(entry)
         self._seen[outcome] = None
-        self._last[call] = outcome
+        self._last[call] = (outcome, self._edits)
         if len(self._seen) > self._memory:
             del self._seen[next(iter(self._seen))]
         if len(self._last) > self._memory:
@@ -81,6 +82,10 @@ class Ledger:
     def error_rate(self) -> float:
         return self.errors / self.steps if self.steps else 0.0
 
+    def news(self, steps: int) -> int:
+        """How many of the last so many steps brought something new; a new error does not count."""
+        return sum(entry.new and not entry.failed for entry in list(self.recent)[-steps:])
+
     def tokens(self, steps: int) -> int:
         """What the last so many steps consumed."""
         return sum(entry.step.tokens for entry in list(self.recent)[-steps:]) if steps else 0
@@ -89,7 +94,7 @@ class Ledger:
         self.recent.clear()
         self._seen.clear()
         self._last.clear()
-        self.steps = self.errors = 0
+        self.steps = self.errors = self._edits = 0
 
 
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from duckflow.pacemaker.advance import Advance
 from duckflow.pacemaker.health import Health, health
 from duckflow.pacemaker.hearing import heard_in
 from duckflow.pacemaker.interventions import (
@@ -24,11 +23,12 @@ from duckflow.pacemaker.reason import Finding, Level, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 from duckflow.pacemaker.vitals import Signal, VitalsMeter
-from duckflow.pacemaker.watch import Watch, describe
+from duckflow.pacemaker.watch import Found, Watch, describe, spent
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 
 TRIED = 8
+MOSTLY = 0.5
 HINTS = {
     "mood": "Confidence is falling: check the plan against the goal before you act.",
     "focus": "Focus is falling: make a simpler, more direct plan, and do not look again at what you have seen.",
@@ -65,19 +65,18 @@ class Pacemaker:
         self._ledger = Ledger(self._settings.window, self._settings.memory)
         self._limit: LoopLimit | None = None
         self._verdict: Verdict = None
+        self._notices: list[Phrase] = []
         self.interventions: Counter[str] = Counter()
         self._afresh()
 
     def observe(self, step: LoopStep) -> None:
         if step.kind == "user":
             self._afresh()
-            self._allowance_from = 0
             for signal in (Signal.REST, *heard_in(step.result)):
                 self._meter.notice(signal)
             return
         entry = self._ledger.record(step)
         self._meter.see(entry)
-        self._advance.see(entry)
         self._watch.see(entry)
         if self._replanned and entry.new:
             self._new_since += 1
@@ -87,7 +86,7 @@ class Pacemaker:
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
-            self._advance.task_done()
+            self._done += 1
 
     def beat(self, view: LoopView | None = None) -> Verdict:
         """The verdict before the next loop. Ask once a loop."""
@@ -122,6 +121,11 @@ class Pacemaker:
         """The limit as of the last beat with a view."""
         return self._limit
 
+    def take_notices(self) -> tuple[Phrase, ...]:
+        """What the user is to be told in a line: that the limit was extended."""
+        notices, self._notices = tuple(self._notices), []
+        return notices
+
     def take_changes(self) -> tuple[VitalsChange, ...]:
         return self._meter.take_changes()
 
@@ -138,33 +142,32 @@ class Pacemaker:
                 return (*limit, say("pacemaker.verdict.hint"), *why)
             case Replan(finding=finding):
                 return (*limit, say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
-            case DuckCall(finding=finding):
-                return (*limit, say("pacemaker.verdict.duck_call"), finding.phrase(), finding.cost())
+            case DuckCall() as call:
+                return (*limit, say("pacemaker.verdict.duck_call"), *call.found())
 
     def _afresh(self) -> None:
         self._ledger.reset()
         self._watch = Watch(self._settings)
-        self._advance = Advance()
+        self._done = 0
         self._replanned = False
         self._new_since = 0
         self._earned = 0
         self._allowance_from = 0
 
     def _judge(self, view: LoopView | None) -> Verdict:
-        level, found = self._watch.worst(self._meter.focus, self._meter.mood)
+        found = self._watch.worst(self._meter.focus, self._meter.mood)
         other_model = view is not None and view.other_model
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
-            depleted = Finding(Reason.STAMINA_DEPLETED, "stamina_depleted", times=self._ledger.errors)
-            return self._call(depleted, other_model)
+            return self._call(Reason.STAMINA_DEPLETED, found, other_model)
         if view is not None and self._exhausted(view):
-            return self._call(Finding(Reason.LOOP_EXHAUSTED, "loops", times=view.loop), other_model)
+            return self._call(Reason.LOOP_EXHAUSTED, found, other_model)
         if found is None:
             return self._hint()
         if not self._replanned:
             self._replanned, self._new_since = True, 0
             return Replan(describe(found, self._ledger), self._tried())
-        if level is Level.CALL:
-            return self._call(describe(found, self._ledger), other_model)
+        if found.level is Level.CALL:
+            return self._call(found.reason, found, other_model)
         return self._hint(describe(found, self._ledger))
 
     def _exhausted(self, view: LoopView) -> bool:
@@ -173,14 +176,26 @@ class Pacemaker:
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
         plain = loop_limit(load, self._meter.vitals(), settings)
         self._limit = extended(plain, self._earned, settings)
-        if taken >= self._limit.value and self._advance.within(settings.advance_within):
-            self._earned = taken - plain.value + settings.extension
+        if taken >= self._limit.value and self._advancing():
+            self._earned, self._done = taken - plain.value + settings.extension, 0
             self._limit = extended(plain, self._earned, settings)
+            self._notices.append(say("pacemaker.extended", limit=self._limit.value))
         return taken >= self._limit.value
 
-    def _call(self, finding: Finding, other_model: bool) -> DuckCall:
-        pattern = pattern_of(finding, failing=self._ledger.error_rate() > 0.5)
-        return DuckCall(finding, pattern, self.health(), choices_for(pattern, other_model), self._tried())
+    def _advancing(self) -> bool:
+        """Whether enough of the last steps brought something new, or a task was completed since the last extension."""
+        settings = self._settings.limits
+        return self._done > 0 or self._ledger.news(settings.advancing_of) >= settings.advancing_new
+
+    def _call(self, reason: Reason, found: Found | None, other_model: bool) -> DuckCall:
+        """What the detectors see is told even when stamina or loops are the reason."""
+        findings: list[Finding] = [describe(found, self._ledger)] if found else []
+        if found is None or found.reason is not reason:
+            findings.insert(0, spent(reason, self._ledger))
+        pattern = pattern_of(reason, failing=self._ledger.error_rate() > MOSTLY)
+        return DuckCall(
+            reason, pattern, tuple(findings), self.health(), choices_for(pattern, other_model), self._tried()
+        )
 
     def _hint(self, finding: Finding | None = None) -> Hint | None:
         v, meter = self._settings.vitals, self._meter

@@ -17,7 +17,10 @@ RULES: tuple[tuple[TaskProfile, re.Pattern[str]], ...] = tuple(
             r"\b(?:implement|build|refactor|migrate|port|set up|step by step|application|project|feature)\b"
             r"|実装|リファクタ|移行|作り直|アプリ|ゲームを|機能を",
         ),
-        (TaskProfile.RESEARCH, r"\b(?:research|investigate|compare|survey|find out|look into)\b|調べ|調査|比較|リサーチ"),
+        (
+            TaskProfile.RESEARCH,
+            r"\b(?:research|investigate|compare|survey|find out|look into)\b|調べ|調査|比較|リサーチ",
+        ),
         (
             TaskProfile.COMPLEX_REASONING,
             r"\b(?:design|architecture|prove|algorithm|trade-?offs?|strategy|optimi[sz]e)\b|設計|証明|アルゴリズム|最適化|戦略",
@@ -38,7 +41,9 @@ RULES: tuple[tuple[TaskProfile, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-QUESTION = re.compile(r"[?？]\s*$|^(?:what|who|when|where|which|why|how|is|are|can|does|do)\b|ですか|ますか|とは", re.IGNORECASE)
+QUESTION = re.compile(
+    r"[?？]\s*$|^(?:what|who|when|where|which|why|how|is|are|can|does|do)\b|ですか|ますか|とは", re.IGNORECASE
+)
 LONG = 400
 
 

@@ -45,8 +45,9 @@ class LimitSettings(BaseModel):
 
     extension: int = Field(default=5, ge=0)
     """Loops that a turn gets on top when it is advancing as it reaches its limit."""
-    advance_within: int = Field(default=8, ge=1)
-    """It is advancing when it gained something in this many of its last steps."""
+    advancing_new: int = Field(default=4, ge=1)
+    advancing_of: int = Field(default=10, ge=1)
+    """It is advancing when so many of its last steps brought something new, or a task was completed. Measured."""
     ceiling: int = Field(default=200, ge=1)
     """No extension goes beyond this."""
 
@@ -138,9 +139,9 @@ class PacemakerSettings(BaseModel):
 
     model_config = FROZEN
 
-    limits: LimitSettings = LimitSettings()
-    vitals: VitalsSettings = VitalsSettings()
-    detectors: DetectorSettings = DetectorSettings()
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    vitals: VitalsSettings = Field(default_factory=VitalsSettings)
+    detectors: DetectorSettings = Field(default_factory=DetectorSettings)
     window: int = Field(default=40, ge=20)
     """Steps kept for the findings."""
     memory: int = Field(default=4000, ge=100)

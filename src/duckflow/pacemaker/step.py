@@ -31,14 +31,13 @@ KIND_OF_OPERATION: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """One action with what came of it. `files` are those it changed; `tokens` what the loop consumed, if known."""
+    """One action with what came of it. `tokens` is what the loop that led to it consumed, if known."""
 
     name: str
     args: Mapping[str, Any] | str = ""
     result: str = ""
     is_error: bool = False
     kind: Kind = "other"
-    files: tuple[str, ...] = ()
     tokens: int = 0
 
 
@@ -50,4 +49,4 @@ def user_spoke(text: str = "") -> LoopStep:
 def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
     """The step that a finished action makes. Whatever changed files is an edit, a shell command too."""
     kind = "edit" if result.changed else KIND_OF_OPERATION.get(action.operation, "other")
-    return LoopStep(action.operation, action.args, result.for_model, not result.ok, kind, result.changed, tokens)
+    return LoopStep(action.operation, action.args, result.for_model, not result.ok, kind, tokens)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.atomic import rename_new, write_whole
 from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
-from duckflow.safety.digest import ABSENT, digest, digest_at
+from duckflow.safety.digest import digest
 from duckflow.safety.entry import Entry, entry
 from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
 from duckflow.safety.regular import open_regular
@@ -74,16 +74,6 @@ class Workspace:
                 limit=shown_size(limit),
             )
         return data
-
-    def digest(self, path: str) -> str:
-        """Of the file as it is now; `absent` when there is none."""
-        try:
-            with self._place(path) as place:
-                return digest_at(place.folder, place.name)
-        except FileNotFoundError as problem:
-            if isinstance(problem, IsADirectoryError):
-                raise
-            return ABSENT
 
     def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
         """Replace or make the file and its folders; gives the new digest. `expect`: what it must still be."""

@@ -37,7 +37,7 @@ class DuckCall(Tool[DuckCallArgs]):
 
 
 class ExitArgs(Args):
-    text: str = ""
+    text: str
 
 
 class Exit(Tool[ExitArgs]):

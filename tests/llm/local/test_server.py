@@ -206,6 +206,9 @@ async def test_a_file_that_is_no_model_is_told_and_logged(tmp_path: Path) -> Non
     assert "failed to load model" in log.read_text()
     assert not server.alive()
     with pytest.raises(ProviderUnreachable) as caught:
+        await LocalServer(broken, SETTINGS, broken / "no folder" / "server.log").start()
+    assert "failed to load model" in str(caught.value.values["reason"])
+    with pytest.raises(ProviderUnreachable) as caught:
         await LocalServer(tmp_path / "nowhere.gguf", SETTINGS).start()
     assert caught.value.key == "local.no_weights"
 

@@ -36,6 +36,7 @@ def test_the_folder_is_the_users_cache() -> None:
     home = Path.home()
     assert default_folder({}) == home / ".cache/duckflow/models"
     assert default_folder({"XDG_CACHE_HOME": "/var/cache/me"}) == Path("/var/cache/me/duckflow/models")
+    assert default_folder({"XDG_CACHE_HOME": "relative"}) == home / ".cache/duckflow/models"
     assert default_folder({"XDG_CACHE_HOME": "/x", "DUCKFLOW_CACHE": "~/ducks"}) == home / "ducks/models"
 
 

@@ -83,10 +83,14 @@ class LocalServer:
             raise
 
     def _open_log(self) -> BinaryIO:
-        if self._log is None:
-            return cast("BinaryIO", tempfile.TemporaryFile())
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        return self._log.open("w+b")
+        try:
+            if self._log is not None:
+                self._log.parent.mkdir(parents=True, exist_ok=True)
+                return self._log.open("w+b")
+        except OSError:
+            # A log that cannot be written is no reason not to talk.
+            pass
+        return cast("BinaryIO", tempfile.TemporaryFile())
 
     async def _start(self, log: BinaryIO) -> None:
         name, seconds = self._settings.model, self._settings.start_seconds
@@ -97,6 +101,9 @@ class LocalServer:
         except TimeoutError:
             await self.aclose()
             raise ProviderUnreachable("local.slow", name=name, seconds=round(seconds)) from None
+        except OSError as error:
+            await self.aclose()
+            raise ProviderUnreachable("local.failed", name=name, reason=str(error)) from error
         except BaseException:
             await self.aclose()
             raise

@@ -10,6 +10,7 @@ from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.words import joined
 
 FORMAT = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[sbdiqcxo%]")
+SPAN = re.compile(r"([ -~])-([ -~])")
 LONGEST = 20_000
 
 
@@ -99,7 +100,7 @@ def _tr(call: Invocation) -> str | None:
 
 def _spread(letters: str) -> str:
     """`a-e` is `abcde`."""
-    return re.sub(r"(.)-(.)", lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1)))[:256], letters)
+    return SPAN.sub(lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1))), letters)
 
 
 def _found_program(call: Invocation) -> str | None:

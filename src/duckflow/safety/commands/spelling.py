@@ -86,7 +86,7 @@ class Speller:
                 values = [word for child in node.named_children for word in self.words(child)]
                 yield Piece(BREAK.join(hide(word.text) for word in values), all(word.known for word in values), False)
             case _:
-                self._run_inside(node)
+                self.run_inside(node)
                 yield Piece(hide(self.text(node)), known=False, plain=False)
 
     def _double_quoted(self, node: "Node") -> Iterator[Piece]:
@@ -107,7 +107,7 @@ class Speller:
         return Piece(hide(escapes.double_quoted(text)), plain=not ESCAPE_IN_QUOTES.search(text))
 
     def _expansion(self, node: "Node", quoted: bool) -> Piece:
-        origins = self._run_inside(node)
+        origins = self.run_inside(node)
         raw = self.text(node)
         name, default = raw[1:], ""
         found = PARAMETER.match(raw)
@@ -149,7 +149,7 @@ class Speller:
         text = output.text.rstrip("\n")
         return Piece(hide(text) if quoted else re.sub(r"\s+", BREAK, text), True, False, output.programs)
 
-    def _run_inside(self, node: "Node") -> tuple[str, ...]:
+    def run_inside(self, node: "Node") -> tuple[str, ...]:
         """Commands anywhere inside run too."""
         programs = list[str]()
         waiting = list(node.children)

@@ -46,7 +46,6 @@ def load(workspace: Workspace, path: str, limit: int) -> Document:
             f"{name} is no text but a {kind} ({size}); it cannot be read or edited here.",
             "file.binary",
             path=name,
-            kind=kind,
             size=size,
         )
     return Document(path, decoded.text, decoded.form, digest(data))

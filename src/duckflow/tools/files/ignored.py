@@ -43,9 +43,12 @@ def _ask_git(folder: Path) -> frozenset[str] | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    paths = [os.fsdecode(path).rstrip("/") for path in answer.stdout.split(b"\0") if path]
-    # A repository around that ignores the work folder as a whole says nothing about what is in it.
-    return None if "." in paths else frozenset(paths)
+    paths = {os.fsdecode(path).rstrip("/") for path in answer.stdout.split(b"\0") if path}
+    if "." in paths:
+        # A repository around that ignores the work folder as a whole says nothing about what is in it.
+        return None
+    # Git also names a folder in which everything is ignored; the folder itself is not.
+    return frozenset(paths - {path.rpartition("/")[0] for path in paths})
 
 
 def program(name: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duckflow.tools.files.encoding import decode
+from duckflow.tools.files.large import line_text
 
 LONGEST = 1024 * 1024
 
@@ -79,9 +79,4 @@ async def _matches(process: Process) -> AsyncGenerator[Match]:
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return
         if number.isdigit():
-            yield Match(path[:-1].decode("utf-8", "surrogateescape").removeprefix("./"), int(number), _text(text))
-
-
-def _text(line: bytes) -> str:
-    decoded = decode(line.rstrip(b"\r\n"))
-    return decoded.text if decoded else line.decode("utf-8", "replace").rstrip("\r\n")
+            yield Match(path[:-1].decode("utf-8", "surrogateescape").removeprefix("./"), int(number), line_text(text))

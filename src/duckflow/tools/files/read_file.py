@@ -1,10 +1,16 @@
 """Reading a text file, whole or some lines of it."""
 
+import asyncio
+import os
+from itertools import islice
+
 from duckflow.errors import ToolError
-from duckflow.safety.shown import shown
+from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import Document
+from duckflow.tools.files.failure import told
 from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.large import large_lines
 from duckflow.tools.tool import Args, Done
 
 
@@ -22,7 +28,12 @@ class ReadFile(FileTool[ReadArgs]):
     args = ReadArgs
 
     async def run(self, args: ReadArgs) -> Done:
-        document = self.document(args.path)
+        path = self.real_path(args.path)
+        with told(self.workspace, path):
+            size = self.workspace.stat(path).size
+        if size > self.settings.max_file_bytes:
+            return await asyncio.to_thread(self._excerpt, path, args)
+        document = self.document(path)
         name = shown(document.path)
         lines = document.lines
         wanted = _wanted(args, len(lines), name)
@@ -32,6 +43,22 @@ class ReadFile(FileTool[ReadArgs]):
         if not lines:
             return Done(f"{name} (empty file)", phrase)
         return Done(f"{_header(document, given, len(lines))}\n{text}{_rest(given, wanted, len(lines))}", phrase)
+
+    def _excerpt(self, path: str, args: ReadArgs) -> Done:
+        """Lines of a file too large to be read whole; it does not count as seen."""
+        start = max(1, args.start_line)
+        wanted = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
+        with told(self.workspace, path), self.workspace.open(path) as file:
+            size = shown_size(os.fstat(file.fileno()).st_size)
+            pieces = list(islice(large_lines(file, start), max(1, min(wanted, self.settings.read_lines))))
+        given, text = self._cut([line for _, line in pieces], range(len(pieces)))
+        name = shown(path)
+        if not given:
+            told_model = f"{name} ({size}) has no text at line {start}. Look for the part you need with grep."
+            raise ToolError(told_model, "file.binary", path=name, size=size)
+        last = pieces[given.stop - 1][0]
+        header = f"{name} (lines {start}-{last} of a file of {size}; go on with start_line={last + 1})"
+        return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(given)))
 
     def _cut(self, lines: list[str], wanted: range) -> tuple[range, str]:
         """As many of the wanted lines as may be shown at once; of a giant line its beginning."""

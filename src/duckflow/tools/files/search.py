@@ -16,6 +16,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import load
 from duckflow.tools.files.glob_pattern import glob_regex
 from duckflow.tools.files.ignored import ignored_in
+from duckflow.tools.files.large import large_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,23 @@ def search(request: Search, out: BinaryIO) -> None:
     workspace = Workspace(Path(request.folder))
     regex = request.regex()
     for path in _files(workspace, request):
-        try:
-            lines = load(workspace, f"./{path}", request.file_bytes).lines
-        except (OSError, ToolError):
-            # No text, too large, or gone: there is nothing to be found in it.
-            continue
-        for number, line in enumerate(lines, 1):
+        for number, line in _lines(workspace, path, request.file_bytes):
             if found := regex.search(line):
                 text = _around(line, found.start(), request.line_length)
                 out.write(f"{path}\0{number}:{text}\n".encode("utf-8", "surrogateescape"))
         out.flush()
+
+
+def _lines(workspace: Workspace, path: str, limit: int) -> Iterator[tuple[int, str]]:
+    """Of a file that is no text, or gone meanwhile, none."""
+    try:
+        if workspace.stat(f"./{path}").size > limit:
+            with workspace.open(f"./{path}") as file:
+                yield from large_lines(file)
+        else:
+            yield from enumerate(load(workspace, f"./{path}", limit).lines, 1)
+    except (OSError, ToolError):
+        return
 
 
 def _files(workspace: Workspace, request: Search) -> Iterator[str]:

@@ -1,0 +1,54 @@
+"""Hears when a model that is still writing says the same passage over and over."""
+
+import re
+
+from duckflow.pacemaker.settings import DetectorSettings
+
+FENCE = "```"
+LETTER = re.compile(r"\w")
+PROBE = 20
+LEAST = 200
+"""Shorter runs of repetition are left alone: a refrain, `ha ha ha`."""
+
+
+class StreamWatch:
+    """`hear(piece)` for every piece of a reply; true when the end of the text is one passage many times on end.
+
+    Code between fences is left alone, since code repeats itself lawfully. One watch per reply.
+    """
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        self._repeats = settings.stream_repeats
+        self._longest = settings.stream_longest
+        self._keep = settings.stream_longest * settings.stream_repeats
+        self._text = ""
+        self._in_code = False
+        self._tail = ""
+
+    def hear(self, piece: str) -> bool:
+        pieces = (self._tail + piece).split(FENCE)
+        # A fence may be cut in two by the stream: its first backticks wait for the next piece.
+        kept = pieces[-1].rstrip("`")
+        self._tail = pieces[-1][len(kept) :]
+        pieces[-1] = kept
+        for number, part in enumerate(pieces):
+            if number:
+                self._in_code, self._text = not self._in_code, ""
+            if not self._in_code:
+                self._text = (self._text + part)[-self._keep :]
+        return not self._in_code and self._is_round()
+
+    def _is_round(self) -> bool:
+        """Whether the text ends in `repeats` copies of the same passage. A line of dashes is no passage."""
+        text, probe = self._text, self._text[-PROBE:]
+        if not LETTER.search(probe):
+            return False
+        before = text.rfind(probe, 0, len(text) - 1)
+        while before >= 0:
+            length = len(text) - PROBE - before
+            if length > self._longest:
+                return False
+            if text.endswith(text[-length:] * max(self._repeats, -(-LEAST // length))):
+                return True
+            before = text.rfind(probe, 0, before + PROBE - 1)
+        return False

@@ -1,0 +1,211 @@
+"""Follows a text the way a shell would: statement by statement, through everything it runs."""
+
+from typing import TYPE_CHECKING
+
+from duckflow.safety.commands.effects import take_effect
+from duckflow.safety.commands.grammar import parse
+from duckflow.safety.commands.invocation import Assignment, Invocation, Output
+from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
+from duckflow.safety.commands.opinions import opinions
+from duckflow.safety.commands.output import printed
+from duckflow.safety.commands.parts import Parts, assignment
+from duckflow.safety.commands.report import Report, TooMuch
+from duckflow.safety.commands.salvage import salvage
+from duckflow.safety.commands.scope import Scope
+from duckflow.safety.commands.spelling import RUNS, Speller
+from duckflow.safety.commands.verdict import ask, danger
+from duckflow.safety.commands.words import Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DEEPEST = 10
+MOST_TURNS = 6
+STATEMENTS = frozenset(
+    ("program", "list", "compound_statement", "subshell", "if_statement", "elif_clause", "else_clause")
+    + ("while_statement", "c_style_for_statement", "case_statement", "case_item", "do_group", "negated_command")
+    + ("ERROR", "command", "redirected_statement", "pipeline", "variable_assignment", "variable_assignments")
+    + ("declaration_command", "unset_command", "function_definition", "for_statement", "test_command")
+)
+
+
+class Follower:
+    """Follows one text; what that text runs is followed by another one, a level deeper."""
+
+    def __init__(self, report: Report, scope: Scope, depth: int = 0) -> None:
+        self.report = report
+        self.scope = scope
+        self.depth = depth
+        self.speller = Speller(b"", scope, self._inside)
+
+    def follow(self, text: str, feed: Output | None = None) -> Output:
+        if self.depth > DEEPEST:
+            raise TooMuch
+        self.report.step()
+        source = text.encode("utf-8", "replace")
+        self.speller = Speller(source, self.scope, self._inside)
+        root = parse(source)
+        output = self._statement(root, feed)
+        if root.has_error:
+            self.report.add(ask("unreadable"))
+            for words in salvage(text):
+                self._call(Invocation(words, scene=self.scope.scene()))
+        return output
+
+    def _deeper(self, text: str, arguments: tuple[Word, ...] | None, feed: Output | None) -> Output:
+        return Follower(self.report, self.scope.called_with(arguments), self.depth + 1).follow(text, feed)
+
+    def _inside(self, node: "Node") -> Output:
+        """`$(…)`, backquotes and `<(…)`."""
+        return self._children(node, None)
+
+    def _statement(self, node: "Node", feed: Output | None) -> Output:
+        match node.type:
+            case "command" | "redirected_statement":
+                return self._command(node, feed)
+            case "pipeline":
+                return self._pipeline(node, feed)
+            case "variable_assignment":
+                return self._assign((assignment(node, self.speller),))
+            case "variable_assignments" | "declaration_command" | "unset_command":
+                given = [child for child in node.named_children if child.type == "variable_assignment"]
+                return self._assign(tuple(assignment(child, self.speller) for child in given))
+            case "function_definition":
+                return self._function(node)
+            case "for_statement":
+                return self._loop(node, feed)
+            case "test_command":
+                self.speller.run_inside(node)
+                self._spelled(self.speller.text(node).split())
+                return Output()
+            case _:
+                return self._children(node, feed)
+
+    def _children(self, node: "Node", feed: Output | None) -> Output:
+        outputs = list[Output]()
+        for child in node.children:
+            if child.type in STATEMENTS:
+                outputs.append(self._statement(child, feed))
+            elif child.type in RUNS:
+                outputs.append(self._inside(child))
+            elif child.is_named:
+                self.speller.run_inside(child)
+            elif child.type == "&":
+                self.report.add(ask("background"))
+        programs = tuple(program for output in outputs for program in output.programs)
+        return Output(outputs[0].text if len(outputs) == 1 else None, programs)
+
+    def _pipeline(self, node: "Node", feed: Output | None) -> Output:
+        programs = list[str]()
+        for stage in node.named_children:
+            output = self._statement(stage, feed)
+            programs.extend(output.programs)
+            feed = Output(output.text, tuple(programs))
+        return feed or Output()
+
+    def _command(self, node: "Node", feed: Output | None) -> Output:
+        parts, body = Parts(), node.child_by_field_name("body")
+        for child in [*(body.named_children if body and body.type == "command" else ()), *node.named_children]:
+            if child != body:
+                parts.read(child, self.speller)
+        if parts.strange:
+            self.report.add(ask("unreadable"))
+        for strange in parts.strange:
+            self._statement(strange, feed)
+        if parts.feed:
+            self.report.add(ask("fed_text"))
+            feed = parts.feed
+        self._spelled([word.text for word in parts.words])
+        around = Output()
+        if body and body.type != "command":
+            around = self._statement(body, feed)
+        output = self._call(
+            Invocation(
+                tuple(parts.words), tuple(parts.assignments), tuple(parts.redirects), feed, self.scope.scene()
+            )
+        )
+        output = Output(output.text or around.text, around.programs + output.programs)
+        for statement in parts.following:
+            output = self._statement(statement, output if statement.type == "pipeline" else None)
+        return output
+
+    def _spelled(self, words: list[str]) -> None:
+        if self.depth == 0:
+            self.report.spelled.extend(words)
+
+    def _assign(self, assignments: tuple[Assignment, ...]) -> Output:
+        self._call(Invocation((), assignments, (), None, self.scope.scene()))
+        for given in assignments:
+            self.scope.variables[given.name] = (given.value,)
+        return Output()
+
+    def _function(self, node: "Node") -> Output:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            return Output()
+        title, text = self.speller.text(name), self.speller.text(body)
+        self.report.add(ask("defines", name=title))
+        if _multiplies(title, body, self.speller):
+            self.report.add(danger("fork_bomb"))
+            return Output()
+        self._deeper(text, None, None)
+        self.scope.functions[title] = text
+        return Output()
+
+    def _loop(self, node: "Node", feed: Output | None) -> Output:
+        """`for x in …`: the body is followed once for each value, as far as that is reasonable."""
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        if variable is None or body is None:
+            return self._children(node, feed)
+        name = self.speller.text(variable)
+        self.report.add(ask("sets_variable", name=name))
+        values = [word for child in node.children_by_field_name("value") for word in self.speller.words(child)]
+        for value in values[:MOST_TURNS] or [Word(f"${name}", known=False, plain=False)]:
+            self.scope.variables[name] = (value,)
+            self._statement(body, feed)
+        return Output()
+
+    def _call(self, call: Invocation) -> Output:
+        self.report.step()
+        head = call.words[0].text if call.words else ""
+        programs = list[str]()
+        if head:
+            self.report.programs[call.program] = None
+            programs.append(call.program)
+        if head in self.scope.functions:
+            return self._deeper(self.scope.functions[head], call.arguments, call.feed)
+        if head in self.scope.aliases:
+            return self._alias(head, call)
+        for opinion in opinions(call):
+            programs.extend(self._heed(opinion, call).programs)
+        take_effect(call, self.scope, self.report)
+        return Output(printed(call) if head else None, tuple(programs))
+
+    def _alias(self, name: str, call: Invocation) -> Output:
+        """An alias may name itself: inside, the name means the program."""
+        text = self.scope.aliases.pop(name)
+        rest = " ".join(word.text for word in call.arguments)
+        output = self._deeper(f"{text} {rest}", (), call.feed)
+        self.scope.aliases[name] = text
+        return output
+
+    def _heed(self, opinion: Opinion, call: Invocation) -> Output:
+        match opinion:
+            case Runs(words):
+                return self._call(call.running(words)) if words else Output()
+            case RunsText(text, arguments):
+                return self._deeper(text, arguments, call.feed)
+            case finding:
+                self.report.add(finding)
+                return Output()
+
+
+def _multiplies(name: str, body: "Node", speller: Speller) -> bool:
+    """A function that starts itself more than once, or starts itself and does not wait."""
+    calls, waiting, background = 0, [body], False
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(node.children)
+        background = background or node.type in ("&", "|")
+        calls += node.type == "command_name" and speller.text(node) == name
+    return calls > 1 or (calls > 0 and background)

@@ -1,0 +1,39 @@
+"""What has been found out about a command so far."""
+
+from dataclasses import dataclass, field
+
+from duckflow.safety.commands.verdict import CommandVerdict, Finding
+
+MOST_STEPS = 400
+MOST_REASONS = 6
+
+
+class TooMuch(Exception):
+    """The command hides behind more layers than anybody would look through."""
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects findings, programs and written files in order, each once."""
+
+    findings: dict[Finding, None] = field(default_factory=dict[Finding, None])
+    programs: dict[str, None] = field(default_factory=dict[str, None])
+    writes: dict[str, None] = field(default_factory=dict[str, None])
+    spelled: list[str] = field(default_factory=list[str])
+    """Every word of the text itself, as it was understood."""
+    steps: int = 0
+
+    def add(self, finding: Finding) -> None:
+        self.findings[finding] = None
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooMuch
+
+    def verdict(self) -> CommandVerdict:
+        dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
+        doubts = [finding for finding in self.findings if finding.verdict == "ask"]
+        reasons = tuple(finding.phrase for finding in (dangers + doubts)[:MOST_REASONS])
+        verdict = "dangerous" if dangers else "ask" if doubts else "safe"
+        return CommandVerdict(verdict, reasons, tuple(self.programs), tuple(self.writes))

@@ -1,0 +1,136 @@
+"""Commands in namespaces of their own, by bubblewrap.
+
+The whole file system is there but read-only; the work folder is writable; secrets are covered. What lies in the
+work folder and must stay as it is (git's hooks and configuration) is a mount of its own, and so is every folder
+above it: a mount point cannot be renamed or removed, so it cannot be moved away and replaced."""
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from duckflow.safety.sandbox.grounds import Grounds, between
+from duckflow.safety.sandbox.handle import hold
+from duckflow.safety.sandbox.repositories import Repositories, repositories
+from duckflow.safety.sandbox.sandbox import Launch, Sandbox, close_all
+from duckflow.safety.sandbox.seccomp import bytecode
+from duckflow.safety.sandbox.syscalls import Machine
+from duckflow.state.phrase import say
+
+APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+NO_REPOSITORIES = Repositories((), ())
+
+
+class Bubblewrap(Sandbox):
+    """The full sandbox."""
+
+    kind = "bubblewrap"
+
+    def __init__(self, program: str, machine: Machine, grounds: Grounds) -> None:
+        super().__init__(grounds, say("sandbox.bubblewrap"))
+        self._program = program
+        self._machine = machine
+
+    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+        network = network or self.grounds.settings.network
+        found = repositories(self.grounds.folder) if writes else NO_REPOSITORIES
+        before = found.traces()
+        mounts = Mounts(self.grounds, writes)
+        try:
+            mounts.lay()
+            mounts.guard(found.guarded())
+            info, tell = os.pipe()
+            os.set_blocking(info, False)
+            mounts.fds += [tell, rules := self._rules(network)]
+        except BaseException:
+            close_all(mounts.fds)
+            raise
+        argv = (
+            *(self._program, *APART, *(["--share-net"] if network else [])),
+            *mounts.arguments(),
+            *("--chdir", str(self.grounds.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *command),
+        )
+        return Launch(
+            argv=argv,
+            environment={"TMPDIR": "/tmp"},
+            fds=tuple(mounts.fds),
+            meddled=lambda: found.meddled(before, self.grounds.folder),
+            info=info,
+        )
+
+    def _rules(self, network: bool) -> int:
+        unix_sockets = self.grounds.settings.unix_sockets
+        file = os.memfd_create("rules")
+        os.write(file, bytecode(self._machine, namespaces=True, network=network, unix_sockets=unix_sockets))
+        os.lseek(file, 0, os.SEEK_SET)
+        return file
+
+
+class Mounts:
+    """What is mounted where. Outer places come first, so that inner ones lie on top of them."""
+
+    def __init__(self, grounds: Grounds, writes: bool) -> None:
+        self.fds: list[int] = []
+        self._grounds = grounds
+        self._writable = grounds.writable() if writes else ()
+        self._at: dict[Path, tuple[str, ...]] = {}
+
+    def lay(self) -> None:
+        """The file system of every command."""
+        scratch = str(self._grounds.scratch.folder)
+        folder = self._grounds.folder
+        self._at = {Path("/"): ("--ro-bind", "/", "/"), Path("/proc"): ("--proc", "/proc"), Path("/dev"): ("--dev", "/dev")}
+        self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
+        hidden = [path for path in self._grounds.hidden() if path.is_relative_to(folder) or not _temporary(path)]
+        for path in hidden:
+            self._hide(path)
+        self._at[folder] = ("--ro-bind", str(folder), str(folder))
+        self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
+        for path in hidden:
+            self._pin_above(path)
+
+    def guard(self, paths: Sequence[Path]) -> None:
+        """What nobody may change though it lies in a writable folder. A link cannot be guarded: `meddled` tells."""
+        for path in paths:
+            try:
+                self._pin_above(path)
+                self._by_handle("--ro-bind-fd", path)
+            except OSError:
+                if not path.exists() and path.parent in self._at:
+                    self._hide(path, folder=path.name == "hooks")
+
+    def arguments(self) -> list[str]:
+        ordered = [self._at[path] for path in sorted(self._at)]
+        # Covering is done in memory: without this a write there would seem to succeed.
+        covers = [arguments[-1] for arguments in ordered if arguments[0] == "--tmpfs"]
+        return [word for arguments in ordered for word in arguments] + [
+            word for path in covers for word in ("--remount-ro", path)
+        ]
+
+    def _hide(self, path: Path, folder: bool = False) -> None:
+        if folder or path.is_dir():
+            self._at[path] = ("--tmpfs", str(path))
+        else:
+            self._at[path] = ("--ro-bind", str(self._grounds.scratch.empty), str(path))
+
+    def _pin_above(self, path: Path) -> None:
+        for top in self._writable:
+            for folder in between(top, path):
+                if folder not in self._at:
+                    self._by_handle("--bind-fd", folder)
+
+    def _by_handle(self, option: str, path: Path) -> None:
+        """By handle and not by name: a command still running could swap the name for a link to anywhere."""
+        top = next(top for top in self._writable if path.is_relative_to(top))
+        handle = hold(top, path)
+        if stat.S_ISLNK(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise NotADirectoryError(str(path))
+        self.fds.append(handle)
+        self._at[path] = (option, str(handle), str(path))
+
+
+def _temporary(path: Path) -> bool:
+    """There the command has files of its own."""
+    return any(path.is_relative_to(top) for top in TEMPORARY)

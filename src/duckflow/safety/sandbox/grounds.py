@@ -1,0 +1,64 @@
+"""What commands may touch: folders to write in, and places that they must not see."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from duckflow.safety.sandbox.scratch import Scratch
+from duckflow.safety.sandbox.secrets import IN_HOME, ON_THE_MACHINE
+from duckflow.safety.sandbox.settings import SandboxSettings
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """The same for every kind of sandbox."""
+
+    folder: Path
+    home: Path
+    settings: SandboxSettings
+    private: tuple[Path, ...] = ()
+    """Duckflow's own data: the record of what was done must not be written by what did it."""
+    scratch: Scratch = field(default_factory=Scratch)
+
+    def writable(self) -> tuple[Path, ...]:
+        """The work folder and what the settings add to it, as far as it is there."""
+        added = [self._place(name) for name in self.settings.writable]
+        return (self.folder, *(Path(os.path.realpath(path)) for path in added if path.exists()))
+
+    def hidden(self) -> tuple[Path, ...]:
+        """Real paths of what must not be read, outermost only."""
+        shown = {self._place(name) for name in self.settings.shown}
+        named = [self.home / name for name in IN_HOME] + [Path(name) for name in ON_THE_MACHINE]
+        wanted = [path for path in named if path not in shown]
+        wanted += [self._place(name) for name in self.settings.hidden] + list(self.private)
+        return outermost(Path(os.path.realpath(path)) for path in wanted if there(path))
+
+    def _place(self, name: str) -> Path:
+        return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
+
+
+def grounds(
+    settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None
+) -> Grounds:
+    return Grounds(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
+
+
+def there(path: Path) -> bool:
+    """Whether it exists, as far as this user can see."""
+    return os.path.exists(path)
+
+
+def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    kept: list[Path] = []
+    for path in sorted(set(paths)):
+        if not any(path.is_relative_to(parent) for parent in kept):
+            kept.append(path)
+    return tuple(kept)
+
+
+def between(top: Path, path: Path) -> tuple[Path, ...]:
+    """The folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
+    if not path.is_relative_to(top):
+        return ()
+    return tuple(parent for parent in reversed(path.parents) if parent != top and parent.is_relative_to(top))

@@ -1,0 +1,104 @@
+"""Commands shut in by Landlock and seccomp, where bubblewrap does not work.
+
+Landlock only adds permissions from the root down; it cannot take one away further in. To hide a folder, everything
+beside it is allowed one by one. Inside the work folder that is not possible, since new files must be allowed there:
+git's hooks and configuration are only watched. See docs/sandbox.md for what else it cannot stop."""
+
+import ctypes
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.safety.sandbox.orders import launch_orders
+from duckflow.safety.sandbox.repositories import repositories
+from duckflow.safety.sandbox.sandbox import Launch, Sandbox
+from duckflow.safety.sandbox.seccomp import bytecode
+from duckflow.safety.sandbox.syscalls import Machine
+from duckflow.state.phrase import Phrase
+
+CREATE_RULESET = 444
+ASK_VERSION = 1
+OLDEST = 3
+"""Before this version a file outside could be emptied by its name."""
+SCOPES_SINCE = 6
+DEVICE_CONTROL_SINCE = 5
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REMOVE_DIR, REMOVE_FILE, MAKE_CHAR, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
+MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM, REFER, TRUNCATE = 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14
+IOCTL_DEV = 1 << 15
+ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
+
+ALL = (1 << 15) - 1
+READ = EXECUTE | READ_FILE | READ_DIR
+READ_ONE = EXECUTE | READ_FILE
+WRITE = READ | ALL & ~(MAKE_CHAR | MAKE_BLOCK)
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+Rule = tuple[int, str]
+
+
+def version() -> int:
+    """Of the kernel's Landlock; below 1 when there is none."""
+    return ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, ASK_VERSION)
+
+
+class Landlock(Sandbox):
+    """The lesser sandbox: no namespaces, so what the kernel shares stays shared."""
+
+    kind = "landlock"
+
+    def __init__(self, version: int, machine: Machine, grounds: Grounds, says: Phrase) -> None:
+        super().__init__(grounds, says)
+        self._version = version
+        self._machine = machine
+
+    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+        settings = self.grounds.settings
+        network = network or settings.network
+        found = repositories(self.grounds.folder)
+        before = found.traces()
+        launch = launch_orders(
+            command,
+            handled=self._handled(),
+            rules=list(self._rules(writes)),
+            filter=bytecode(self._machine, namespaces=False, network=network, unix_sockets=settings.unix_sockets),
+        )
+        launch.environment["TMPDIR"] = str(self.grounds.scratch.folder)
+        launch.meddled = lambda: found.meddled(before, self.grounds.folder)
+        return launch
+
+    def _handled(self) -> tuple[int, int, int]:
+        device_control = IOCTL_DEV if self._version >= DEVICE_CONTROL_SINCE else 0
+        scopes = SIGNALS | ABSTRACT_SOCKETS if self._version >= SCOPES_SINCE else 0
+        return (ALL | device_control, 0, scopes)
+
+    def _rules(self, writes: bool) -> Iterator[Rule]:
+        handled = self._handled()[0]
+        hidden = [path for path in self.grounds.hidden() if not self.grounds.folder.is_relative_to(path)]
+        yield READ_DIR, "/"
+        yield from _readable(Path("/"), frozenset(hidden))
+        folders = self.grounds.writable() if writes else ()
+        yield READ, str(self.grounds.folder)
+        for path in (*folders, self.grounds.scratch.folder):
+            yield WRITE, str(path)
+        for name in DEVICES:
+            yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"
+
+
+def _readable(folder: Path, hidden: frozenset[Path]) -> Iterator[Rule]:
+    """Everything beside what is hidden. Links are left out: what they lead to has its own place."""
+    ways = {parent for path in hidden for parent in path.parents}
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if path in hidden or entry.is_symlink():
+            continue
+        if path in ways:
+            yield from _readable(path, hidden)
+        else:
+            yield READ if entry.is_dir(follow_symlinks=False) else READ_ONE, entry.path

@@ -1,0 +1,109 @@
+"""Files by which git runs programs: hooks and configuration of the repositories in the work folder."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.safety.sandbox.handle import held
+
+ALWAYS = ("hooks", "config")
+IF_THERE = ("config.worktree", "commondir")
+REDIRECT = "commondir"
+"""A file of this name in a git folder sends git elsewhere for its configuration and hooks."""
+MODULE_DEPTH = 4
+
+Trace = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Repositories:
+    """Of the work folder and of the folders in it, as they were when this was made. Links are not followed."""
+
+    git_folders: tuple[Path, ...]
+    git_files: tuple[Path, ...]
+
+    def guarded(self) -> tuple[Path, ...]:
+        """What commands must not change. The hooks and the configuration may still be missing."""
+        return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)))
+
+    def traces(self) -> dict[Path, Trace]:
+        found: dict[Path, Trace] = {}
+        for path in (*self.guarded(), *(folder / REDIRECT for folder in self.git_folders)):
+            found |= dict(_traces(path))
+        return found
+
+    def meddled(self, before: dict[Path, Trace], top: Path) -> tuple[str, ...]:
+        """What has changed since then. A redirection that was not there is taken away again."""
+        after = self.traces()
+        changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        for path in changed:
+            if path.name == REDIRECT and path not in before:
+                with contextlib.suppress(OSError), held(top, path.parent) as folder:
+                    os.unlink(path.name, dir_fd=folder)
+        return tuple(str(path.relative_to(top)) for path in changed)
+
+
+def repositories(folder: Path) -> Repositories:
+    """In the folder itself and in the folders directly in it."""
+    git_folders: list[Path] = []
+    git_files: list[Path] = []
+    for path in (folder, *(entry / ".git" for entry in (folder, *_folders(folder)))):
+        kind = _kind(path)
+        if kind == stat.S_IFDIR and (path != folder or _is_git_folder(path)):
+            git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *_folders(path / "worktrees")]
+        elif kind == stat.S_IFREG:
+            git_files.append(path)
+    return Repositories(tuple(git_folders), tuple(git_files))
+
+
+def _guarded(git_folder: Path) -> Iterator[Path]:
+    worktree = git_folder.parent.name == "worktrees"
+    for name in ALWAYS:
+        if not worktree or _kind(git_folder / name):
+            yield git_folder / name
+    for name in IF_THERE:
+        if _kind(git_folder / name):
+            yield git_folder / name
+
+
+def _traces(path: Path) -> Iterator[tuple[Path, Trace]]:
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISDIR(found.st_mode):
+            for entry in path.iterdir():
+                yield from _traces(entry)
+        else:
+            yield path, (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _modules(folder: Path, depth: int) -> Iterator[Path]:
+    """The git folders of submodules; their names may have slashes."""
+    for entry in _folders(folder):
+        if _is_git_folder(entry):
+            yield entry
+            yield from _modules(entry / "modules", depth)
+        elif depth:
+            yield from _modules(entry, depth - 1)
+
+
+def _is_git_folder(path: Path) -> bool:
+    return all(_kind(path / name) for name in ("HEAD", "objects", "refs"))
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _kind(path: Path) -> int:
+    """The file's type, 0 when there is none."""
+    try:
+        return stat.S_IFMT(path.lstat().st_mode)
+    except OSError:
+        return 0

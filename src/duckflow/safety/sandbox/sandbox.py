@@ -1,0 +1,78 @@
+"""What a sandbox is: it turns a command into one that cannot do harm."""
+
+import contextlib
+import os
+import re
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.state.phrase import Phrase
+
+Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
+
+
+def nothing() -> tuple[str, ...]:
+    return ()
+
+
+@dataclass
+class Launch:
+    """How to start one command: spawn `argv` with `fds` inherited, call `started`, and `close` when it has ended."""
+
+    argv: Sequence[str]
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    fds: tuple[int, ...] = ()
+    end_signal: int = signal.SIGKILL
+    """What ends the whole sandbox when sent to the spawned process."""
+    meddled: Callable[[], tuple[str, ...]] = nothing
+    """Called at the end: files that make git run programs, and that the command changed all the same."""
+    info: int | None = None
+
+    def started(self) -> None:
+        """The child has its own copies now."""
+        close_all(self.fds)
+        self.fds = ()
+
+    def first_process(self) -> int | None:
+        """The process that all others in the sandbox die with; none when there is no such process."""
+        if self.info is None:
+            return None
+        with contextlib.suppress(OSError):
+            if found := CHILD.search(os.read(self.info, 4096)):
+                return int(found[1])
+        return None
+
+    def close(self) -> None:
+        self.started()
+        if self.info is not None:
+            os.close(self.info)
+            self.info = None
+
+
+class Sandbox(ABC):
+    """Runs commands where they cannot do harm. `says` tells people what holds here."""
+
+    kind: ClassVar[Kind]
+
+    def __init__(self, grounds: Grounds, says: Phrase) -> None:
+        self.grounds = grounds
+        self.says = says
+
+    @abstractmethod
+    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+        """Without `writes` even the work folder is read-only, where the sandbox can do that."""
+
+    def close(self) -> None:
+        """Remove what was kept for the commands: their temporary files."""
+        self.grounds.scratch.close()
+
+
+def close_all(fds: Iterable[int]) -> None:
+    for fd in fds:
+        with contextlib.suppress(OSError):
+            os.close(fd)

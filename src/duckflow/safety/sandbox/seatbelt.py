@@ -1,0 +1,74 @@
+"""Commands under macOS's own sandbox, by a profile in its language. Of two rules that match, the later one counts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.safety.sandbox.repositories import repositories
+from duckflow.safety.sandbox.sandbox import Launch, Sandbox
+from duckflow.state.phrase import say
+
+PROGRAM = "/usr/bin/sandbox-exec"
+DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
+GIT_RUNS = r"/\.git/(.+/)?(hooks(/.*)?|config|config\.worktree|commondir)$"
+# Programs started by these services, on a command's behalf, would not be in the sandbox.
+STARTERS = (
+    "com.apple.coreservices.launchservicesd",
+    "com.apple.coreservices.appleevents",
+    "com.apple.SecurityServer",
+    "com.apple.pasteboard.1",
+)
+
+
+class Seatbelt(Sandbox):
+    """The sandbox of macOS."""
+
+    kind = "seatbelt"
+
+    def __init__(self, grounds: Grounds) -> None:
+        super().__init__(grounds, say("sandbox.seatbelt"))
+
+    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+        found = repositories(self.grounds.folder)
+        before = found.traces()
+        text = profile(self.grounds, network or self.grounds.settings.network, writes)
+        return Launch(
+            argv=(PROGRAM, "-p", text, *command),
+            environment={"TMPDIR": str(self.grounds.scratch.folder)},
+            meddled=lambda: found.meddled(before, self.grounds.folder),
+        )
+
+
+def profile(grounds: Grounds, network: bool, writes: bool) -> str:
+    """Everything is allowed but what is denied, and denied but what is allowed again."""
+    folders = [grounds.scratch.folder, *(grounds.writable() if writes else ())]
+    inside = [path for path in grounds.hidden() if not grounds.folder.is_relative_to(path)]
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny file-write*)",
+        f"(allow file-write* {_each('subpath', folders)} {_each('literal', DEVICES)})",
+        f'(deny file-write* (regex #"{GIT_RUNS}"))',
+        f"(deny file-write* {_each('literal', [grounds.folder / '.git'])})",
+        f"(deny file-read* file-write* {_each('subpath', inside)})" if inside else "",
+        "(deny signal)",
+        "(allow signal (target same-sandbox))",
+        "(deny process-info* (target others))",
+        "(deny appleevent-send)",
+        f"(deny mach-lookup {_each('global-name', STARTERS)})",
+        "(deny system-socket)",
+    ]
+    if not network:
+        lines.append("(deny network*)")
+    elif not grounds.settings.unix_sockets:
+        lines.append('(deny network-outbound (remote unix-socket (subpath "/")))')
+        lines.append('(allow network-outbound (literal "/private/var/run/mDNSResponder"))')
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _each(filter: str, names: Sequence[Path | str]) -> str:
+    return " ".join(f"({filter} {_quoted(str(name))})" for name in names)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

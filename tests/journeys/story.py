@@ -1,0 +1,98 @@
+"""A story: a real folder, a real journal, the whole program, and a model that says what it was told to."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from duckflow.agent.calls import Caller, Connected
+from duckflow.agent.chat_loop import ChatLoop
+from duckflow.agent.session import Session, begin, reopen
+from duckflow.cli.wire import Wiring, wire
+from duckflow.config.settings import Settings
+from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
+from duckflow.llm.scripted import Line, Scripted
+from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Question
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words
+
+
+def act(operation: str, why: str = "needed", **args: Any) -> dict[str, Any]:
+    return {"operation": operation, "args": args, "reasoning": why}
+
+
+def respond(text: str) -> dict[str, Any]:
+    return act("response", text=text)
+
+
+def decide(*actions: dict[str, Any], next_step: str = "done", step: str = "EXECUTION", **other: Any) -> dict[str, Any]:
+    """A Decision as a model would write it."""
+    return {
+        "rationale": "because it was asked for",
+        "goal_consistency": "yes",
+        "constraint_check": "yes",
+        "confidence": 0.9,
+        "task_profile": "FILE_OPERATION",
+        "step": step,
+        "state_delta": None,
+        "actions": list(actions),
+        "next_step": next_step,
+        "prompt_pattern": "base_main",
+    } | other
+
+
+class Story:
+    """One conversation. `answers` are given to the Gate in order; without any left it is refused."""
+
+    def __init__(self, top: Path, replies: Iterable[Line], mode: str = "full-auto", language: str = "en") -> None:
+        self.folder = top / "work"
+        self.folder.mkdir(exist_ok=True)
+        self._home = top / "home"
+        self.model = Scripted(replies)
+        self.events: list[Event] = []
+        self.questions: list[Question] = []
+        self.answers: list[Answer] = []
+        self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language})
+        self._language = language
+        self.session: Session = begin(self._home / "s.db", "s", self.folder, language)
+        self.chat, self._caller = self._wired()
+
+    async def tell(self, text: str) -> Outcome:
+        return await self.chat.say(text)
+
+    def restart(self, replies: Iterable[Line]) -> None:
+        """As after a crash: only what is on disk is left."""
+        self.session.close()
+        self.model = Scripted(replies)
+        self.session = reopen(self._home / "s.db").session
+        self.chat, self._caller = self._wired()
+
+    def all(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def ending(self) -> TurnEnded:
+        return self.all(TurnEnded)[-1]
+
+    def said(self) -> list[str]:
+        """What the user was told."""
+        results = [event.result for event in self.events if isinstance(event, ActionFinished)]
+        return [str(result.for_user.values["text"]) for result in results if result.for_user.key == "talk.said"]
+
+    def prompt(self, number: int = -1) -> str:
+        """What the model was sent, as one text."""
+        return "\n".join(message.text for message in self.model.requests[number].messages)
+
+    def _wired(self) -> tuple[ChatLoop, Caller]:
+        home = self._home
+        wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
+
+        async def connect() -> Connected:
+            return Connected(self.model, say("model.chosen.flag"))
+
+        chat, caller, _ = wire(wiring, self.session, self._answer, connect)
+        self.session.subscribe(self.events.append)
+        return chat, caller
+
+    async def _answer(self, question: Question) -> Answer:
+        self.questions.append(question)
+        return self.answers.pop(0) if self.answers else Answer(choice="no")
