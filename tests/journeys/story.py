@@ -54,18 +54,17 @@ class Story:
         self.answers: list[Answer] = []
         self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language})
         self._language = language
-        self.session: Session = begin(self._home / "s.db", "s", self.folder, language)
+        journal = self._home / "s.db"
+        self.session: Session = reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
         self.chat, self._caller = self._wired()
 
     async def tell(self, text: str) -> Outcome:
         return await self.chat.say(text)
 
-    def restart(self, replies: Iterable[Line]) -> None:
+    def restart(self, replies: Iterable[Line]) -> "Story":
         """As after a crash: only what is on disk is left."""
         self.session.close()
-        self.model = Scripted(replies)
-        self.session = reopen(self._home / "s.db").session
-        self.chat, self._caller = self._wired()
+        return Story(self.folder.parent, replies, self.settings.safety.mode, self._language)
 
     def all(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]

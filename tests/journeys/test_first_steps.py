@@ -244,7 +244,7 @@ async def test_the_five_items_and_the_decision_log_follow_the_model_and_survive_
     story = Story(tmp_path, [decide(respond("ok"), step="PLANNING", state_delta=delta)])
     await story.tell("remember")
     before = story.session.state.model_copy(deep=True)
-    story.restart([decide(respond("ok"), step="PLANNING")])
+    story = story.restart([decide(respond("ok"), step="PLANNING")])
     assert story.session.state == before
     await story.tell("go on")
     assert "a greeting" in story.prompt() and "no network" in story.prompt() and "plain Python" in story.prompt()

@@ -10,7 +10,7 @@ from duckflow.safety.gate import gate_question
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.risk import grade
 from duckflow.state.action import Action
-from duckflow.state.question import Answer, Preview
+from duckflow.state.question import Answer, Preview, Risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Gatekeeper:
 
     async def clear(self, changes: Sequence[Planned], rationale: str, doubtful: bool) -> Answer:
         """`yes`, or `no` with the reason."""
-        risks = [grade(True, change.preview) for change in changes]
+        risks: list[Risk] = [grade(True, change.preview) for change in changes]
         verdicts = [judge(self.mode, risk, doubtful) for risk in risks]
         if "refuse" in verdicts:
             return Answer(choice="no", text=f"mode {self.mode} is read-only: nothing may be changed")

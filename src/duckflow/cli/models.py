@@ -21,8 +21,7 @@ def models(options: Options, words: Words, paths: Paths) -> int:
         case "pull":
             _pull(weights, name, options, words)
         case "rm":
-            weights.remove(name)
-            print_out(words("models.removed", name=name))
+            print_out(words("models.removed" if weights.remove(name) else "models.nothing", name=name))
         case _:
             for holding in weights.holdings():
                 print_out(_line(holding, words))

@@ -134,5 +134,3 @@ def _piped() -> str:
 
 def _with_material(prompt: str, piped: str, words: Words) -> str:
     return f"{prompt}\n\n{words('stdin.material')}\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt
-
-

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connect, Connected
@@ -40,8 +41,16 @@ class Wiring:
     model_flag: str = ""
 
 
-def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connect | None = None) -> tuple[ChatLoop, Caller, Thinker]:
-    """A conversation on `session`, the way to its model (to be closed at the end), and the thinker (to be warmed)."""
+class Wired(NamedTuple):
+    """A conversation, the way to its model (to be closed at the end), and the thinker (to be warmed)."""
+
+    chat: ChatLoop
+    caller: Caller
+    thinker: Thinker
+
+
+def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connect | None = None) -> Wired:
+    """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
     toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
@@ -53,7 +62,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connect | None = N
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
     phases = Phases(session, transition_table(settings))
     turn = Turn(session, thinker, dispatcher, phases, settings.agent)
-    return ChatLoop(session, turn, gatekeeper), caller, thinker
+    return Wired(ChatLoop(session, turn, gatekeeper), caller, thinker)
 
 
 async def _connect(wiring: Wiring, session: Session) -> Connected:

@@ -39,7 +39,7 @@ class Loaded:
 
 def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
     """Later layers win, value by value. `flags` maps dotted names to values; None means not given."""
-    environment = {name: os.environ[variable] for variable, name in FROM_ENVIRONMENT.items() if os.environ.get(variable)}
+    environment = {name: value for variable, name in FROM_ENVIRONMENT.items() if (value := os.environ.get(variable))}
     layers: list[tuple[str, Layer]] = [
         (str(user_file), _read(user_file)),
         (str(folder / PROJECT_FILE), _checked_project(folder / PROJECT_FILE)),

@@ -31,7 +31,10 @@ class Level:
 
 
 class LiveText:
-    """Feed it the reply; it gives back what is newly said: the text of a `response`, or plain prose as it is."""
+    """Feed it the reply; it gives back what is newly said: the text of a `response`, or plain prose as it is.
+
+    Nothing is given any more once another action has come: what follows it is not yet true.
+    """
 
     def __init__(self) -> None:
         self._thoughts = Thoughts()
@@ -41,7 +44,8 @@ class LiveText:
         self._quote = ""
         self._word: list[str] = []
         self._shown: list[str] = []
-        self._spoke = False
+        self._last = ""
+        self._in_code = False
 
     def feed(self, delta: str) -> str:
         text, self._rest = self._rest + self._thoughts.pass_on(delta), ""
@@ -55,11 +59,10 @@ class LiveText:
                 position = self._structure(text, position)
         shown = "".join(self._shown)
         self._shown.clear()
-        self._spoke = self._spoke or bool(shown)
         return shown
 
     def _prose(self, text: str, position: int) -> int:
-        if not self._spoke and not self._shown:
+        if not self._last:
             position += len(text) - position - len(text[position:].lstrip())
             if text.startswith(("[", "［"), position):
                 self._mode = "json"
@@ -72,12 +75,21 @@ class LiveText:
         if not start.group().startswith("`"):
             self._mode = "json"
             return start.start()
-        if fence := FENCED_JSON.match(text, start.start()):
-            self._mode = "json"
-            return fence.end()
-        if FENCE_SO_FAR.match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
-            self._rest = text[start.start() :]
-            return len(text)
+        return self._backticks(text, start)
+
+    def _backticks(self, text: str, start: re.Match[str]) -> int:
+        """JSON often comes in a fence; so a fence is held back until it is clear what it holds."""
+        begins_word = not self._last or self._last.isspace()
+        closes_code = self._in_code and start.group() == "```"
+        if begins_word and not closes_code:
+            if fence := FENCED_JSON.match(text, start.start()):
+                self._mode = "json"
+                return fence.end()
+            if FENCE_SO_FAR.match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
+                self._rest = text[start.start() :]
+                return len(text)
+        if start.group() == "```":
+            self._in_code = not self._in_code
         self._show(start.group())
         return start.end()
 
@@ -134,7 +146,7 @@ class LiveText:
 
     def _begin_text(self) -> None:
         """Two messages in one reply are two paragraphs."""
-        if self._saying() and self._action().operation and (self._spoke or self._shown):
+        if self._saying() and self._action().operation and self._last:
             self._show("\n\n")
 
     def _take(self, piece: str) -> None:
@@ -159,8 +171,11 @@ class LiveText:
         level = self._levels[-1]
         if self._names_operation():
             level.operation = word.strip() or "?"
+            if level.operation not in SAYS:
+                # What is said after an action may speak of its result, so it is shown only when that is known.
+                self._mode = "over"
             said = "".join(level.held.get(SAYS.get(level.operation, ""), ()))
-            self._show(f"\n\n{said}" if said and (self._spoke or self._shown) else said)
+            self._show(f"\n\n{said}" if said and self._last else said)
             level.held.clear()
         elif level.is_object and not level.at_value:
             level.key = word
@@ -183,3 +198,4 @@ class LiveText:
     def _show(self, text: str) -> None:
         if text:
             self._shown.append(text)
+            self._last = text[-1]

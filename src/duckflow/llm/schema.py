@@ -68,7 +68,10 @@ def _one_of(values: Any) -> Schema:
 
 def _closed(schema: Schema, without: Sequence[str]) -> Schema:
     """An object schema of pydantic's in the strict form: all properties required, the optional ones nullable."""
-    return _strict_object(schema, schema.get("$defs", {}), (), without)
+    definitions = schema.get("$defs", {})
+    # Pydantic refers to arguments that hold themselves even at the top.
+    top = str(schema.get("$ref", "")).rpartition("/")[2]
+    return _strict_object(definitions.get(top, schema), definitions, (top,), without)
 
 
 def _strict_object(schema: Schema, definitions: Schema, seen: tuple[str, ...], without: Sequence[str] = ()) -> Schema:

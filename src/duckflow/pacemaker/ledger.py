@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple
 from duckflow.pacemaker.normal import (
     SHORT,
     call_signature,
-    could_not_start,
-    error_line,
+    error_signature,
     is_empty,
     label,
+    never_ran,
     result_signature,
     says_nothing_found,
 )
@@ -64,8 +64,8 @@ class Ledger:
         call = call_signature(step.name, step.args)
         came, outcome = weigh(step, call)
         last, edits_then = self._last.get(call, (None, 0))
-        turned = came == "result" and last not in (None, outcome) and self._edits > edits_then
-        new = came != "nothing" and (turned or outcome not in self._seen)
+        turned = last is not None and last != outcome and self._edits > edits_then
+        new = turned or (came != "nothing" and outcome not in self._seen)
         self.steps += 1
         self.errors += came == "error"
         self._edits += new and came == "edit"
@@ -100,7 +100,7 @@ class Ledger:
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
     """What came of a step, and its signature."""
     if step.is_error and is_failure(step):
-        return "error", hash(("error", error_line(step.result)))
+        return "error", error_signature(step.result)
     match step.kind:
         case "edit":
             return "edit", call
@@ -117,10 +117,12 @@ def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
 def is_failure(step: LoopStep) -> bool:
     """Whether a step marked as an error really is one, or a result that happens to be bad news."""
     match step.kind:
+        case "read":
+            return not is_empty(step.result)
         case "search":
             return not is_empty(step.result) and not says_nothing_found(step.result)
         case "run":
-            return could_not_start(step.result)
+            return never_ran(step.result)
         case "other":
             return len(step.result) < SHORT
         case _:

@@ -1,6 +1,7 @@
 """Signatures: two texts that differ only in what changes by itself (times, addresses, temp paths) look the same.
 
-All of it works on a sample of the text, so that a step costs microseconds however long its result is.
+All of it works on a sample of the text, so that a step costs microseconds however long its result is. Signatures hold
+within one process only; after a resume they are made again from the journal.
 """
 
 import json
@@ -23,18 +24,17 @@ QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\
 NUMBER = re.compile(r"[0-9]+")
 TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
 WORD = re.compile(r"\w")
-NOTHING = re.compile(
-    r"\bno (?:matches|match|results?|files?|such|lines?|occurrences?)\b|not found|\b0 (?:matches|results|files)\b"
-    r"|nothing|(?:could not|couldn't|did not|didn't|cannot|can't) (?:find|match)|見つかりません|該当なし",
-    re.IGNORECASE,
-)
-NOT_STARTED = re.compile(
-    r"command not found|not recognized as|no such file or directory|permission denied|cannot execute", re.IGNORECASE
-)
+FOUND_NOTHING = (
+    "no match", "no result", "no file", "no such", "no occurrence", "not found", "nothing", "found 0 ",
+    "could not find", "couldn't find", "did not find", "didn't find", "did not match", "見つかりません", "該当なし",
+)  # fmt: skip
+NEVER_RAN = ("command not found", "not recognized as", "no such file or directory", "permission denied")
 
 
 def sample(text: str) -> str:
-    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text.count(chr(10))}\n{text[-TAIL:]}"
+    if len(text) <= HEAD + TAIL:
+        return text
+    return f"{text[:HEAD]}\n{text.count(chr(10))}\n{text[-TAIL:]}"
 
 
 def plain(text: str) -> str:
@@ -46,16 +46,10 @@ def plain(text: str) -> str:
     return CLOCK.sub("#", text)
 
 
-def result_signature(text: str, *, printed: bool) -> int:
-    """Only what a command prints can change by itself; the text of a file is compared as it is."""
-    text = sample(text.strip())
-    return hash(plain(text) if printed else text)
-
-
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
-    """The same call has the same signature in whatever order its arguments come."""
+    """The same call has the same signature in whatever order its arguments come. A long text counts as it is."""
     text = args if isinstance(args, str) else canonical(args)
-    return hash((name, plain(text) if len(text) <= HEAD else text))
+    return hash((name, plain(text) if len(text) <= SHORT else text))
 
 
 def canonical(args: Mapping[str, Any]) -> str:
@@ -65,19 +59,25 @@ def canonical(args: Mapping[str, Any]) -> str:
         return repr(args)
 
 
-def error_line(text: str) -> str:
-    """The line that tells one error from another, numbers and quoted text stripped.
+def result_signature(text: str, *, printed: bool) -> int:
+    """Only what a command prints can change by itself; the text of a file is compared as it is."""
+    text = sample(text.strip())
+    return hash(plain(text) if printed else text)
 
-    It is the last line of a traceback, else the first that does not just lead on to the next with a colon.
+
+def error_signature(text: str) -> int:
+    """Which kind of error it is: its telling line, numbers and quoted text stripped.
+
+    That is the last line of a traceback, else the first that does not just lead on to the next with a colon.
     """
     lines = [line for line in TAG.sub("", sample(text)).split("\n") if WORD.search(line)]
     if not lines:
-        return ""
+        return hash("")
     if lines[0].lstrip().startswith("Traceback"):
         line = lines[-1]
     else:
         line = next((line for line in lines if not line.rstrip().endswith(":")), lines[0])
-    return NUMBER.sub("#", QUOTED.sub("'", line[:SHORT])).strip()
+    return hash(NUMBER.sub("#", QUOTED.sub("'", line[:SHORT])).strip())
 
 
 def is_empty(text: str) -> bool:
@@ -86,15 +86,20 @@ def is_empty(text: str) -> bool:
 
 
 def says_nothing_found(text: str) -> bool:
-    return len(text) < SHORT and NOTHING.search(text) is not None
+    return len(text) < SHORT and _says(text, FOUND_NOTHING)
 
 
-def could_not_start(text: str) -> bool:
-    """A command that never ran, as opposed to one that ran and failed."""
-    return len(text) < SHORT and NOT_STARTED.search(text) is not None
+def never_ran(text: str) -> bool:
+    """A command that could not be started, as opposed to one that ran and failed."""
+    return len(text) < SHORT and _says(text, NEVER_RAN)
 
 
 def label(name: str, args: Mapping[str, Any] | str) -> str:
     """How a call is named to people: the operation and its first argument."""
     first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
     return f"{name} {' '.join(first[:LABEL].split())}".strip()
+
+
+def _says(text: str, phrases: tuple[str, ...]) -> bool:
+    low = text.lower()
+    return any(phrase in low for phrase in phrases)

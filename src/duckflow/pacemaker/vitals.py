@@ -125,7 +125,7 @@ class VitalsMeter:
 
     def _move(self, vital: Vital, delta: float, cause: str) -> None:
         before = self._values[vital]
-        after = clamp(before + delta)
+        after = round(clamp(before + delta), 4)
         if after != before:
             self._values[vital] = after
             self._moved[vital, cause] = self._moved.get((vital, cause), 0.0) + after - before

@@ -139,7 +139,8 @@ class Workspace:
             raise PathRefused(
                 "The work folder itself was removed. Tell the user.", "path.no_folder", path=str(self.root)
             )
-        return names_of(path, facts)
+        with _naming(path):
+            return names_of(path, facts)
 
     @contextmanager
     def _place(self, path: str, follow: bool = True, create: bool = False) -> Generator[Place]:

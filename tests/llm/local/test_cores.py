@@ -7,6 +7,8 @@ import pytest
 
 from duckflow.llm.local.cores import usable_cores
 
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells which cores may be used")
+
 
 def machine(folder: Path, siblings: str, quota: str) -> Path:
     for number in os.sched_getaffinity(0):

@@ -80,7 +80,11 @@ class Mounts:
         """The file system of every command."""
         scratch = str(self._grounds.scratch.folder)
         folder = self._grounds.folder
-        self._at = {Path("/"): ("--ro-bind", "/", "/"), Path("/proc"): ("--proc", "/proc"), Path("/dev"): ("--dev", "/dev")}
+        self._at = {
+            Path("/"): ("--ro-bind", "/", "/"),
+            Path("/proc"): ("--proc", "/proc"),
+            Path("/dev"): ("--dev", "/dev"),
+        }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         hidden = [path for path in self._grounds.hidden() if path.is_relative_to(folder) or not _temporary(path)]
         for path in hidden:
@@ -101,18 +105,16 @@ class Mounts:
                     self._hide(path, folder=path.name == "hooks")
 
     def arguments(self) -> list[str]:
-        ordered = [self._at[path] for path in sorted(self._at)]
-        # Covering is done in memory: without this a write there would seem to succeed.
-        covers = [arguments[-1] for arguments in ordered if arguments[0] == "--tmpfs"]
-        return [word for arguments in ordered for word in arguments] + [
-            word for path in covers for word in ("--remount-ro", path)
-        ]
+        return [word for path in sorted(self._at) for word in self._at[path]]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
-        if folder or path.is_dir():
+        scratch = self._grounds.scratch
+        if any(inner.is_relative_to(path) for inner in (self._grounds.folder, *self._writable)):
+            # What lies in it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
         else:
-            self._at[path] = ("--ro-bind", str(self._grounds.scratch.empty), str(path))
+            empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
+            self._at[path] = ("--ro-bind", str(empty), str(path))
 
     def _pin_above(self, path: Path) -> None:
         for top in self._writable:

@@ -1,5 +1,6 @@
 """Which sandbox this machine has. Each is tried once with a real command: being installed is not being usable."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,49 +10,95 @@ from pathlib import Path
 from duckflow.safety.sandbox.grounds import Grounds
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
+from duckflow.safety.sandbox.seccomp import machine
 from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.safety.sandbox.syscalls import Machine
 from duckflow.safety.sandbox.unconfined import Unconfined
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 
 TRY_SECONDS = 10.0
-ATTEMPT = ("sh", "-c", "exit 0")
+ATTEMPT = ("/bin/sh", "-c", "exit 0")
+NOT_INSTALLED = ""
 
 
-def choose(
-    settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None
-) -> Sandbox:
+def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None) -> Sandbox:
     """The best that works here. `private`: folders that no command may see, such as Duckflow's own."""
     grounds = Grounds(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
     if settings.kind == "none":
         return Unconfined(grounds, say("sandbox.off"))
     if sys.platform == "darwin":
-        return _seatbelt(grounds)
-    if sys.platform != "linux":
-        return Unconfined(grounds, say("sandbox.none_here"))
-    return _on_linux(grounds)
-
-
-def _seatbelt(grounds: Grounds) -> Sandbox:
-    sandbox = Seatbelt(grounds)
-    problem = _fails(sandbox) if Path(PROGRAM).exists() else "sandbox-exec"
-    return Unconfined(grounds, say("sandbox.none_broken", reason=problem)) if problem else sandbox
-
-
-def _on_linux(grounds: Grounds) -> Sandbox:
-    from duckflow.safety.sandbox.seccomp import machine
-
+        seatbelt = Seatbelt(grounds)
+        problem = failure(seatbelt) if Path(PROGRAM).exists() else f"{PROGRAM}?"
+        return Unconfined(grounds, say("sandbox.none_broken", reason=problem)) if problem else seatbelt
     known = machine()
-    if known is None:
+    if sys.platform != "linux" or known is None:
         return Unconfined(grounds, say("sandbox.none_here"))
-    wanted = grounds.settings.kind
-    problem = ""
-    if wanted != "landlock":
-        program = shutil.which("bwrap")
-        if program:
-            from duckflow.safety.sandbox.bubblewrap import Bubblewrap
+    return _on_linux(grounds, known)
 
-            sandbox = Bubblewrap(program, known, grounds)
-            problem = _fails(sandbox)
-            if not problem:
-                return sandbox
-    ...
+
+def failure(sandbox: Sandbox) -> str:
+    """Why the sandbox does not work; nothing when it does."""
+    try:
+        launch = sandbox.launch(ATTEMPT)
+    except OSError as problem:
+        return str(problem)
+    try:
+        done = subprocess.run(
+            launch.argv,
+            pass_fds=launch.fds,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={"PATH": os.defpath},
+            cwd=sandbox.grounds.folder,
+            timeout=TRY_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+    finally:
+        launch.close()
+    if done.returncode == 0:
+        return ""
+    return done.stderr.decode(errors="replace").strip()[:200] or f"exit code {done.returncode}"
+
+
+def _on_linux(grounds: Grounds, known: Machine) -> Sandbox:
+    wanted = grounds.settings.kind
+    problem = NOT_INSTALLED
+    if wanted != "landlock" and (program := _bubblewrap(grounds.folder)):
+        from duckflow.safety.sandbox.bubblewrap import Bubblewrap
+
+        bubblewrap = Bubblewrap(program, known, grounds)
+        problem = failure(bubblewrap)
+        if not problem:
+            return bubblewrap
+    if wanted != "bubblewrap" and (landlock := _landlock(grounds, known, _second_best(wanted, problem))):
+        return landlock
+    missing = problem == NOT_INSTALLED
+    return Unconfined(grounds, say("sandbox.none_missing") if missing else say("sandbox.none_broken", reason=problem))
+
+
+def _bubblewrap(folder: Path) -> str | None:
+    """Not one that came with the work folder: it would decide for itself what to shut in."""
+    program = shutil.which("bwrap")
+    return program if program and not Path(program).resolve().is_relative_to(folder) else None
+
+
+def _landlock(grounds: Grounds, known: Machine, says: Phrase) -> Sandbox | None:
+    from duckflow.safety.sandbox.landlock import OLDEST, SCOPES_SINCE, Landlock, version
+
+    kernel = version()
+    # Some kernels claim the version that brought scopes without having them.
+    for tried in dict.fromkeys((kernel, min(kernel, SCOPES_SINCE - 1))):
+        if tried >= OLDEST and not failure(landlock := Landlock(tried, known, grounds, says)):
+            return landlock
+    return None
+
+
+def _second_best(wanted: str, problem: str) -> Phrase:
+    if wanted == "landlock":
+        return say("sandbox.landlock")
+    if problem == NOT_INSTALLED:
+        return say("sandbox.landlock_missing")
+    return say("sandbox.landlock_broken", reason=problem)

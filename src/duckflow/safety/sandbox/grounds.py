@@ -1,7 +1,7 @@
 """What commands may touch: folders to write in, and places that they must not see."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,26 +27,15 @@ class Grounds:
         return (self.folder, *(Path(os.path.realpath(path)) for path in added if path.exists()))
 
     def hidden(self) -> tuple[Path, ...]:
-        """Real paths of what must not be read, outermost only."""
+        """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""
         shown = {self._place(name) for name in self.settings.shown}
         named = [self.home / name for name in IN_HOME] + [Path(name) for name in ON_THE_MACHINE]
         wanted = [path for path in named if path not in shown]
         wanted += [self._place(name) for name in self.settings.hidden] + list(self.private)
-        return outermost(Path(os.path.realpath(path)) for path in wanted if there(path))
+        return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
-
-
-def grounds(
-    settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None
-) -> Grounds:
-    return Grounds(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
-
-
-def there(path: Path) -> bool:
-    """Whether it exists, as far as this user can see."""
-    return os.path.exists(path)
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:

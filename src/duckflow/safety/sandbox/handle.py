@@ -1,7 +1,7 @@
 """A hold on a file or folder that stays the same one, whatever is put in its place meanwhile."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def hold(top: Path, path: Path) -> int:
 
 
 @contextmanager
-def held(top: Path, path: Path) -> Iterator[int]:
+def held(top: Path, path: Path) -> Generator[int]:
     handle = hold(top, path)
     try:
         yield handle

@@ -4,13 +4,12 @@ Landlock only adds permissions from the root down; it cannot take one away furth
 beside it is allowed one by one. Inside the work folder that is not possible, since new files must be allowed there:
 git's hooks and configuration are only watched. See docs/sandbox.md for what else it cannot stop."""
 
-import ctypes
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from duckflow.safety.sandbox.grounds import Grounds
-from duckflow.safety.sandbox.orders import launch_orders
+from duckflow.safety.sandbox.orders import launch_by_orders
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
@@ -34,6 +33,8 @@ ALL = (1 << 15) - 1
 READ = EXECUTE | READ_FILE | READ_DIR
 READ_ONE = EXECUTE | READ_FILE
 WRITE = READ | ALL & ~(MAKE_CHAR | MAKE_BLOCK)
+RAW = Path("/dev")
+"""Root could read a disk here, whatever the rules say of the files on it."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 Rule = tuple[int, str]
@@ -41,6 +42,8 @@ Rule = tuple[int, str]
 
 def version() -> int:
     """Of the kernel's Landlock; below 1 when there is none."""
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, ASK_VERSION)
 
 
@@ -59,11 +62,11 @@ class Landlock(Sandbox):
         network = network or settings.network
         found = repositories(self.grounds.folder)
         before = found.traces()
-        launch = launch_orders(
+        launch = launch_by_orders(
             command,
             handled=self._handled(),
-            rules=list(self._rules(writes)),
-            filter=bytecode(self._machine, namespaces=False, network=network, unix_sockets=settings.unix_sockets),
+            rules=tuple(self._rules(writes)),
+            program=bytecode(self._machine, namespaces=False, network=network, unix_sockets=settings.unix_sockets),
         )
         launch.environment["TMPDIR"] = str(self.grounds.scratch.folder)
         launch.meddled = lambda: found.meddled(before, self.grounds.folder)
@@ -76,9 +79,8 @@ class Landlock(Sandbox):
 
     def _rules(self, writes: bool) -> Iterator[Rule]:
         handled = self._handled()[0]
-        hidden = [path for path in self.grounds.hidden() if not self.grounds.folder.is_relative_to(path)]
         yield READ_DIR, "/"
-        yield from _readable(Path("/"), frozenset(hidden))
+        yield from _readable(Path("/"), frozenset((*self.grounds.hidden(), RAW)))
         folders = self.grounds.writable() if writes else ()
         yield READ, str(self.grounds.folder)
         for path in (*folders, self.grounds.scratch.folder):
@@ -90,15 +92,19 @@ class Landlock(Sandbox):
 def _readable(folder: Path, hidden: frozenset[Path]) -> Iterator[Rule]:
     """Everything beside what is hidden. Links are left out: what they lead to has its own place."""
     ways = {parent for path in hidden for parent in path.parents}
+    waiting = [folder]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            path = Path(entry.path)
+            if path in ways and path not in hidden:
+                waiting.append(path)
+            elif path not in hidden and not entry.is_symlink():
+                yield READ if entry.is_dir(follow_symlinks=False) else READ_ONE, entry.path
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        entries = list(os.scandir(folder))
+        with os.scandir(folder) as entries:
+            return list(entries)
     except OSError:
-        return
-    for entry in entries:
-        path = Path(entry.path)
-        if path in hidden or entry.is_symlink():
-            continue
-        if path in ways:
-            yield from _readable(path, hidden)
-        else:
-            yield READ if entry.is_dir(follow_symlinks=False) else READ_ONE, entry.path
+        return []

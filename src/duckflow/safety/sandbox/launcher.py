@@ -1,17 +1,19 @@
 """Starts one command, shut in by Landlock and seccomp, and sees to it that none of its processes outlives it.
 
-A script of its own (`python -I -S launcher.py FD`), so that nothing is done between fork and exec of Duckflow itself,
-which has threads. It imports little: it starts with every command. FD holds the orders. The process that stays
-outside adopts whatever the command leaves behind and ends it; SIGTERM makes it end everything."""
+A script of its own (`python -I -S launcher.py ORDERS LIFELINE`, both open files), so that nothing is done between
+fork and exec in Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves
+behind, and ends it all when the command ends or the other end of the lifeline is closed, as it is when Duckflow dies.
+It starts with every command, so it imports only what loads in no time: not typing, not signal, not pathlib."""
 
 import ctypes
 import marshal
 import os
-import signal
+import select
 import struct
 import sys
-from types import FrameType
-from typing import NoReturn, TypedDict, cast
+
+Orders = tuple[list[str], tuple[int, int, int], list[tuple[int, str]], bytes]
+"""The command, the rights that Landlock handles (none: nothing is restricted), its rules, and the filter."""
 
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 SECCOMP_MODE_FILTER = 2
@@ -20,75 +22,68 @@ CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 BENEATH = 1
-CANNOT_START = 126
-NOT_FOUND = 127
+SIGKILL = 9
+IGNORED_BY_PYTHON = (13, 25)
+REAP_EVERY_MS = 1000
+CANNOT_START, NOT_FOUND, ENDED = 126, 127, 128 + SIGKILL
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Orders(TypedDict):
-    """What Duckflow wants. Without `handled` nothing is restricted: the command is only looked after."""
-
-    parent: int
-    command: list[str]
-    handled: tuple[int, int, int]
-    rules: list[tuple[int, str]]
-    filter: bytes
-
-
-def main() -> NoReturn:
-    with open(int(sys.argv[1]), "rb") as file:
-        orders = cast("Orders", marshal.loads(file.read()))
-    signal.signal(signal.SIGTERM, end)
+def main() -> None:
+    orders = read(int(sys.argv[1]))
+    lifeline = int(sys.argv[2])
     check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-    check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0))
-    if os.getppid() != orders["parent"]:
-        sys.exit(CANNOT_START)
     child = os.fork()
     if not child:
-        start(orders)
+        os.close(lifeline)
+        start(*orders)
+    code = watch(child, lifeline)
+    end_all()
+    os._exit(code)
+
+
+def read(file: int) -> Orders:
+    data = b""
+    while part := os.read(file, 1 << 20):
+        data += part
+    os.close(file)
+    return marshal.loads(data)
+
+
+def watch(child: int, lifeline: int) -> int:
+    """The command's exit code, once it or the lifeline has ended."""
+    poll = select.poll()
+    poll.register(os.pidfd_open(child), select.POLLIN)
+    poll.register(lifeline, select.POLLIN)
     while True:
-        pid, status = os.wait()
-        if pid == child:
-            end_all()
-            code = os.waitstatus_to_exitcode(status)
-            # Nothing is left to flush or to close, and leaving this way is quicker.
-            os._exit(code if code >= 0 else 128 - code)
+        poll.poll(REAP_EVERY_MS)
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == child:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+            if not pid:
+                break
+        if select.select([lifeline], [], [], 0)[0]:
+            return ENDED
 
 
-def start(orders: Orders) -> NoReturn:
+def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[int, str]], program: bytes) -> None:
     """Becomes the command."""
-    command = orders["command"]
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-        if any(orders["handled"]):
-            shut_in(orders)
+        for number in IGNORED_BY_PYTHON:
+            libc.signal(number, None)
+        check(libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+        if any(handled):
+            drop_capabilities()
+            check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            restrict_files(handled, rules)
+            restrict_calls(program)
         os.execvp(command[0], command)
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())
         os._exit(NOT_FOUND if isinstance(problem, FileNotFoundError) else CANNOT_START)
-
-
-def shut_in(orders: Orders) -> None:
-    drop_capabilities()
-    check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    attributes = struct.pack("=QQQ", *orders["handled"])
-    ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0))
-    for access, path in orders["rules"]:
-        try:
-            # Not through a link: a rule belongs to the place it names, not to wherever a link leads by now.
-            place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue
-        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", access, place), 0)
-        os.close(place)
-    check(libc.syscall(RESTRICT_SELF, ruleset, 0))
-    os.close(ruleset)
-    program = ctypes.create_string_buffer(orders["filter"], len(orders["filter"]))
-    header = struct.pack("HxxxxxxP", len(orders["filter"]) // 8, ctypes.addressof(program))
-    check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0))
 
 
 def drop_capabilities() -> None:
@@ -100,6 +95,27 @@ def drop_capabilities() -> None:
     check(libc.syscall(CAPSET[os.uname().machine], header, bytes(24)))
 
 
+def restrict_files(handled: tuple[int, int, int], rules: list[tuple[int, str]]) -> None:
+    attributes = struct.pack("=QQQ", *handled)
+    ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0))
+    for access, path in rules:
+        try:
+            # Not through a link: a rule belongs to the place it names, not to wherever a link leads by now.
+            place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", access, place), 0)
+        os.close(place)
+    check(libc.syscall(RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def restrict_calls(program: bytes) -> None:
+    steps = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(steps))
+    check(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0))
+
+
 def check(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
@@ -107,17 +123,12 @@ def check(result: int) -> int:
     return result
 
 
-def end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    end_all()
-    os._exit(128 + signal.SIGTERM)
-
-
 def end_all() -> None:
     """Until no child is left: what a killed process leaves behind becomes a child of this one."""
     while True:
         for pid in descendants():
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, SIGKILL)
             except OSError:
                 continue
         try:
@@ -126,22 +137,26 @@ def end_all() -> None:
             return
 
 
-def descendants() -> list[int]:
-    parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    # The name of the program is in brackets and may hold anything, brackets too.
-                    parents[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-            except OSError:
-                continue
+def descendants() -> set[int]:
+    parents = {int(entry.name): parent(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
     found = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return list(found - {os.getpid()})
+    while more := {pid for pid, above in parents.items() if above in found} - found:
         found |= more
+    return found - {os.getpid()}
+
+
+def parent(pid: str) -> int:
+    try:
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        # The name of the program stands in brackets and may hold anything, brackets too.
+        return int(os.read(file, 1024).rpartition(b")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+    finally:
+        os.close(file)
 
 
 if __name__ == "__main__":

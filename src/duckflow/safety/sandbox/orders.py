@@ -2,12 +2,10 @@
 
 import marshal
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.launcher import Orders
 from duckflow.safety.sandbox.sandbox import Launch
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -18,13 +16,14 @@ def launch_by_orders(
     command: Sequence[str],
     handled: tuple[int, int, int] = UNRESTRICTED,
     rules: Sequence[tuple[int, str]] = (),
-    filter: bytes = b"",
+    program: bytes = b"",
 ) -> Launch:
-    """A launch through the launcher, which ends everything when it is asked to."""
-    orders = Orders(parent=os.getpid(), command=list(command), handled=handled, rules=list(rules), filter=filter)
-    file = os.memfd_create("orders")
-    with open(file, "wb", closefd=False) as stream:
-        stream.write(marshal.dumps(orders))
-    os.lseek(file, 0, os.SEEK_SET)
-    argv = (sys.executable, "-I", "-S", str(LAUNCHER), str(file), *command)
-    return Launch(argv=argv, fds=(file,), end_signal=signal.SIGTERM)
+    """A launch through the launcher, which ends everything when its lifeline is let go."""
+    orders = os.memfd_create("orders")
+    data = memoryview(marshal.dumps((list(command), handled, list(rules), program)))
+    while data:
+        data = data[os.write(orders, data) :]
+    os.lseek(orders, 0, os.SEEK_SET)
+    lifeline, held = os.pipe()
+    argv = (sys.executable, "-I", "-S", str(LAUNCHER), str(orders), str(lifeline))
+    return Launch(argv=argv, fds=(orders, lifeline), lifeline=held)

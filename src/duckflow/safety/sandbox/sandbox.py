@@ -27,11 +27,12 @@ class Launch:
     argv: Sequence[str]
     environment: dict[str, str] = field(default_factory=dict[str, str])
     fds: tuple[int, ...] = ()
-    end_signal: int = signal.SIGKILL
-    """What ends the whole sandbox when sent to the spawned process."""
     meddled: Callable[[], tuple[str, ...]] = nothing
     """Called at the end: files that make git run programs, and that the command changed all the same."""
     info: int | None = None
+    """Where bubblewrap tells its first process."""
+    lifeline: int | None = None
+    """Closing it ends everything that the launcher looks after."""
 
     def started(self) -> None:
         """The child has its own copies now."""
@@ -47,11 +48,19 @@ class Launch:
                 return int(found[1])
         return None
 
+    def end(self, pid: int) -> None:
+        """End all processes of the command; `pid` is the one that was spawned."""
+        if self.lifeline is not None:
+            os.close(self.lifeline)
+            self.lifeline = None
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+
     def close(self) -> None:
         self.started()
-        if self.info is not None:
-            os.close(self.info)
-            self.info = None
+        close_all(fd for fd in (self.info, self.lifeline) if fd is not None)
+        self.info = self.lifeline = None
 
 
 class Sandbox(ABC):

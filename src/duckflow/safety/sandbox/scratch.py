@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Scratch:
-    """A folder for temporary files, and an empty file to put in the place of secrets."""
+    """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="duckflow-")).resolve()
@@ -15,6 +15,8 @@ class Scratch:
         self.folder.mkdir(mode=0o700)
         self.empty = self.top / "empty"
         self.empty.touch(mode=0o444)
+        self.empty_folder = self.top / "empty-folder"
+        self.empty_folder.mkdir(mode=0o555)
         # Not tempfile.TemporaryDirectory: to remove a stubborn folder it changes modes through links, and commands
         # can put links here.
         self._remove = weakref.finalize(self, shutil.rmtree, str(self.top), ignore_errors=True)

@@ -1,6 +1,5 @@
 """No sandbox: the command can do what the user can. It is only seen to that nothing outlives it."""
 
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -24,7 +23,7 @@ class Unconfined(Sandbox):
 
 def _launch(command: Sequence[str]) -> Launch:
     if sys.platform != "linux":
-        return Launch(argv=command, end_signal=signal.SIGKILL)
+        return Launch(argv=command)
     from duckflow.safety.sandbox.orders import launch_by_orders
 
     return launch_by_orders(command)

@@ -1,7 +1,6 @@
 """The input line: always live, while the conversation scrolls above it."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
+from duckflow import __version__
 from duckflow.events.types import Event
 from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
@@ -24,6 +24,7 @@ from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 
 REFRESH = 0.1
+ESCAPE_SECONDS = 0.05
 
 
 class Chat:
@@ -31,9 +32,7 @@ class Chat:
 
     def __init__(self, words: Words, history: Path | None, color: bool) -> None:
         self._words = words
-        self._console = Console(
-            file=_Terminal(), force_terminal=sys.stdout.isatty(), no_color=not color or None, highlight=False, soft_wrap=True
-        )
+        self._console = Console(no_color=not color or None, highlight=False, soft_wrap=True)
         self.screen = Screen(self._console, words)
         self._history = history
         self._desk: Desk | None = None
@@ -68,6 +67,9 @@ class Chat:
             erase_when_done=True,
         )
         self._session = prompt
+        # Esc must act at once; by default the editor waits to see whether it begins a longer key.
+        prompt.app.ttimeoutlen = prompt.app.timeoutlen = ESCAPE_SECONDS
+        self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
         with patch_stdout(raw=True):
             if first:
                 self._submit(first)
@@ -141,7 +143,7 @@ class Chat:
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
 
-        @keys.add("escape", eager=False)
+        @keys.add("escape")
         def on_escape(event: KeyPressEvent) -> None:
             self._interrupt()
 
@@ -186,15 +188,3 @@ class Chat:
         if self._session:
             self._session.app.invalidate()
 
-
-class _Terminal:
-    """Whatever stdout is at the moment: while the prompt is up it is a proxy that prints above it."""
-
-    def write(self, text: str) -> int:
-        return sys.stdout.write(text)
-
-    def flush(self) -> None:
-        sys.stdout.flush()
-
-    def isatty(self) -> bool:
-        return sys.stdout.isatty()

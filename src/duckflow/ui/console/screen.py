@@ -23,7 +23,7 @@ class Screen:
         self._console = console
         self._words = words
         self._line = ""
-        self._streamed = False
+        self._streamed = ""
         self._busy_since = 0.0
         self._doing: Phrase | None = None
 
@@ -32,7 +32,7 @@ class Screen:
             case happened.TurnBegan():
                 self._busy_since = time.monotonic()
             case happened.LoopBegan():
-                self._line, self._streamed = "", False
+                self._line, self._streamed = "", ""
             case happened.Waiting():
                 self._doing = event.why
                 if event.why.key != "wait.model":
@@ -42,7 +42,7 @@ class Screen:
             case happened.StreamReset():
                 if self._streamed:
                     self.note(self._words("stream.again"))
-                self._line, self._streamed = "", False
+                self._line, self._streamed = "", ""
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.ActionStarted() if event.action.operation not in TALK:
@@ -87,7 +87,7 @@ class Screen:
         self._console.print(Text(choices, style="bold yellow"))
 
     def _stream(self, text: str) -> None:
-        self._streamed = True
+        self._streamed += text
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             self.say(line)
@@ -95,9 +95,10 @@ class Screen:
     def _show_result(self, event: happened.ActionFinished) -> None:
         result = event.result
         if result.operation in TALK and result.ok:
-            if self._streamed:
+            text = str(result.for_user.values.get("text", ""))
+            if text in self._streamed:
                 self._flush()
-            elif text := str(result.for_user.values.get("text", "")):
+            else:
                 self.say(text)
             return
         self._flush()

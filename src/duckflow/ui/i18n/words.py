@@ -1,20 +1,22 @@
 """Turns a phrase into the user's language."""
 
+import json
 import os
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
+from pathlib import Path
 
 from duckflow.errors import DuckflowError
 from duckflow.state.phrase import Phrase
 
 LANGUAGES = ("en", "ja")
+FOLDER = Path(__file__).parent
 
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
     """The texts of one language. Only the one in use is loaded."""
-    texts: dict[str, str] = import_module(f"duckflow.ui.i18n.{language}").TEXTS
+    texts: dict[str, str] = json.loads(FOLDER.joinpath(f"{language}.json").read_text(encoding="utf-8"))
     return texts
 
 

@@ -1,0 +1,92 @@
+"""Deleting files: how broad, how recursive, and where."""
+
+from collections.abc import Iterator
+
+from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.options import Options, read_options
+from duckflow.safety.commands.secret_names import is_secret, starts_by_itself
+from duckflow.safety.commands.targets import BROAD, Target, target_of
+from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.words import Word
+
+NEVER = frozenset((Target.SYSTEM, Target.ROOT, Target.HOME, Target.DEVICE, Target.REPOSITORY))
+
+
+def judge_rm(call: Invocation) -> Iterator[Finding]:
+    """Recursion with force is dangerous everywhere but in temporary folders; recursion alone when it is broad."""
+    options = read_options(call.arguments)
+    recursive = options.has("-r", "-R", "--recursive")
+    force = options.has("-f", "--force")
+    if options.has("--no-preserve-root"):
+        yield danger("deletes_broad", path="/")
+    if recursive and force and not options.operands:
+        yield danger("deletes_unknown", program=call.program)
+    for word in options.operands:
+        yield from _judge_target(call, word, recursive, force)
+
+
+def _judge_target(call: Invocation, word: Word, recursive: bool, force: bool) -> Iterator[Finding]:
+    target = target_of(word, call.scene)
+    if target in NEVER or (recursive and target in BROAD):
+        yield danger("deletes_broad", path=word.text)
+    elif recursive and force and target is not Target.TEMPORARY:
+        yield danger("deletes_tree", path=word.text)
+    elif recursive and target in (Target.OUTSIDE, Target.UNKNOWN):
+        yield danger("deletes_outside", path=word.text)
+    elif is_secret(word.text) or starts_by_itself(word.text):
+        yield danger("deletes_secret", path=word.text)
+
+
+def judge_deleter(call: Invocation) -> Iterator[Finding]:
+    """Programs that delete whole trees by nature, such as rimraf."""
+    for word in read_options(call.arguments).operands:
+        if target_of(word, call.scene) is not Target.TEMPORARY:
+            yield danger("deletes_tree", path=word.text)
+
+
+def judge_shred(call: Invocation) -> Iterator[Finding]:
+    yield danger("destroys_for_good", program=call.program)
+
+
+def judge_truncate(call: Invocation) -> Iterator[Finding]:
+    options = read_options(call.arguments, "srlo", ("--size", "--reference"))
+    if any(value.text.lstrip("0") == "" for value in options.values("-s", "--size")):
+        for word in options.operands:
+            yield danger("empties", path=word.text)
+
+
+def judge_move(call: Invocation) -> Iterator[Finding]:
+    """Moving something broad away, or moving into nowhere, is a deletion."""
+    options = read_options(call.arguments, "tSm", ("--target-directory", "--suffix"))
+    words = options.operands
+    if words and words[-1].text == "/dev/null":
+        yield danger("deletes_tree", path=words[0].text)
+    if call.program == "mv":
+        for word in words[:-1]:
+            if target_of(word, call.scene) in NEVER:
+                yield danger("deletes_broad", path=word.text)
+    for word in (*words[-1:], *options.values("-t", "--target-directory")) if len(words) > 1 else ():
+        yield from judge_written(call, word)
+    if words and words[0].text == "/dev/null" and call.program == "cp":
+        yield danger("empties", path=words[-1].text)
+
+
+def judge_written(call: Invocation, word: Word) -> Iterator[Finding]:
+    """Writing to this path replaces what the machine or the user lives on."""
+    target = target_of(word, call.scene)
+    if target is Target.DEVICE:
+        yield danger("writes_device", path=word.text)
+    elif starts_by_itself(word.text):
+        yield danger("writes_startup", path=word.text)
+    elif target in (Target.SYSTEM, Target.ROOT):
+        yield danger("writes_system", path=word.text)
+
+
+def judge_writer(call: Invocation) -> Iterator[Finding]:
+    """tee, touch, ln and their kin: every operand is written."""
+    for word in _operands(call).operands:
+        yield from judge_written(call, word)
+
+
+def _operands(call: Invocation) -> Options:
+    return read_options(call.arguments)

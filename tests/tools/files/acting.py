@@ -1,0 +1,58 @@
+"""Acts like the dispatcher: checks the arguments, previews a change, then runs it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.errors import ToolError
+from duckflow.safety.workspace import Workspace
+from duckflow.state.question import Preview
+from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.tool import Done
+from duckflow.tools.toolbox import Toolbox
+
+
+class Hands:
+    """All file tools over one real folder."""
+
+    def __init__(self, folder: Path, settings: FileSettings) -> None:
+        self.folder = folder
+        self._toolbox = Toolbox(file_tools(Workspace(folder), settings))
+
+    async def do(self, name: str, **args: Any) -> Done:
+        tool = self._toolbox.find(f"file_ops.{name}")
+        checked = self._toolbox.arguments(tool, args)
+        if tool.changes:
+            tool.preview(checked)
+        return await tool.run(checked)
+
+    async def run_only(self, name: str, **args: Any) -> Done:
+        """Without a new preview: what happens after the user's yes."""
+        tool = self._toolbox.find(f"file_ops.{name}")
+        return await tool.run(self._toolbox.arguments(tool, args))
+
+    def preview(self, name: str, **args: Any) -> Preview:
+        tool = self._toolbox.find(f"file_ops.{name}")
+        return tool.preview(self._toolbox.arguments(tool, args))
+
+    async def told(self, name: str, **args: Any) -> str:
+        """What the model hears."""
+        return (await self.do(name, **args)).for_model
+
+    async def refused(self, name: str, **args: Any) -> ToolError:
+        """The error it ends with; nothing else may come."""
+        with pytest.raises(ToolError) as refused:
+            await self.do(name, **args)
+        return refused.value
+
+    def put(self, path: str, content: str | bytes) -> Path:
+        """Someone other than the tools makes a file."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    def bytes_of(self, path: str) -> bytes:
+        return (self.folder / path).read_bytes()

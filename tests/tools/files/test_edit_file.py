@@ -1,0 +1,126 @@
+"""Editing parts of files, by old and new text or by SEARCH/REPLACE blocks."""
+
+import pytest
+from acting import Hands
+
+BLOCKS = """Here is the change:
+```python
+<<<<<<< SEARCH
+def one():
+    return 1
+=======
+def one():
+    return 11
+>>>>>>> REPLACE
+```
+<<<<<<< SEARCH
+two = 2
+=======
+two = 22
+three = 3
+>>>>>>> REPLACE
+"""
+
+
+async def test_an_exact_text_is_replaced_and_shown(hands: Hands) -> None:
+    hands.put("a.py", "one = 1\ntwo = 2\n")
+    args = {"path": "a.py", "old": "one = 1", "new": "one = 11"}
+    preview = hands.preview("edit_file", **args)
+    assert preview.diff.splitlines()[2:] == ["@@ -1,2 +1,2 @@", "-one = 1", "+one = 11", " two = 2"]
+    assert [(impact.change, impact.added, impact.removed) for impact in preview.impacts] == [("edit", 1, 1)]
+    done = await hands.do("edit_file", **args)
+    assert hands.bytes_of("a.py") == b"one = 11\ntwo = 2\n"
+    assert (done.for_user.key, done.changed) == ("file.written", ("a.py",))
+
+
+async def test_blocks_are_all_made(hands: Hands) -> None:
+    hands.put("a.py", "def one():\n    return 1\n\ntwo = 2\n")
+    await hands.do("edit_file", path="a.py", edits=BLOCKS)
+    assert hands.bytes_of("a.py") == b"def one():\n    return 11\n\ntwo = 22\nthree = 3\n"
+
+
+async def test_or_none(hands: Hands) -> None:
+    hands.put("a.py", "def one():\n    return 1\n")
+    refusal = await hands.refused("edit_file", path="a.py", edits=BLOCKS)
+    assert refusal.key == "edit.not_found"
+    assert hands.bytes_of("a.py") == b"def one():\n    return 1\n"
+
+
+async def test_a_block_starts_at_the_beginning_of_a_line(hands: Hands) -> None:
+    hands.put("a.py", "max = 1\nif a:\n    x = 1\n")
+    edits = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\ny = 3\n>>>>>>> REPLACE\n"
+    await hands.do("edit_file", path="a.py", edits=edits)
+    assert hands.bytes_of("a.py") == b"max = 1\nif a:\n    x = 2\n    y = 3\n"
+
+
+async def test_the_form_of_the_file_stays(hands: Hands) -> None:
+    hands.put("a.txt", "\ufeffいち\r\nに\nさん\r\n".encode("utf-16-le"))
+    await hands.do("edit_file", path="a.txt", old="さん\n", new="し\nご\n")
+    assert hands.bytes_of("a.txt") == "\ufeffいち\r\nに\nし\r\nご\r\n".encode("utf-16-le")
+
+
+@pytest.mark.parametrize(
+    ("args", "key"),
+    [
+        ({"old": "x = 1", "new": "x = 2"}, "edit.ambiguous"),
+        ({"old": "nowhere", "new": "x"}, "edit.not_found"),
+        ({"old": "", "new": "x"}, "edit.empty"),
+        ({"old": "y", "new": "y"}, "edit.nothing"),
+        ({"edits": "no blocks here"}, "edit.unreadable"),
+        ({"edits": BLOCKS, "old": "x", "new": "y"}, "edit.both"),
+    ],
+)
+async def test_what_cannot_be_done_is_told_and_nothing_changes(hands: Hands, args: dict[str, str], key: str) -> None:
+    hands.put("a.py", "x = 1\ny = 2\nx = 1\n")
+    refusal = await hands.refused("edit_file", path="a.py", **args)
+    assert refusal.key == key
+    assert refusal.for_model
+    assert hands.bytes_of("a.py") == b"x = 1\ny = 2\nx = 1\n"
+
+
+async def test_all_places_on_request(hands: Hands) -> None:
+    hands.put("a.py", "x = 1\ny = 2\nx = 1\n")
+    await hands.do("edit_file", path="a.py", old="x = 1", new="x = 3", all=True)
+    assert hands.bytes_of("a.py") == b"x = 3\ny = 2\nx = 3\n"
+
+
+async def test_a_file_changed_after_the_preview_is_refused_once(hands: Hands) -> None:
+    hands.put("a.py", "one\n")
+    args = {"path": "a.py", "old": "one", "new": "two"}
+    hands.preview("edit_file", **args)
+    hands.put("a.py", "one\nand more\n")
+    with pytest.raises(Exception, match=r"file\.changed"):
+        await hands.run_only("edit_file", **args)
+    assert hands.bytes_of("a.py") == b"one\nand more\n"
+    await hands.do("edit_file", **args)
+    assert hands.bytes_of("a.py") == b"two\nand more\n"
+
+
+async def test_two_changes_of_one_file_can_be_previewed_together_and_then_run(hands: Hands) -> None:
+    hands.put("a.py", "one\ntwo\n")
+    first, second = {"old": "one", "new": "1"}, {"old": "two", "new": "2"}
+    hands.preview("edit_file", path="a.py", **first)
+    hands.preview("edit_file", path="a.py", **second)
+    await hands.run_only("edit_file", path="a.py", **first)
+    await hands.run_only("edit_file", path="a.py", **second)
+    assert hands.bytes_of("a.py") == b"1\n2\n"
+
+
+async def test_an_edit_keeps_a_known_file_known_and_an_unknown_one_unknown(hands: Hands) -> None:
+    hands.put("a.py", "one\n" + "filler\n" * 1000)
+    await hands.do("edit_file", path="a.py", old="one", new="two")
+    assert (await hands.refused("write_file", path="a.py", content="x")).key == "file.read_first"
+    await hands.do("read_file", path="a.py")
+    await hands.do("edit_file", path="a.py", old="two", new="three")
+    await hands.do("write_file", path="a.py", content="x\n")
+    assert hands.bytes_of("a.py") == b"x\n"
+
+
+async def test_a_missing_file_cannot_be_edited(hands: Hands) -> None:
+    assert (await hands.refused("edit_file", path="a.py", old="a", new="b")).key == "file.missing"
+
+
+async def test_marks_that_turn_text_around_are_visible_in_the_diff(hands: Hands) -> None:
+    hands.put("a.py", "ok\n")
+    preview = hands.preview("edit_file", path="a.py", old="ok", new="ok \u202e# hidden")
+    assert "+ok \\u202e# hidden" in preview.diff
