@@ -26,3 +26,9 @@ def detector() -> Any:
     from benchmarks.pacing import BenchDetector
 
     return BenchDetector()
+
+
+def classify(command: str) -> str:
+    from duckflow.safety.commands.judge import judge_command
+
+    return judge_command(command).verdict

@@ -14,8 +14,10 @@ from duckflow.llm.discover import discover
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.provider import Provider
 
+NOWHERE = Places(Path("nowhere"))
 WITHOUT_EXTRA = """
 import asyncio, sys
+from pathlib import Path
 sys.modules["pydantic_ai"] = None
 from duckflow.errors import UsageError
 from duckflow.llm.connect import Places, connect
@@ -24,7 +26,7 @@ from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 choice = asyncio.run(discover("anthropic:claude", LlmSettings(), {"ANTHROPIC_API_KEY": "k"}))
 try:
-    connect(choice, LlmSettings(), LocalSettings(), Places(), {})
+    connect(choice, LlmSettings(), LocalSettings(), Places(Path("nowhere")), {})
 except UsageError as error:
     print(error.key, error.values["extra"])
 """
@@ -43,7 +45,7 @@ def run(code: str) -> str:
 
 async def provider_named(name: str, environ: dict[str, str], places: Places | None = None) -> Provider:
     choice = await discover(name, QUICK, environ)
-    return connect(choice, QUICK, LocalSettings(), places or Places(), environ)
+    return connect(choice, QUICK, LocalSettings(), places or NOWHERE, environ)
 
 
 async def test_an_endpoint_and_what_it_was_seen_to_accept(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ async def test_an_endpoint_and_what_it_was_seen_to_accept(tmp_path: Path) -> Non
     with FakeEndpoint(refuses_field("response_format", "no json_schema here", says("{}"))) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-1"}
         for _ in range(2):
-            provider = await provider_named("duck-1", environ, Places(abilities=memory))
+            provider = await provider_named("duck-1", environ, Places(tmp_path, abilities=memory))
             assert provider.model == "openai:duck-1"
             assert text_of(await collect(provider, AS_JSON)) == "{}"
     assert formats_sent(server) == ["json_schema!", "json_schema", "json_object", "text", "text"]
@@ -75,7 +77,7 @@ async def test_a_missing_key_is_said_before_anything_is_sent(monkeypatch: pytest
 
 
 async def test_the_embedded_model_without_its_weights_says_so(tmp_path: Path) -> None:
-    provider = await provider_named("local:smollm2-135m", {}, Places(models=tmp_path))
+    provider = await provider_named("local:smollm2-135m", {}, Places(tmp_path))
     assert provider.model == "local:smollm2-135m"
     assert provider.window == 8192
     with pytest.raises(ProviderUnreachable):
@@ -84,7 +86,7 @@ async def test_the_embedded_model_without_its_weights_says_so(tmp_path: Path) ->
 
 async def test_an_embedded_model_nobody_knows(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        await provider_named("local:gpt-9", {}, Places(models=tmp_path))
+        await provider_named("local:gpt-9", {}, Places(tmp_path))
 
 
 def test_without_the_extra_the_way_to_get_it_is_said() -> None:

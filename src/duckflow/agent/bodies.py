@@ -33,7 +33,8 @@ class Bodies:
 
     async def ask_for(self, action: Action, operation: Operation) -> str:
         state = self._session.state
-        prompt = self._compiler.body(state, await self._thinker.history(state), action, operation)
+        history, profile = await self._thinker.history(state), await self._thinker.profile()
+        prompt = self._compiler.body(state, history, action, operation, profile)
         text = ""
         for _ in range(CONTINUATIONS + 1):
             reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(state.language, text)))

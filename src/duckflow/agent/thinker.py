@@ -13,7 +13,7 @@ from duckflow.llm.provider import Request
 from duckflow.llm.schema import decision_schema
 from duckflow.memory.bubble import view
 from duckflow.memory.settings import MemorySettings
-from duckflow.prompts.compile import Compiler, Moment
+from duckflow.prompts.compile import Compiler, Moment, Profile, offered
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.operation import Operation
@@ -22,6 +22,7 @@ from duckflow.state.prompt import PromptMessage
 
 SHRINKS = 2
 ON_THIS_MACHINE = "local:"
+SMALL_WINDOW = 8192
 
 
 class Thinker:
@@ -38,7 +39,6 @@ class Thinker:
         self._caller = caller
         self._compiler = compiler
         self._operations = operations
-        self._schema = decision_schema(operations)
         self._emit = emit
         self._settings, self._memory = settings
 
@@ -46,7 +46,7 @@ class Thinker:
         corrections: tuple[PromptMessage, ...] = ()
         attempt = 0
         while True:
-            reply = await self._ask(state, Moment(limit, note, corrections))
+            reply = await self._ask(state, Moment(await self.profile(), limit, note, corrections))
             try:
                 return read_decision(reply.text, self._operations, reply.finish)
             except ReplyUnusable as problem:
@@ -62,7 +62,7 @@ class Thinker:
         try:
             provider = await self._caller.ready()
             if provider.model.startswith(ON_THIS_MACHINE):
-                stable = self._compiler.main(state, [], Moment())[:1]
+                stable = self._compiler.main(state, [], Moment("compact"))[:1]
                 async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
@@ -72,10 +72,12 @@ class Thinker:
     async def _ask(self, state: AgentState, moment: Moment) -> Reply:
         """A request that turns out too long is sent again with less history."""
         budget = await self.history_budget()
+        operations = offered(self._operations, moment.profile)
+        schema = decision_schema(operations, with_delta=moment.profile == "full")
         for shrink in range(SHRINKS + 1):
             history = view(state.messages, budget >> shrink)
             messages = self._compiler.main(state, history, moment)
-            request = Request(messages, schema=self._schema, max_tokens=self._settings.decision_tokens)
+            request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
                 return await self._caller.call(request, LiveText, "say")
             except ContextTooLong:
@@ -85,6 +87,11 @@ class Thinker:
 
     async def history(self, state: AgentState) -> list[Message]:
         return view(state.messages, await self.history_budget())
+
+    async def profile(self) -> Profile:
+        """Short prompts for small models: those on this machine, and those with little room."""
+        provider = await self._caller.ready()
+        return "compact" if provider.model.startswith(ON_THIS_MACHINE) or provider.window <= SMALL_WINDOW else "full"
 
     async def history_budget(self) -> int:
         window = (await self._caller.ready()).window

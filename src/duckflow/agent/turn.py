@@ -91,10 +91,14 @@ class Turn:
                 return self._said_ending(decision, done)
 
     def _said_ending(self, decision: Decision, done: Dispatched) -> tuple[Outcome, Phrase | None] | None:
+        silent = not done.ran("response")
         match decision.next_step:
             case "continue":
                 return None
             case "done":
+                if silent and any(result.ok and not result.changed for result in done.results):
+                    # What was just looked up has been seen by nobody yet.
+                    return None
                 if not self._phases.finish(self._all_succeeded):
                     return None
                 outcome: Outcome = "done"
@@ -103,7 +107,6 @@ class Turn:
             case "pending_user":
                 self._phases.wait_for_user()
                 outcome = "pending_user"
-        silent = not done.ran("response")
         return outcome, say("turn.summary", text=decision.rationale) if silent else None
 
     def _note(self, decision: Decision, done: Dispatched) -> str:
@@ -113,6 +116,8 @@ class Turn:
             return "your last Decision had no actions: act, answer with response, or say done"
         if done.stop == "error":
             return "the last action failed: look at the error and try another way"
+        if decision.next_step == "done":
+            return "you said done, but the user has not been told the result: use response"
         return ""
 
     def _say(self, role: str, text: str) -> None:

@@ -77,7 +77,7 @@ async def _model(flag: str, settings: Settings, paths: Paths) -> list[Finding]:
 
 async def _answer(choice: Choice, settings: Settings, paths: Paths) -> Finding:
     """Ask the model for one word; a script would be used up by that, so it is only opened."""
-    places = Places(paths.abilities, paths.models, paths.local_log)
+    places = Places(paths.models, paths.abilities, paths.local_log)
     try:
         provider = connect(choice, settings.llm, settings.local, places, os.environ)
         try:

@@ -52,9 +52,10 @@ class _Bar:
         self._live = sys.stderr.isatty()
         self._tenth = -1
 
-    def show(self, done: int, total: int, source: str) -> None:
+    def show(self, done: int, total: int, stage: str) -> None:
         share = done / total if total else 0.0
-        text = self._words("models.progress", done=done // MIB, total=total // MIB, source=source)
+        told = self._words(f"models.stage.{stage}")
+        text = self._words("models.progress", done=done // MIB, total=total // MIB, stage=told)
         if self._live:
             filled = int(share * 30)
             sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'░' * (30 - filled)}] {share:4.0%} {text}")

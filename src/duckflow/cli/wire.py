@@ -73,7 +73,7 @@ async def _connect(wiring: Wiring, session: Session) -> Connected:
     choice = await discover(wiring.model_flag, settings.llm, os.environ)
     for note in choice.notes:
         session.emit(Noticed(what=note))
-    places = Places(paths.abilities, paths.models, paths.local_log)
+    places = Places(paths.models, paths.abilities, paths.local_log)
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
 
 

@@ -39,8 +39,10 @@ class Block:
 
 def without_thoughts(text: str) -> str:
     """What a model says after thinking aloud. Thoughts that never end leave nothing."""
-    while match := THOUGHTS.match(text):
-        text = text[match.end() :]
+    end = 0
+    while match := THOUGHTS.match(text, end):
+        end = match.end()
+    text = text[end:]
     if text.lstrip()[:1] in ("{", "[", "`"):
         return text
     # Some servers leave out the opening tag.

@@ -16,10 +16,10 @@ from duckflow.llm.settings import LlmSettings
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where providers keep things; without a place nothing is kept."""
+    """Where providers keep things; without a place for them abilities and the local log are not kept."""
 
+    models: Path
     abilities: Path | None = None
-    models: Path | None = None
     local_log: Path | None = None
 
 
@@ -64,10 +64,12 @@ def _embedded(
     from duckflow.llm.embedded import Embedded
     from duckflow.llm.local.catalogue import known_model
     from duckflow.llm.local.server import LocalServer
-    from duckflow.llm.local.weights import Weights, default_folder
+    from duckflow.llm.local.weights import Weights
 
     model = known_model(name)
-    holdings = Weights(places.models or default_folder(environ), environ).holdings()
+    holdings = Weights(places.models, environ).holdings()
     path = next(holding.path for holding in holdings if holding.model.name == name)
     local = local.model_copy(update={"model": name})
+    if settings.temperature is None:
+        settings = settings.model_copy(update={"temperature": local.temperature})
     return Embedded(LocalServer(path, local, places.local_log), name, local.window(model), settings)

@@ -24,9 +24,18 @@ CUT_OFF = (
     "The reply was cut off before its end, so none of it was used. "
     "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
 )
+# Closing brackets a model may have forgotten at the end of a whole reply: those of an action, the list, the Decision.
+FORGOTTEN = ("", "}", "]}", "}]}")
+# When the token limit cut the reply, a list left open may lack actions, or its last one may be half.
+CLOSED_LIST = ("", "}")
 CHECK = '"yes" or "no: reason"'
 LINES = "null or a list of short texts"
-NO_OBJECTION = {"none", "nothing", "not applicable", "true"}
+# "No constraints are violated" is a yes, and so is the placeholder of the prompt, copied word for word.
+NO_OBJECTION = re.compile(
+    r"(?:no\b[:,.]?\s*)?(?:none|nothing|not applicable|no (?:constraint|violation|issue|problem|conflict|concern)s?)"
+    r"(?: (?:is|are|was|were|have been))?(?: (?:violated|broken|affected|found|given|set))?|no: reason",
+    re.IGNORECASE,
+)
 EXPECTED = {
     "rationale": "one line of text: why this, now",
     "goal_consistency": CHECK,
@@ -73,10 +82,14 @@ def read_decision(
         raise ReplyUnusable("The reply was empty. Send one JSON object, the Decision.")
     if "{" not in answer and "｛" not in answer:
         return _spoken(answer.strip(), operations, finish, phase)
-    found, value = _find(answer)
-    # A list of actions left open may lack its end, or its last action may be half: after a cut nobody can tell.
-    left_open = found.guessed or found.missing not in ("", "}")
-    if found.half or (finish == "length" and left_open):
+    try:
+        found, value = _find(answer)
+    except ReplyUnusable:
+        if finish == "length":
+            raise ReplyUnusable(CUT_OFF) from None
+        raise
+    may_lack = CLOSED_LIST if finish == "length" else FORGOTTEN
+    if found.half or found.missing not in may_lack or (found.guessed and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
     doubtful = found.repaired or found.truncated or finish == "length"
     try:
@@ -168,7 +181,7 @@ def _name(text: str) -> str:
 def _check(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "yes" if isinstance(value, str) and value.strip().rstrip(".").lower() in NO_OBJECTION else value
+    return "yes" if isinstance(value, str) and NO_OBJECTION.fullmatch(value.strip().rstrip(".")) else value
 
 
 def _confidence(value: Any) -> float | str:

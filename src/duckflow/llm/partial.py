@@ -42,6 +42,7 @@ class LiveText:
         self._mode = "prose"
         self._levels: list[Level] = []
         self._quote = ""
+        self._new_text = False
         self._word: list[str] = []
         self._shown: list[str] = []
         self._last = ""
@@ -110,7 +111,7 @@ class LiveText:
                 level.at_value = False
             case '"' | "'" as quote:
                 self._quote = quote
-                self._begin_text()
+                self._new_text = True
             case _:
                 pass
         return mark.end()
@@ -144,11 +145,6 @@ class LiveText:
         self._take(unescaped(text[position:end]))
         return end
 
-    def _begin_text(self) -> None:
-        """Two messages in one reply are two paragraphs."""
-        if self._saying() and self._action().operation and self._last:
-            self._show("\n\n")
-
     def _take(self, piece: str) -> None:
         """A piece of a string: said, held until the operation is known, part of a name, or of no interest."""
         if not self._levels:
@@ -157,7 +153,7 @@ class LiveText:
         if self._saying():
             action = self._action()
             if action.operation:
-                self._show(piece)
+                self._say(piece)
             else:
                 action.held.setdefault(level.key, []).append(piece)
         elif self._names_operation() or (level.is_object and not level.at_value):
@@ -175,7 +171,7 @@ class LiveText:
                 # What is said after an action may speak of its result, so it is shown only when that is known.
                 self._mode = "over"
             said = "".join(level.held.get(SAYS.get(level.operation, ""), ()))
-            self._show(f"\n\n{said}" if said and self._last else said)
+            self._say(said)
             level.held.clear()
         elif level.is_object and not level.at_value:
             level.key = word
@@ -194,6 +190,13 @@ class LiveText:
 
     def _action(self) -> Level:
         return self._levels[-2]
+
+    def _say(self, piece: str) -> None:
+        """Two messages in one reply are two paragraphs."""
+        if piece and self._new_text and self._last:
+            self._show("\n\n")
+        self._new_text = False
+        self._show(piece)
 
     def _show(self, text: str) -> None:
         if text:

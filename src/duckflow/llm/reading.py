@@ -25,8 +25,9 @@ CONTENTS = {
 }
 
 # A line comment must end with its line: one that runs to the end of the text may have swallowed half of it.
-GAP = re.compile(r"(?:[\s\ufeff\u200b\u2060\u180e]++|/\*.*?(?:\*/|\Z)|(?://|\#)[^\n]*+\n)*+", re.DOTALL)
-SEPARATORS = re.compile(rf"(?:[{COMMAS}]|\.{{3,}}+|…)++")
+BLANKS = r"[\s\ufeff\u200b\u2060\u180e]++|/\*.*?(?:\*/|\Z)|(?://|\#)[^\n]*+\n"
+GAP = re.compile(rf"(?:{BLANKS})*+", re.DOTALL)
+SEPARATORS = re.compile(rf"(?:{BLANKS}|[{COMMAS}]|\.{{3,}}+|…)*+", re.DOTALL)
 BARE_KEY = re.compile(r"[^\s,，、:：{}\[\]｛｝［］\"“”]++")
 BARE_VALUE = re.compile(r"[\w/.$@+\-~*%!?](?:(?!/\*|\s//|\s\#)[^,，、{}\[\]｛｝［］\"“”\n])*+")
 KEY_AHEAD = re.compile(r"(?:\"[^\"\n]{0,100}\"|'[^'\n]{0,100}'|[A-Za-z_][\w-]{0,100})\s*[:：]")
@@ -112,11 +113,9 @@ class Reader:
     def _more(self) -> bool:
         """Whether the innermost bracket holds something more; closes it if not."""
         self._clock.check()
-        self._skip_gap()
-        before = self.position
-        while match := SEPARATORS.match(self._text, self.position):
-            self.position = match.end()
-            self._skip_gap()
+        before = self._gap_end(self.position)
+        match = SEPARATORS.match(self._text, before)
+        self.position = match.end() if match else before
         if self._at_end():
             # After a comma something more was to come.
             self.half = self.half or self.position > before

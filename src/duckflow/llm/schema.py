@@ -21,9 +21,12 @@ NULL: Schema = {"type": "null"}
 KEPT = ("type", "enum", "const")
 
 
-def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False) -> Schema:
-    """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`."""
+def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False, with_delta: bool = True) -> Schema:
+    """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
+
+    Without `with_delta` the model is spared the changes to the five items: a small one only makes them up."""
     actions = _actions(operations, inline_bodies)
+    delta: Schema = {"state_delta": {"anyOf": [_closed(StateDelta.model_json_schema(), ()), NULL]}} if with_delta else {}
     return _object(
         {
             "rationale": TEXT,
@@ -32,7 +35,7 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
             "step": _one_of(phase for phase in Phase if phase is not Phase.DONE),
-            "state_delta": {"anyOf": [_closed(StateDelta.model_json_schema(), ()), NULL]},
+            **delta,
             "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}},
             "next_step": _one_of(get_args(NextStep)),
             "prompt_pattern": _one_of(get_args(PromptPattern)),

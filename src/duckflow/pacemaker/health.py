@@ -24,18 +24,33 @@ class Health:
     stamina_trend: str
     alarm: bool
 
-    def phrases(self) -> tuple[Phrase, ...]:
+    def bar(self) -> Phrase:
+        """The line of the status bar."""
+        return say(
+            "health.bar",
+            mood_face=self.mood_face,
+            mood=two_digits(self.vitals.mood),
+            focus_face=self.focus_face,
+            focus=two_digits(self.vitals.focus),
+            stamina_face=self.stamina_face,
+            stamina=two_digits(self.vitals.stamina),
+        )
+
+    def report(self) -> tuple[Phrase, ...]:
+        """One line for each vital, with its trend."""
+        mood, focus, stamina = (
+            two_digits(value) for value in (self.vitals.mood, self.vitals.focus, self.vitals.stamina)
+        )
         return (
-            say("health.mood", face=self.mood_face, value=round(self.vitals.mood, 2), trend=self.mood_trend),
-            say("health.focus", face=self.focus_face, value=round(self.vitals.focus, 2), trend=self.focus_trend),
-            say(
-                "health.stamina", face=self.stamina_face, value=round(self.vitals.stamina, 2), trend=self.stamina_trend
-            ),
+            say("health.mood", face=self.mood_face, value=mood, trend=self.mood_trend),
+            say("health.focus", face=self.focus_face, value=focus, trend=self.focus_trend),
+            say("health.stamina", face=self.stamina_face, value=stamina, trend=self.stamina_trend),
         )
 
 
 def health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
-    moods, focuses, staminas = zip(*trend, (vitals.mood, vitals.focus, vitals.stamina), strict=True)
+    past = tuple(trend) or ((vitals.mood, vitals.focus, vitals.stamina),)
+    moods, focuses, staminas = zip(*past, strict=True)
     return Health(
         vitals=vitals,
         mood_face=mood_face(vitals.mood, settings),
@@ -81,3 +96,7 @@ def is_alarming(vitals: Vitals, settings: VitalsSettings) -> bool:
 
 def bars(values: Iterable[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)
+
+
+def two_digits(value: float) -> str:
+    return f"{value:.2f}"

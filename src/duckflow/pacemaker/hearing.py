@@ -9,7 +9,7 @@ THANKS = re.compile(
     re.IGNORECASE,
 )
 TURNAROUND = re.compile(
-    r"^(?:no\b|stop\b|wait\b|forget (?:it|that|about))|\b(?:instead of that|not what i|something else|never mind)\b"
+    r"^(?:no[,.!]|stop\b|wait\b|forget (?:it|that|about))|\b(?:instead of that|not what i|something else|never mind)\b"
     r"|違う|ちがう|そうじゃな|そうではな|やめて|中止|別のこと|やっぱり",
     re.IGNORECASE,
 )

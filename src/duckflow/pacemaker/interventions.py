@@ -52,6 +52,7 @@ class Effect(StrEnum):
     """The next Decisions come from another configured model."""
 
 
+EFFECTS = frozenset(effect.value for effect in Effect)
 ENDS_TURN = frozenset({Effect.STOP, Effect.ACCEPT})
 BACK_TO_PLANNING = frozenset({Effect.RESTART, Effect.REPLAN, Effect.SPLIT})
 FREE_TEXT = "free"
@@ -192,8 +193,9 @@ def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
 
 
 def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
-    """What the chosen key does; anything that is none of the keys is the user's own words."""
-    effect = next((choice.effect for choice in call.choices if choice.key == key), Effect.INSTRUCT)
+    """What the chosen key does. Any effect can be named too (headless); everything else is the user's own words."""
+    chosen = {choice.key: choice.effect for choice in call.choices}
+    effect = chosen.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
     words = f"The user says: {text.strip()}" if text.strip() else ""
     return Resolution(effect, "\n".join(line for line in (words, guidance(effect, call.tried)) if line))
 
@@ -202,8 +204,10 @@ def guidance(effect: Effect, tried: tuple[str, ...]) -> str:
     match effect:
         case Effect.STOP | Effect.ACCEPT:
             return ""
-        case Effect.INSTRUCT | Effect.NEW_REQUEST:
-            return "This comes before everything else."
+        case Effect.INSTRUCT:
+            return "What the user says now comes before everything else."
+        case Effect.NEW_REQUEST:
+            return "Leave the old task: from now on only what the user says counts."
         case Effect.GO_ON:
             return "The user wants you to go on as you are."
         case Effect.RESTART:

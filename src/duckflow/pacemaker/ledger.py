@@ -29,6 +29,8 @@ class Entry(NamedTuple):
     new: bool
     repeated: bool
     """The very same call brought the very same when it was last made."""
+    confirmed: bool
+    """It did so although something was edited since, and it is good news: what worked still works."""
 
     @property
     def failed(self) -> bool:
@@ -37,6 +39,9 @@ class Entry(NamedTuple):
     @property
     def edited(self) -> bool:
         return self.came == "edit"
+
+    def same_as(self, other: "Entry") -> bool:
+        return self.call == other.call and self.outcome == other.outcome
 
     @property
     def label(self) -> str:
@@ -59,17 +64,21 @@ class Ledger:
         self._seen: dict[int, None] = {}
         self._last: dict[int, tuple[int, int]] = {}
         self._edits = 0
+        self._tokens = 0
 
     def record(self, step: LoopStep) -> Entry:
-        call = call_signature(step.name, step.args)
+        call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         came, outcome = weigh(step, call)
         last, edits_then = self._last.get(call, (None, 0))
-        turned = last is not None and last != outcome and self._edits > edits_then
+        repeated, edited_since = last == outcome, self._edits > edits_then
+        turned = last is not None and not repeated and edited_since
         new = turned or (came != "nothing" and outcome not in self._seen)
+        confirmed = came == "result" and repeated and edited_since and not step.is_error
         self.steps += 1
         self.errors += came == "error"
+        self._tokens += step.tokens
         self._edits += new and came == "edit"
-        entry = Entry(self.steps, step, call, outcome, came, new, last == outcome)
+        entry = Entry(self.steps, step, call, outcome, came, new, repeated, confirmed)
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)
@@ -86,15 +95,17 @@ class Ledger:
         """How many of the last so many steps brought something new; a new error does not count."""
         return sum(entry.new and not entry.failed for entry in list(self.recent)[-steps:])
 
-    def tokens(self, steps: int) -> int:
-        """What the last so many steps consumed."""
+    def tokens(self, steps: int | None = None) -> int:
+        """What the last so many steps consumed; without a number, all since the last reset."""
+        if steps is None:
+            return self._tokens
         return sum(entry.step.tokens for entry in list(self.recent)[-steps:]) if steps else 0
 
     def reset(self) -> None:
         self.recent.clear()
         self._seen.clear()
         self._last.clear()
-        self.steps = self.errors = self._edits = 0
+        self.steps = self.errors = self._edits = self._tokens = 0
 
 
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:

@@ -54,9 +54,9 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
     if base != profile_base:
         parts.append(say("limit.plan", base=base))
     parts += [
-        say("limit.mood", value=round(vitals.mood, 2)),
-        say("limit.focus", value=round(vitals.focus, 2)),
-        say("limit.stamina", value=round(vitals.stamina, 2)),
+        say("limit.mood", value=f"{vitals.mood:.2f}"),
+        say("limit.focus", value=f"{vitals.focus:.2f}"),
+        say("limit.stamina", value=f"{vitals.stamina:.2f}"),
         say(f"limit.vitals.{_word(by_vitals)}", score=round(score, 2), factor=by_vitals),
         say("limit.complexity", complexity=round(complex_, 2), factor=round(by_complexity, 2)),
         say("limit.files", files=load.files, turns=load.turns, errors=round(100 * load.error_rate)),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from duckflow.pacemaker.detectors import Sighting
 from duckflow.pacemaker.health import Health, health
 from duckflow.pacemaker.hearing import heard_in
 from duckflow.pacemaker.interventions import (
@@ -23,7 +24,7 @@ from duckflow.pacemaker.reason import Finding, Level, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 from duckflow.pacemaker.vitals import Signal, VitalsMeter
-from duckflow.pacemaker.watch import Found, Watch, describe, spent
+from duckflow.pacemaker.watch import Watch, describe, spent
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 
@@ -72,16 +73,13 @@ class Pacemaker:
     def observe(self, step: LoopStep) -> None:
         if step.kind == "user":
             self._afresh()
-            for signal in (Signal.REST, *heard_in(step.result)):
+            self.interventions.clear()
+            for signal in (Signal.REST, *heard_in(step.text)):
                 self._meter.notice(signal)
             return
         entry = self._ledger.record(step)
         self._meter.see(entry)
-        self._watch.see(entry)
-        if self._replanned and entry.new:
-            self._new_since += 1
-            if self._new_since >= self._settings.recovered_after:
-                self._replanned = False
+        self._new_since += entry.new
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
@@ -105,9 +103,11 @@ class Pacemaker:
 
     def restore(self, steps: Iterable[LoopStep], vitals: Vitals, allowance_from: int = 0) -> None:
         """Rebuild after a resume from the steps since the user last spoke (a message, or an answer to a Duck Call)."""
+        self._meter.restore(Vitals())
         self._afresh()
         for step in steps:
             self.observe(step)
+            self._meter.mark()
             self._judge(None)
         self._meter.restore(vitals)
         self._allowance_from = allowance_from
@@ -155,20 +155,29 @@ class Pacemaker:
         self._allowance_from = 0
 
     def _judge(self, view: LoopView | None) -> Verdict:
-        found = self._watch.worst(self._meter.focus, self._meter.mood)
+        found = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
         other_model = view is not None and view.other_model
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
-            return self._call(Reason.STAMINA_DEPLETED, found, other_model)
+            depleted = spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
+            return self._call(depleted, found, other_model)
         if view is not None and self._exhausted(view):
-            return self._call(Reason.LOOP_EXHAUSTED, found, other_model)
+            exhausted = spent(Reason.LOOP_EXHAUSTED, view.loop - self._allowance_from, self._ledger)
+            return self._call(exhausted, found, other_model)
         if found is None:
-            return self._hint()
+            return self._fine()
         if not self._replanned:
             self._replanned, self._new_since = True, 0
             return Replan(describe(found, self._ledger), self._tried())
         if found.level is Level.CALL:
-            return self._call(found.reason, found, other_model)
+            return self._call(describe(found, self._ledger), None, other_model)
         return self._hint(describe(found, self._ledger))
+
+    def _fine(self) -> Hint | None:
+        """Nothing found. When all is well again and enough is new, another replan is due before it asks."""
+        hint = self._hint()
+        if hint is None and self._new_since >= self._settings.recovered_after:
+            self._replanned = False
+        return hint
 
     def _exhausted(self, view: LoopView) -> bool:
         """Whether the loops are used up. A turn that is advancing gets more."""
@@ -178,8 +187,9 @@ class Pacemaker:
         self._limit = extended(plain, self._earned, settings)
         if taken >= self._limit.value and self._advancing():
             self._earned, self._done = taken - plain.value + settings.extension, 0
-            self._limit = extended(plain, self._earned, settings)
-            self._notices.append(say("pacemaker.extended", limit=self._limit.value))
+            before, self._limit = self._limit.value, extended(plain, self._earned, settings)
+            if self._limit.value > before:
+                self._notices.append(say("pacemaker.extended", limit=self._limit.value))
         return taken >= self._limit.value
 
     def _advancing(self) -> bool:
@@ -187,14 +197,16 @@ class Pacemaker:
         settings = self._settings.limits
         return self._done > 0 or self._ledger.news(settings.advancing_of) >= settings.advancing_new
 
-    def _call(self, reason: Reason, found: Found | None, other_model: bool) -> DuckCall:
-        """What the detectors see is told even when stamina or loops are the reason."""
-        findings: list[Finding] = [describe(found, self._ledger)] if found else []
-        if found is None or found.reason is not reason:
-            findings.insert(0, spent(reason, self._ledger))
-        pattern = pattern_of(reason, failing=self._ledger.error_rate() > MOSTLY)
+    def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
+        """What the detectors see is told too when stamina or loops are the reason."""
+        pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
-            reason, pattern, tuple(findings), self.health(), choices_for(pattern, other_model), self._tried()
+            reason=finding.reason,
+            pattern=pattern,
+            findings=(finding, describe(also, self._ledger)) if also else (finding,),
+            health=self.health(),
+            choices=choices_for(pattern, other_model),
+            tried=self._tried(),
         )
 
     def _hint(self, finding: Finding | None = None) -> Hint | None:

@@ -1,5 +1,7 @@
 """Settings of the Pacemaker: every number has a name. Those marked measured are calibrated on recorded runs."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 FROZEN = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -61,6 +63,11 @@ class Threshold(BaseModel):
     call: int = Field(ge=1)
 
 
+def after(replan: int, call: int) -> Any:
+    """A threshold as a default, made only when it is needed."""
+    return Field(default_factory=lambda: Threshold(replan=replan, call=call))
+
+
 class VitalsSettings(BaseModel):
     """What moves mood, focus and stamina, and by how much."""
 
@@ -98,8 +105,9 @@ class VitalsSettings(BaseModel):
     mood_low: float = 0.6
     focus_lost: float = 0.3
     stamina_depleted: float = 0.1
-    low_beats: Threshold = Threshold(replan=1, call=2)
-    """Beats that mood or focus must stay that low."""
+    focus_beats: Threshold = after(1, 2)
+    mood_beats: Threshold = after(1, 3)
+    """For how many beats focus or mood must stay that low."""
 
     recovered: float = 0.9
     rested: float = 0.7
@@ -112,22 +120,22 @@ class DetectorSettings(BaseModel):
 
     model_config = FROZEN
 
-    same_call: Threshold = Threshold(replan=3, call=4)
+    same_call: Threshold = after(3, 4)
     """The same call with the same result in a row."""
-    again: Threshold = Threshold(replan=3, call=4)
+    again: Threshold = after(3, 4)
     again_within: int = Field(default=12, ge=2)
     """The same call with the same result within so many steps, with no edit between."""
-    cycle: Threshold = Threshold(replan=2, call=3)
+    cycle: Threshold = after(2, 3)
     """Rounds of the same two to five steps."""
     longest_cycle: int = Field(default=5, ge=2)
-    same_call_fails: Threshold = Threshold(replan=3, call=4)
-    same_error: Threshold = Threshold(replan=3, call=5)
+    same_call_fails: Threshold = after(3, 4)
+    same_error: Threshold = after(3, 5)
     same_error_within: int = Field(default=10, ge=2)
     """The same kind of error: in a row to plan anew, within so many steps to ask."""
-    little_new: Threshold = Threshold(replan=6, call=7)
+    little_new: Threshold = after(6, 7)
     little_new_allowed: int = Field(default=1, ge=0)
     """At most this many new steps in the last so many."""
-    same_text: Threshold = Threshold(replan=2, call=3)
+    same_text: Threshold = after(2, 3)
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)
@@ -147,4 +155,4 @@ class PacemakerSettings(BaseModel):
     memory: int = Field(default=4000, ge=100)
     """Signatures kept to tell new from old."""
     recovered_after: int = Field(default=3, ge=1)
-    """New steps after a replan that earn another one later."""
+    """New steps after a replan, with all vitals well again, that earn another one later."""

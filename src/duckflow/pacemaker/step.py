@@ -31,22 +31,24 @@ KIND_OF_OPERATION: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """One action with what came of it. `tokens` is what the loop that led to it consumed, if known."""
+    """One action with what came of it. `text` is what a step that talks has said; `tokens` what its loop consumed."""
 
     name: str
     args: Mapping[str, Any] | str = ""
     result: str = ""
     is_error: bool = False
     kind: Kind = "other"
+    text: str = ""
     tokens: int = 0
 
 
 def user_spoke(text: str = "") -> LoopStep:
     """A message of the user, which starts everything afresh."""
-    return LoopStep("user", result=text, kind="user")
+    return LoopStep("user", kind="user", text=text)
 
 
 def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
     """The step that a finished action makes. Whatever changed files is an edit, a shell command too."""
     kind = "edit" if result.changed else KIND_OF_OPERATION.get(action.operation, "other")
-    return LoopStep(action.operation, action.args, result.for_model, not result.ok, kind, tokens)
+    said = str(action.args.get("text", "")) if kind == "talk" else ""
+    return LoopStep(action.operation, action.args, result.for_model, not result.ok, kind, said, tokens)

@@ -20,7 +20,7 @@ class StreamWatch:
     def __init__(self, settings: DetectorSettings) -> None:
         self._repeats = settings.stream_repeats
         self._longest = settings.stream_longest
-        self._keep = settings.stream_longest * settings.stream_repeats
+        self._keep = max(settings.stream_longest * settings.stream_repeats, LEAST + settings.stream_longest)
         self._text = ""
         self._in_code = False
         self._tail = ""

@@ -63,6 +63,8 @@ class VitalsMeter:
             self._move("stamina", -s.loop_stamina, "loop")
         else:
             self._move("stamina", s.success_stamina - s.loop_stamina, "success")
+        if entry.confirmed:
+            return
         if entry.repeated and not entry.new:
             self._move("focus", -s.repeated_focus, "repeated")
         elif not entry.new:

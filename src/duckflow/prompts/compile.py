@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from duckflow.prompts.template import descriptions, render
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
+from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
 from duckflow.state.prompt import PromptMessage
 
@@ -15,10 +16,24 @@ LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "è‹±èª
 REQUEST_LENGTH = 2000
 
 
+Profile = Literal["full", "compact"]
+# A small model does better with few operations; whole-file writes replace edits, and writing makes its folders.
+COMPACT_OPERATIONS = frozenset(
+    ("response", "file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file")
+    + ("file_ops.write_file", "file_ops.move_file", "file_ops.delete_file")
+)
+
+
+def offered(operations: Iterable[Operation], profile: Profile) -> tuple[Operation, ...]:
+    """The operations a model of this size is told of."""
+    return tuple(one for one in operations if profile == "full" or one.name in COMPACT_OPERATIONS)
+
+
 @dataclass(frozen=True)
 class Moment:
-    """What the prompt says of this loop."""
+    """What the prompt says of this loop, and to what size of model."""
 
+    profile: Profile = "full"
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
@@ -33,22 +48,23 @@ class Compiler:
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
-        volatile = PromptMessage("user", self._volatile(state, moment))
-        return alternate([self._stable(state), *map(spoken, history), volatile, *moment.corrections])
+        history = list(history)
+        volatile = PromptMessage("user", self._volatile(state, history, moment))
+        stable = self._stable(state, moment.profile)
+        return alternate([stable, *map(spoken, history), volatile, *moment.corrections])
 
     def body(
-        self, state: AgentState, history: Sequence[Message], action: Action, operation: Operation
+        self, state: AgentState, history: Sequence[Message], action: Action, operation: Operation, profile: Profile
     ) -> tuple[PromptMessage, ...]:
         """The request for the raw text that an action needs, on the same cached prefix."""
-        request = next((message.text for message in reversed(history) if message.role == "user"), "")
         wish = render(
             state.language,
             f"body_{operation.body}",
             path=str(action.args.get("path", "")),
             why=action.reasoning,
-            request=request[:REQUEST_LENGTH],
+            request=asked(history)[:REQUEST_LENGTH],
         )
-        return alternate([self._stable(state), *map(spoken, history), PromptMessage("user", wish)])
+        return alternate([self._stable(state, profile), *map(spoken, history), PromptMessage("user", wish)])
 
     def correction(self, language: str, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
         """A reply that could not be used, and why."""
@@ -59,24 +75,33 @@ class Compiler:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
 
-    def _stable(self, state: AgentState) -> PromptMessage:
+    def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
         session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
-        return PromptMessage("system", "\n\n".join((base, self._format(language), session)))
+        return PromptMessage("system", "\n\n".join((base, self._format(language, profile), session)))
 
-    def _format(self, language: str) -> str:
-        with_body = ", ".join(operation.name for operation in self._operations if operation.body)
+    def _format(self, language: str, profile: Profile) -> str:
+        operations = offered(self._operations, profile)
+        with_body = ", ".join(operation.name for operation in operations if operation.body)
         return render(
             language,
-            "format",
+            "format" if profile == "full" else "format_compact",
             body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
-            operations="\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in self._operations),
+            operations="\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations),
         )
 
-    def _volatile(self, state: AgentState, moment: Moment) -> str:
+    def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> str:
         five = state.five
+        values = {
+            "goal": five.goal,
+            "constraints": "; ".join(five.constraints),
+            "note": moment.note,
+        }
+        if moment.profile == "compact":
+            done = "; ".join(gist(message) for message in history if message.role == "tool" and message.turn == state.turn)
+            return render(state.language, "main_compact", request=shorten(asked(history), 500), done=done, **values)
         return render(
             state.language,
             "main",
@@ -84,15 +109,23 @@ class Compiler:
             status=state.status,
             loop=str(state.loop),
             limit=str(moment.limit),
-            goal=five.goal,
             why_now=five.why_now,
-            constraints="; ".join(five.constraints),
             plan_brief="; ".join(five.plan_brief),
             open_questions="; ".join(five.open_questions),
             decisions="; ".join(state.decision_log[-3:]),
             files_changed=", ".join(state.files_changed[-8:]),
-            note=moment.note,
+            **values,
         )
+
+
+def asked(history: Sequence[Message]) -> str:
+    """The user's latest message."""
+    return next((message.text for message in reversed(history) if message.role == "user"), "")
+
+
+def gist(message: Message) -> str:
+    """A result in one short line."""
+    return shorten(f"{message.operation}: {message.text.partition(chr(10))[0]}", 100)
 
 
 def signature(operation: Operation) -> str:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -136,9 +135,8 @@ class Workspace:
     def _names(self, path: str) -> list[str]:
         facts = os.fstat(self._root)
         if facts.st_nlink == 0:
-            raise PathRefused(
-                "The work folder itself was removed. Tell the user.", "path.no_folder", path=str(self.root)
-            )
+            gone = shown(str(self.root))
+            raise PathRefused(f"The work folder {gone} was removed. Tell the user.", "path.no_folder", path=gone)
         with _naming(path):
             return names_of(path, facts)
 
@@ -197,6 +195,8 @@ def _remove_folder(place: Place, recursive: bool) -> None:
     if not recursive:
         os.rmdir(place.name, dir_fd=place.folder)
         return
+    import shutil
+
     try:
         shutil.rmtree(place.name, dir_fd=place.folder)
     except RecursionError:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.llm.local.weights import Weights, default_folder
+from duckflow.llm.local.weights import Weights
+from duckflow.store.paths import Paths
 
 
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
-    return Weights(default_folder(os.environ), os.environ).pull("smollm2-135m")
+    return Weights(Paths.of_user().models, os.environ).pull("smollm2-135m")

@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError, ModelError, UsageError
 from duckflow.llm.local.catalogue import CATALOGUE, DEFAULT_MODEL, HubFile, LocalModel, known_model
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.local.source import Stage
-from duckflow.llm.local.weights import Weights, default_folder
+from duckflow.llm.local.weights import Weights
 
 CONTENT = b"weights" * 100_000
 MODEL = LocalModel(
@@ -30,14 +30,6 @@ def own_file(tmp_path: Path, content: bytes = CONTENT) -> Path:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(content)
     return file
-
-
-def test_the_folder_is_the_users_cache() -> None:
-    home = Path.home()
-    assert default_folder({}) == home / ".cache/duckflow/models"
-    assert default_folder({"XDG_CACHE_HOME": "/var/cache/me"}) == Path("/var/cache/me/duckflow/models")
-    assert default_folder({"XDG_CACHE_HOME": "relative"}) == home / ".cache/duckflow/models"
-    assert default_folder({"XDG_CACHE_HOME": "/x", "DUCKFLOW_CACHE": "~/ducks"}) == home / "ducks/models"
 
 
 @pytest.mark.parametrize("model", CATALOGUE, ids=lambda model: model.name)

@@ -3,6 +3,8 @@
 import pytest
 from acting import Hands
 
+from duckflow.errors import ToolError
+
 
 async def test_a_file_is_shown_before_it_goes(hands: Hands) -> None:
     hands.put("a.txt", "one\ntwo\n")
@@ -52,9 +54,17 @@ async def test_a_folder_that_got_another_file_after_the_preview_stays(hands: Han
     hands.put("old/a.txt", "a")
     hands.preview("delete_file", path="old", recursive=True)
     hands.put("old/new.txt", "just made")
-    with pytest.raises(Exception, match=r"file\.changed"):
+    with pytest.raises(ToolError, match=r"file\.changed"):
         await hands.run_only("delete_file", path="old", recursive=True)
     assert hands.bytes_of("old/new.txt") == b"just made"
+
+
+async def test_names_of_broken_bytes_do_not_reach_the_record(hands: Hands) -> None:
+    hands.put("old/a.txt", "a")
+    (hands.folder / "old/caf\udce9").write_text("x")
+    done = await hands.do("delete_file", path="old", recursive=True)
+    assert done.changed == ("old", "old/a.txt")
+    assert done.for_user.values["files"] == 2
 
 
 async def test_what_was_deleted_is_no_longer_known(hands: Hands) -> None:

@@ -3,6 +3,8 @@
 import pytest
 from acting import Hands
 
+from duckflow.errors import ToolError
+
 BLOCKS = """Here is the change:
 ```python
 <<<<<<< SEARCH
@@ -89,7 +91,7 @@ async def test_a_file_changed_after_the_preview_is_refused_once(hands: Hands) ->
     args = {"path": "a.py", "old": "one", "new": "two"}
     hands.preview("edit_file", **args)
     hands.put("a.py", "one\nand more\n")
-    with pytest.raises(Exception, match=r"file\.changed"):
+    with pytest.raises(ToolError, match=r"file\.changed"):
         await hands.run_only("edit_file", **args)
     assert hands.bytes_of("a.py") == b"one\nand more\n"
     await hands.do("edit_file", **args)

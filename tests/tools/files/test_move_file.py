@@ -3,6 +3,8 @@
 import pytest
 from acting import Hands
 
+from duckflow.errors import ToolError
+
 
 async def test_a_file_gets_a_new_name_and_stays_known(hands: Hands) -> None:
     hands.put("old.txt", "text\n")
@@ -59,6 +61,6 @@ async def test_a_source_replaced_after_the_preview_is_refused(hands: Hands) -> N
     hands.put("a.txt", "a")
     hands.preview("move_file", source="a.txt", target="b.txt")
     hands.put("a.txt", "quite another text")
-    with pytest.raises(Exception, match=r"file\.changed"):
+    with pytest.raises(ToolError, match=r"file\.changed"):
         await hands.run_only("move_file", source="a.txt", target="b.txt")
     assert hands.bytes_of("a.txt") == b"quite another text"

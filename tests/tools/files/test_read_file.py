@@ -55,6 +55,9 @@ async def test_a_long_file_is_cut_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "(lines 1-1 of 3)" in await hands.told("read_file", path="bytes.txt")
     hands.put("one-line.txt", "x" * 1000)
     assert "[line 1 is cut here" in await hands.told("read_file", path="one-line.txt")
+    hands.put("one-line.txt", "x" * 10_000)
+    await hands.do("read_file", path="one-line.txt")
+    assert "only a part" in (await hands.refused("write_file", path="one-line.txt", content="x")).for_model
 
 
 async def test_a_file_too_large_for_memory_is_read_in_parts(tmp_path: Path) -> None:

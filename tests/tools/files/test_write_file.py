@@ -5,6 +5,8 @@ from acting import Hands
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from duckflow.errors import ToolError
+
 
 async def test_a_new_file_is_shown_as_a_diff_then_made_with_its_folders(hands: Hands) -> None:
     preview = hands.preview("write_file", path="src/new/app.py", content="one\ntwo\n")
@@ -62,7 +64,7 @@ async def test_a_file_changed_by_someone_else_since_is_refused(hands: Hands) -> 
 async def test_a_file_that_appears_or_changes_after_the_preview_is_refused(hands: Hands) -> None:
     hands.preview("write_file", path="new.txt", content="mine\n")
     hands.put("new.txt", "")
-    with pytest.raises(Exception, match=r"file\.changed"):
+    with pytest.raises(ToolError, match=r"file\.changed"):
         await hands.run_only("write_file", path="new.txt", content="mine\n")
     assert hands.bytes_of("new.txt") == b""
 

@@ -18,6 +18,8 @@ class LocalSettings(Value):
     """Prompt tokens read at a time; a cancelled request stops only between two batches."""
     prompt_cache_mib: int = Field(default=512, ge=0)
     """Memory for prefixes of earlier prompts, so that two conversations do not throw each other out."""
+    temperature: float = Field(default=0.0, ge=0.0)
+    """A small model is most reliable when it says what it finds most likely."""
     repeat_penalty: float = Field(default=1.1, ge=1.0, le=2.0)
     start_seconds: float = Field(default=120.0, gt=0)
 

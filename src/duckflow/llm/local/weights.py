@@ -19,14 +19,6 @@ SLACK = 256 * 1024 * 1024
 MIB = 1024 * 1024
 
 
-def default_folder(environment: Mapping[str, str]) -> Path:
-    if own := environment.get("DUCKFLOW_CACHE"):
-        return Path(own).expanduser().absolute() / "models"
-    cache = Path(environment.get("XDG_CACHE_HOME", ""))
-    # The XDG rules say that a relative value is to be ignored.
-    return (cache if cache.is_absolute() else Path.home() / ".cache") / "duckflow" / "models"
-
-
 def free_space(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 

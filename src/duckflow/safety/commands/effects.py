@@ -2,6 +2,7 @@
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.options import read_options
+from duckflow.safety.commands.output import printed
 from duckflow.safety.commands.report import Report
 from duckflow.safety.commands.scope import Scope
 
@@ -14,6 +15,7 @@ def take_effect(call: Invocation, scope: Scope, report: Report) -> None:
     for redirect in call.redirects:
         if redirect.writes and redirect.target.text != "/dev/null":
             report.writes[redirect.target.text] = None
+            _remember_text(redirect.target.text, printed(call) if call.words else None, scope)
     if not call.words:
         return
     operands = [word for word in call.arguments if not word.text.startswith("-")]
@@ -29,10 +31,18 @@ def take_effect(call: Invocation, scope: Scope, report: Report) -> None:
             _remember_download(call, scope)
         case name if name in WRITES_OPERANDS:
             report.writes.update((word.text, None) for word in operands)
+            for word in operands if name == "tee" else ():
+                _remember_text(word.text, call.feed.text if call.feed else None, scope)
         case name if name in WRITES_LAST and len(operands) > 1:
             report.writes[operands[-1].text] = None
         case _:
             pass
+
+
+def _remember_text(path: str, text: str | None, scope: Scope) -> None:
+    if text is not None:
+        name = path.removeprefix("./")
+        scope.written[name] = scope.written.get(name, "") + text
 
 
 def _remember_download(call: Invocation, scope: Scope) -> None:

@@ -9,5 +9,7 @@ class Facts:
 
     folder: str = ""
     home: str = ""
-    git_runs_programs: bool = False
-    """Hooks, pagers, aliases, filters or a fsmonitor supplied by the repository: even `git status` may run them."""
+    git_runs_programs: bool | None = None
+    """Whether the repository's settings make git run programs (hooks, pagers, aliases, filters, fsmonitor).
+
+    None: nobody has looked. Even `git status` runs them, so git only reads when somebody has looked and found none."""

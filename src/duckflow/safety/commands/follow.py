@@ -12,6 +12,7 @@ from duckflow.safety.commands.parts import Parts, assignment
 from duckflow.safety.commands.report import Report, TooMuch
 from duckflow.safety.commands.salvage import salvage
 from duckflow.safety.commands.scope import Scope
+from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.spelling import RUNS, Speller
 from duckflow.safety.commands.verdict import ask, danger
 from duckflow.safety.commands.words import Word
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 DEEPEST = 10
 MOST_TURNS = 6
+COMPOUND = frozenset(
+    ("compound_statement", "subshell", "if_statement", "while_statement", "c_style_for_statement", "case_statement")
+)
 STATEMENTS = frozenset(
     ("program", "list", "compound_statement", "subshell", "if_statement", "elif_clause", "else_clause")
     + ("while_statement", "c_style_for_statement", "case_statement", "case_item", "do_group", "negated_command")
@@ -78,7 +82,9 @@ class Follower:
                 self.speller.run_inside(node)
                 self._spelled(self.speller.text(node).split())
                 return Output()
-            case _:
+            case name:
+                if name in COMPOUND:
+                    self.report.add(ask("compound"))
                 return self._children(node, feed)
 
     def _children(self, node: "Node", feed: Output | None) -> Output:
@@ -93,14 +99,15 @@ class Follower:
             elif child.type == "&":
                 self.report.add(ask("background"))
         programs = tuple(program for output in outputs for program in output.programs)
-        return Output(outputs[0].text if len(outputs) == 1 else None, programs)
+        secret = any(output.secret for output in outputs)
+        return Output(outputs[0].text if len(outputs) == 1 else None, programs, secret)
 
     def _pipeline(self, node: "Node", feed: Output | None) -> Output:
         programs = list[str]()
         for stage in node.named_children:
             output = self._statement(stage, feed)
             programs.extend(output.programs)
-            feed = Output(output.text, tuple(programs))
+            feed = Output(output.text, tuple(programs), output.secret)
         return feed or Output()
 
     def _command(self, node: "Node", feed: Output | None) -> Output:
@@ -120,11 +127,9 @@ class Follower:
         if body and body.type != "command":
             around = self._statement(body, feed)
         output = self._call(
-            Invocation(
-                tuple(parts.words), tuple(parts.assignments), tuple(parts.redirects), feed, self.scope.scene()
-            )
+            Invocation(tuple(parts.words), tuple(parts.assignments), tuple(parts.redirects), feed, self.scope.scene())
         )
-        output = Output(output.text or around.text, around.programs + output.programs)
+        output = Output(output.text or around.text, around.programs + output.programs, around.secret or output.secret)
         for statement in parts.following:
             output = self._statement(statement, output if statement.type == "pipeline" else None)
         return output
@@ -179,7 +184,8 @@ class Follower:
         for opinion in opinions(call):
             programs.extend(self._heed(opinion, call).programs)
         take_effect(call, self.scope, self.report)
-        return Output(printed(call) if head else None, tuple(programs))
+        secret = any(map(is_secret, call.texts)) or (call.feed is not None and call.feed.secret)
+        return Output(printed(call) if head else None, tuple(programs), secret)
 
     def _alias(self, name: str, call: Invocation) -> Output:
         """An alias may name itself: inside, the name means the program."""
@@ -194,7 +200,8 @@ class Follower:
             case Runs(words):
                 return self._call(call.running(words)) if words else Output()
             case RunsText(text, arguments):
-                return self._deeper(text, arguments, call.feed)
+                is_feed = call.feed is not None and call.feed.text == text
+                return self._deeper(text, arguments, None if is_feed else call.feed)
             case finding:
                 self.report.add(finding)
                 return Output()

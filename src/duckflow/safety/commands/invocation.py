@@ -2,7 +2,8 @@
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from duckflow.safety.commands.facts import Facts
@@ -17,6 +18,8 @@ class Output:
 
     text: str | None = None
     programs: tuple[str, ...] = ()
+    secret: bool = False
+    """A file that looks like a secret went in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Scene:
     """The folder it runs in, seen from the work folder; None when nobody can say."""
     downloaded: frozenset[str] = frozenset()
     """Files that the same text fetched from the network before."""
+    written: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Files that the same text wrote before, with what it wrote."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ class Parts:
     def read(self, node: "Node", speller: Speller) -> None:
         match node.type:
             case "variable_assignment":
-                self.assignments.append(assignment(node, speller))
+                given = assignment(node, speller)
+                self.assignments.append(given)
+                speller.scope.variables[given.name] = (given.value,)
             case "file_redirect":
                 self._redirect(node, speller)
             case "herestring_redirect":

@@ -1,7 +1,7 @@
 """What a text has set up so far: variables, functions, aliases, the folder it went to, what it fetched."""
 
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from duckflow.safety.commands.facts import Facts
 from duckflow.safety.commands.invocation import Scene
@@ -22,15 +22,14 @@ class Scope:
     """`$1`, `$2`, …; None inside a function that nobody has called yet."""
     place: str | None = ""
     downloaded: set[str] = field(default_factory=set[str])
+    written: dict[str, str] = field(default_factory=dict[str, str])
 
     def scene(self) -> Scene:
-        return Scene(self.facts, self.place, frozenset(self.downloaded))
+        return Scene(self.facts, self.place, frozenset(self.downloaded), self.written)
 
     def called_with(self, arguments: Values | None) -> "Scope":
         """The same scope seen from inside a function or `bash -c`: names are shared, `$1` is not."""
-        return Scope(
-            self.facts, self.variables, self.functions, self.aliases, arguments, self.place, self.downloaded
-        )
+        return replace(self, arguments=arguments)
 
     def go(self, target: Word | None) -> None:
         """`cd`: follow it where that can be said beforehand."""

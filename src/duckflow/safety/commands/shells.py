@@ -8,7 +8,9 @@ from duckflow.safety.commands.opinion import Opinion, RunsText
 from duckflow.safety.commands.verdict import Finding, ask, danger
 from duckflow.safety.commands.words import Word, joined
 
-SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash", "elvish"))
+SHELLS = frozenset(
+    ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash", "elvish")
+)
 DECODERS = frozenset(
     ("base64", "base32", "basenc", "xxd", "openssl", "uudecode", "gunzip", "zcat", "gzip", "bunzip2", "xz", "unxz")
     + ("zstd", "rev", "tr", "gpg", "od", "hexdump", "iconv", "qprint")
@@ -34,6 +36,7 @@ def judge_shell(call: Invocation) -> Iterator[Opinion]:
     if words and words[0].text == "--":
         words.pop(0)
     if is_text and words:
+        yield ask("runs_code", program=call.program)
         yield from judge_origins(words[0])
         yield RunsText(words[0].text, tuple(words[2:]))
     elif not words or words[0].text in STANDARD_INPUT:
@@ -42,11 +45,14 @@ def judge_shell(call: Invocation) -> Iterator[Opinion]:
         yield from judge_script(call, words[0])
 
 
-def judge_script(call: Invocation, script: Word) -> Iterator[Finding]:
-    """A script file, or `<(…)` in its place."""
+def judge_script(call: Invocation, script: Word) -> Iterator[Opinion]:
+    """A script file, or `<(…)` in its place; what the same text wrote into it is looked at."""
     yield from judge_origins(script)
-    if script.text.removeprefix("./") in call.scene.downloaded:
+    name = script.text.removeprefix("./")
+    if name in call.scene.downloaded:
         yield danger("runs_download")
+    if name in call.scene.written:
+        yield RunsText(call.scene.written[name])
     yield ask("runs_script", program=call.program, script=script.text)
 
 

@@ -19,6 +19,7 @@ RUNS = frozenset(("command_substitution", "process_substitution"))
 FILLED_IN = re.compile(r"[*?\[\]]|^~|[@+!]\(")
 SHELLS_DISAGREE = re.compile(r"[~^#!]|^=|^%|[{}]")
 """Some shells (zsh, csh) give these a meaning where bash does not."""
+LINE_BREAK = hide("\n")
 ESCAPED_LETTER = re.compile(r"\\\w")
 ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
 PARAMETER = re.compile(r"^\$\{(!?)(\w+|[@*])(\[[@*]\])?(?:(:?[-=+?])(.*))?\}$", re.DOTALL)
@@ -172,6 +173,6 @@ def _word(text: str, pieces: list[Piece], changed: bool) -> Word:
         show(text),
         known=all(piece.known for piece in pieces) and not filled_in,
         plain=all(piece.plain and piece.known for piece in pieces)
-        and not (filled_in or changed or SHELLS_DISAGREE.search(text)),
+        and not (filled_in or changed or LINE_BREAK in text or SHELLS_DISAGREE.search(text)),
         origins=tuple(origin for piece in pieces for origin in piece.origins),
     )

@@ -47,7 +47,7 @@ def target_of(word: Word, scene: Scene) -> Target:
     if everything:
         text = text[: everything.start()] or ("/" if text.startswith("/") else ".")
     if TEMPORARY_NAMES.match(text):
-        text = TEMPORARY_NAMES.sub("/tmp/own", text, count=1)
+        text = TEMPORARY_NAMES.sub("/tmp", text, count=1)
     elif HERE_NAMES.match(text):
         text = HERE_NAMES.sub(".", text, count=1)
     if HOME_NAMES.match(text):
@@ -55,7 +55,7 @@ def target_of(word: Word, scene: Scene) -> Target:
         text = HOME_NAMES.sub(lambda _: home, text, count=1)
     elif OTHER_HOME.match(text):
         text = OTHER_HOME.sub("/home/other", text, count=1)
-    elif not word.known and ("$" in text or "`" in text or "…" in text):
+    elif not word.known and ("$" in text or "`" in text or text.startswith("…")):
         return Target.UNKNOWN
     return _absolute(text, scene) if text.startswith("/") else _relative(text, scene)
 

@@ -4,14 +4,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from duckflow.safety.commands.git_call import read_git
 from duckflow.safety.commands.invocation import Assignment, Invocation
 from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
+from duckflow.safety.commands.reading.git import git_only_reads
+from duckflow.safety.commands.reading.programs import READERS
+from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.variables import judge_assignments
-from duckflow.safety.commands.verdict import ask
+from duckflow.safety.commands.verdict import Finding, ask, danger
 from duckflow.safety.commands.words import UNKNOWN, Word, joined
 
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 NUMBER = re.compile(r"^-\d+$")
+LOCAL_COMMAND = re.compile(r"(?:Proxy|Local|KnownHosts|AuthorizedKeys)Command[= ]+(.+)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,15 @@ SUDO = Wrapper(
 REMOTE = Wrapper("bBcDEeFIiJLlmOopQRSWw", operands=1, doubt="on_another_machine", as_text=True)
 TOOL_RUN = Wrapper("pCw", ("--with", "--from", "--python", "--project", "--directory"), doubt="runs_code")
 TRANSPARENT = Wrapper()
+XARGS = Wrapper("IJRLnPsdEa", ("--max-args", "--max-procs", "--delimiter", "--arg-file", "--max-lines", "--max-chars"))
+PARALLEL = Wrapper("jNnLSadCEI", ("--jobs", "--max-args", "--arg-file", "--delay", "--joblog"))
+MOST_ADDED = 20
+SHELL_NAMES = ("sh", "bash", "zsh", "dash", "ksh", "fish", "ash")
+SHELL_TEXT = re.compile(r"^-[a-z]*c[a-z]*$")
+BECOMES = frozenset(("-i", "-s", "--login", "--shell"))
+LOOKS = frozenset(
+    ("status", "list", "ls", "ps", "show", "info", "get", "logs", "images", "search", "version", "inspect", "-v")
+)
 
 WRAPPERS: dict[str, Wrapper] = {
     "sudo": SUDO,
@@ -85,7 +99,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "flock": Wrapper("wEc", ("--timeout", "--conflict-exit-code"), 1),
     "entr": Wrapper(doubt="runs_code"),
     "watch": Wrapper("nq", ("--interval",), as_text=True),
-    "parallel": Wrapper("jNnLSadCEI", doubt="at_run_time", as_text=True),
     "ssh": REMOTE,
     "mosh": REMOTE,
     "npx": Wrapper("pc", ("--package", "--call"), doubt="runs_code"),
@@ -122,12 +135,35 @@ def unwrap(call: Invocation) -> Iterator[Opinion]:
     if wrapper.doubt:
         yield ask(wrapper.doubt, program=call.program)
     rest = behind(call.arguments[1:] if wrapper.subcommand else call.arguments, wrapper)
+    for found in filter(None, map(LOCAL_COMMAND.search, call.texts if wrapper is REMOTE else ())):
+        yield RunsText(found[1])
+    if wrapper.doubt == "as_administrator":
+        yield from _as_administrator(call, rest)
     if not rest:
         yield ask("unknown_program", program=call.program)
     elif wrapper.as_text:
         yield RunsText(joined(rest).text)
     else:
         yield Runs(rest)
+
+
+def _as_administrator(call: Invocation, rest: tuple[Word, ...]) -> Iterator[Finding]:
+    """With all rights a change is a change of the whole machine."""
+    if not rest:
+        if not BECOMES.isdisjoint(call.texts):
+            yield danger("becomes_administrator")
+        return
+    inner = call.running(rest)
+    if inner.program in WRAPPERS or inner.program in ("env", "xargs", "rm", *SHELL_NAMES):
+        return
+    if inner.program == "git":
+        changes = not git_only_reads(read_git(inner))
+    elif inner.program in READERS:
+        changes = any(is_secret(text) for text in inner.texts)
+    else:
+        changes = LOOKS.isdisjoint(inner.texts[:2])
+    if changes:
+        yield danger("administrator_changes", program=inner.program)
 
 
 def unwrap_env(call: Invocation) -> Iterator[Opinion]:
@@ -159,15 +195,50 @@ def unwrap_env(call: Invocation) -> Iterator[Opinion]:
 def unwrap_xargs(call: Invocation) -> Iterator[Opinion]:
     """The words it adds come from its input; where that is not known, neither are they."""
     yield ask("at_run_time", program=call.program)
-    rest = behind(call.arguments, Wrapper("IJRLnPsdEa", ("--max-args", "--max-procs", "--delimiter", "--arg-file")))
-    given = call.feed.text if call.feed else None
-    added = tuple(Word(text, plain=False) for text in given.split()[:50]) if given is not None else (UNKNOWN,)
-    marker = next((text[2:] or "{}" for text in call.texts if text.startswith("-I")), "")
+    rest = behind(call.arguments, XARGS)
+    given = call.feed.text if call.feed and "-a" not in call.texts else None
+    added = tuple(Word(text, plain=False) for text in given.split()[:MOST_ADDED]) if given is not None else (UNKNOWN,)
+    marker = ""
+    for place, text in enumerate(call.texts):
+        if text in ("-I", "-J"):
+            marker = call.texts[place + 1] if place + 1 < len(call.texts) else "{}"
+        elif text.startswith(("-I", "-J", "-i", "--replace")):
+            marker = text[2:] if not text.startswith("--") else text.partition("=")[2]
+            marker = marker or "{}"
+    yield from _with_added(rest, marker, added)
+
+
+def unwrap_parallel(call: Invocation) -> Iterator[Opinion]:
+    """Like xargs, or with the words behind `:::`."""
+    yield ask("at_run_time", program=call.program)
+    rest = behind(call.arguments, PARALLEL)
+    mark = next((place for place, word in enumerate(rest) if word.text.startswith(":::")), len(rest))
+    values = rest[mark + 1 : mark + 1 + MOST_ADDED]
+    yield from _with_added(rest[:mark], "{}", values or (UNKNOWN,))
+    yield RunsText(joined(rest[:mark]).text)
+
+
+def _with_added(rest: tuple[Word, ...], marker: str, added: tuple[Word, ...]) -> Iterator[Opinion]:
+    if not rest:
+        rest = (Word("echo"),)
+    script = _shell_script(rest)
+    if script is not None and (not script or (marker and script == marker)):
+        yield danger("runs_input")
     if marker and any(marker in word.text for word in rest):
         for word in added:
             yield Runs(tuple(_filled(part, marker, word) for part in rest))
     else:
-        yield Runs(rest + added if rest else (Word("echo"), *added))
+        yield Runs(rest + added)
+
+
+def _shell_script(words: tuple[Word, ...]) -> str | None:
+    """The text after `bash -c`; empty when it would come from the input."""
+    if words[0].text.rpartition("/")[2] not in SHELL_NAMES:
+        return None
+    for place, word in enumerate(words):
+        if SHELL_TEXT.match(word.text):
+            return words[place + 1].text if place + 1 < len(words) else ""
+    return None
 
 
 def _filled(part: Word, marker: str, word: Word) -> Word:

@@ -82,7 +82,8 @@ class Mounts:
         folder = self._grounds.folder
         self._at = {
             Path("/"): ("--ro-bind", "/", "/"),
-            Path("/proc"): ("--proc", "/proc"),
+            # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
+            Path("/proc"): ("--proc", "/proc", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
@@ -101,7 +102,7 @@ class Mounts:
                 self._pin_above(path)
                 self._by_handle("--ro-bind-fd", path)
             except OSError:
-                if not path.exists() and path.parent in self._at:
+                if path.parent in self._at and not path.exists() and not path.is_symlink():
                     self._hide(path, folder=path.name == "hooks")
 
     def arguments(self) -> list[str]:

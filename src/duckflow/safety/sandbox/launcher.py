@@ -126,7 +126,7 @@ def check(result: int) -> int:
 def end_all() -> None:
     """Until no child is left: what a killed process leaves behind becomes a child of this one."""
     while True:
-        for pid in descendants():
+        for pid in descendants(os.getpid()):
             try:
                 os.kill(pid, SIGKILL)
             except OSError:
@@ -137,26 +137,39 @@ def end_all() -> None:
             return
 
 
-def descendants() -> set[int]:
-    parents = {int(entry.name): parent(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()}
-    found = {os.getpid()}
+def descendants(top: int) -> set[int]:
+    """All processes that the process has started, and those that they have started."""
+    with os.scandir("/proc") as entries:
+        names = [entry.name for entry in entries]
+    parents = {int(name): parent(int(name)) for name in names if name.isdigit()}
+    found = {top}
     while more := {pid for pid, above in parents.items() if above in found} - found:
         found |= more
-    return found - {os.getpid()}
+    return found - {top}
 
 
-def parent(pid: str) -> int:
+def parent(pid: int) -> int:
+    return int(status(pid)[1])
+
+
+def state(pid: int) -> str:
+    """`R` for running and so on, as in /proc; `X` when there is no such process."""
+    return status(pid)[0]
+
+
+def status(pid: int) -> tuple[str, str]:
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
-        return 0
+        return ("X", "0")
     try:
         # The name of the program stands in brackets and may hold anything, brackets too.
-        return int(os.read(file, 1024).rpartition(b")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
+        letter, above = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
+    except (OSError, ValueError):
+        return ("X", "0")
     finally:
         os.close(file)
+    return (letter, above)
 
 
 if __name__ == "__main__":

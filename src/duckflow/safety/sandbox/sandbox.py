@@ -33,29 +33,38 @@ class Launch:
     """Where bubblewrap tells its first process."""
     lifeline: int | None = None
     """Closing it ends everything that the launcher looks after."""
+    _first: int | None = field(default=None, init=False)
 
     def started(self) -> None:
         """The child has its own copies now."""
         close_all(self.fds)
         self.fds = ()
 
+    @property
+    def takes_along(self) -> bool:
+        """Whether all processes of the command end with it, those that left its group too."""
+        return self.info is not None or self.lifeline is not None
+
     def first_process(self) -> int | None:
         """The process that all others in the sandbox die with; none when there is no such process."""
-        if self.info is None:
-            return None
-        with contextlib.suppress(OSError):
-            if found := CHILD.search(os.read(self.info, 4096)):
-                return int(found[1])
-        return None
+        if self.info is not None and self._first is None:
+            with contextlib.suppress(OSError):
+                found = CHILD.search(os.read(self.info, 4096))
+                self._first = int(found[1]) if found else None
+        return self._first
 
     def end(self, pid: int) -> None:
         """End all processes of the command; `pid` is the one that was spawned."""
         if self.lifeline is not None:
             os.close(self.lifeline)
             self.lifeline = None
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
+        elif self.info is not None:
+            from duckflow.safety.sandbox.family import end_family
+
+            end_family(pid)
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
         self.started()

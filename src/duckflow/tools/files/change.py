@@ -19,11 +19,14 @@ from duckflow.tools.tool import Done
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """`before` is nothing for a new file; `raw` is the new text with the file's own line ends."""
+    """`before` is nothing for a new file; `raw` is the new text with the file's own line ends.
+
+    `whole`: the model gave all of the text, not only a part."""
 
     path: str
     before: Document | None
     raw: str
+    whole: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -79,12 +82,14 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
     with told(workspace, change.path):
         digest = workspace.write_atomic(change.path, change.data(), change.fingerprint)
+    if change.whole:
+        seen.wrote(change.path, digest)
+    else:
+        seen.edited(change.path, change.fingerprint, digest)
     if change.before:
-        seen.edited(change.path, change.before.digest, digest)
         told_model = f"Changed {name} (+{counted.added} -{counted.removed} lines)."
         phrase = say("file.written", path=name, added=counted.added, removed=counted.removed)
     else:
-        seen.wrote(change.path, digest)
         told_model = f"Created {name} ({counted.added} lines)."
         phrase = say("file.created", path=name, lines=counted.added)
     return Done(told_model, phrase, changed=(change.path,))

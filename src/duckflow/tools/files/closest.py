@@ -1,7 +1,5 @@
 """The place in a file that comes nearest to a text that is not in it."""
 
-import difflib
-
 COMPARED = 5000
 AROUND = 3
 SIMILAR = 0.6
@@ -11,6 +9,8 @@ TRIED = 3
 
 def closest(lines: list[str], wanted: list[str]) -> range | None:
     """Line indexes around the best match of the longest wanted line; nothing when no line is similar."""
+    import difflib
+
     asked = [line.strip()[:LENGTH] for line in wanted]
     there = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
     for line in sorted(filter(None, asked), key=len, reverse=True)[:TRIED]:

@@ -1,6 +1,8 @@
 """Deleting files and folders."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from duckflow.errors import ToolError
@@ -49,12 +51,12 @@ class DeleteFile(FileTool[DeleteArgs]):
             self.workspace.delete(found.path, args.recursive)
         self.seen.forget(found.path)
         name = shown(found.path)
-        files = [one.path for one in inside if one.kind != "folder"]
+        files = [one for one in inside if one.kind != "folder"]
         if found.kind != "folder":
             return Done(f"Deleted {name}.", say("file.deleted", path=name), changed=(found.path,))
         phrase = say("file.folder_deleted", path=name, files=len(files))
         told_model = f"Deleted the folder {name} with {len(files)} files."
-        return Done(told_model, phrase, changed=(found.path, *files[:NAMED]))
+        return Done(told_model, phrase, changed=(found.path, *_usable(files[:NAMED])))
 
     def _found(self, args: DeleteArgs) -> tuple[Entry, list[Entry]]:
         """The thing itself, and all that lies in it."""
@@ -90,6 +92,14 @@ class DeleteFile(FileTool[DeleteArgs]):
             return self.document(found.path).text
         except ToolError:
             return ""
+
+
+def _usable(files: list[Entry]) -> Iterator[str]:
+    """Paths that are text; a name of broken bytes could not be kept on the record."""
+    for one in files:
+        with suppress(UnicodeEncodeError):
+            one.path.encode()
+            yield one.path
 
 
 def _folder_preview(found: Entry, inside: list[Entry], fingerprint: str) -> Preview:

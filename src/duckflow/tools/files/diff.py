@@ -1,6 +1,5 @@
 """What changes between two texts: how many lines, and a unified diff for a person's eyes."""
 
-import difflib
 from collections import Counter
 from dataclasses import dataclass
 
@@ -52,6 +51,8 @@ def _marked(lines: list[str]) -> list[str]:
 
 
 def _unified(old: list[str], new: list[str], offset: int) -> list[str]:
+    import difflib
+
     lines: list[str] = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > EXACTLY_COMPARED)
     for group in matcher.get_grouped_opcodes(CONTEXT):

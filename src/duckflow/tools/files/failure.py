@@ -1,6 +1,5 @@
 """What the file system refuses, in words that tell the model what to do next."""
 
-import difflib
 import errno
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from itertools import islice
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown
 from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.gitignore import ALWAYS_IGNORED
 
 LOOKED_AT = 5000
 SUGGESTIONS = 3
@@ -48,8 +48,11 @@ def _explained(problem: OSError, workspace: Workspace, path: str) -> ToolError:
 
 def _suggestion(workspace: Workspace, path: str) -> str:
     """Files of the same or nearly the same name."""
+    import difflib
+
     try:
-        names = [found.path for found in islice(workspace.walk(), LOOKED_AT) if found.kind == "file"]
+        entries = islice(workspace.walk(enter=lambda folder: folder.name not in ALWAYS_IGNORED), LOOKED_AT)
+        names = [found.path for found in entries if found.kind == "file"]
     except OSError:
         names = []
     last = path.rstrip("/").rpartition("/")[2].lower()

@@ -1,7 +1,6 @@
 """What listings and searches leave out: what git ignores."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -53,5 +52,7 @@ def _ask_git(folder: Path) -> frozenset[str] | None:
 
 def program(name: str) -> str | None:
     """A program of the system; never one that happens to lie in the current folder."""
+    import shutil
+
     found = shutil.which(name)
     return found if found and Path(found).is_absolute() else None

@@ -37,8 +37,9 @@ class ReadFile(FileTool[ReadArgs]):
         name = shown(document.path)
         lines = document.lines
         wanted = _wanted(args, len(lines), name)
-        given, text = self._cut(lines, wanted)
-        self.seen.saw(document.path, document.digest, range(given.start + 1, given.stop + 1), len(lines))
+        given, text, complete = self._cut(lines, wanted)
+        known = range(given.start + 1, given.stop + 1) if complete else range(0)
+        self.seen.saw(document.path, document.digest, known, len(lines))
         phrase = say("file.read", path=name, lines=len(given))
         if not lines:
             return Done(f"{name} (empty file)", phrase)
@@ -51,7 +52,7 @@ class ReadFile(FileTool[ReadArgs]):
         with told(self.workspace, path), self.workspace.open(path) as file:
             size = shown_size(os.fstat(file.fileno()).st_size)
             pieces = list(islice(large_lines(file, start), max(1, min(wanted, self.settings.read_lines))))
-        given, text = self._cut([line for _, line in pieces], range(len(pieces)))
+        given, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
         name = shown(path)
         if not given:
             told_model = f"{name} ({size}) has no text at line {start}. Look for the part you need with grep."
@@ -60,8 +61,9 @@ class ReadFile(FileTool[ReadArgs]):
         header = f"{name} (lines {start}-{last} of a file of {size}; go on with start_line={last + 1})"
         return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(given)))
 
-    def _cut(self, lines: list[str], wanted: range) -> tuple[range, str]:
-        """As many of the wanted lines as may be shown at once; of a giant line its beginning."""
+    def _cut(self, lines: list[str], wanted: range) -> tuple[range, str, bool]:
+        """As many of the wanted lines as may be shown at once, and whether they are complete: of a giant line only
+        the beginning is shown."""
         room = self.settings.read_bytes
         out: list[str] = []
         for number in wanted[: self.settings.read_lines]:
@@ -70,10 +72,11 @@ class ReadFile(FileTool[ReadArgs]):
                 break
             room -= size
             out.append(lines[number])
-        if wanted and not out:
+        complete = bool(out) or not wanted
+        if not complete:
             cut = lines[wanted.start][: self.settings.read_bytes // 4]
             out.append(f"{cut}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
-        return range(wanted.start, wanted.start + len(out)), "\n".join(out)
+        return range(wanted.start, wanted.start + len(out)), "\n".join(out), complete
 
 
 def _wanted(args: ReadArgs, total: int, name: str) -> range:

@@ -34,14 +34,14 @@ class WriteFile(FileTool[WriteArgs]):
         path = self.real_path(args.path)
         content = without_fence(args.content, path)
         if self.kind(path) is None:
-            return TextChange(path, None, content)
+            return TextChange(path, None, content, whole=True)
         document = self.document(path)
         self._refuse_unseen(document)
-        return TextChange(path, document, _in_form_of(document, content))
+        return TextChange(path, document, _in_form_of(document, content), whole=True)
 
     def _refuse_unseen(self, document: Document) -> None:
         if not document.raw:
-            self.seen.saw(document.path, document.digest, range(0), 0)
+            return
         seen, name = self.seen.of(document.path), shown(document.path)
         if seen is None:
             raise self._refusal(document, f"{name} exists and you have not read it.", "file.read_first")
@@ -68,6 +68,6 @@ def _in_form_of(document: Document, content: str) -> str:
     newline = document.form.newline
     if not document.raw or not text:
         return text
-    if document.raw.endswith(newline):
+    if document.raw.endswith(("\n", "\r")):
         return text if text.endswith(newline) else text + newline
     return text.removesuffix(newline)

@@ -10,6 +10,7 @@ from duckflow.safety.commands.verdict import Finding, danger
 from duckflow.safety.commands.words import Word
 
 NEVER = frozenset((Target.SYSTEM, Target.ROOT, Target.HOME, Target.DEVICE, Target.REPOSITORY))
+EVEN_ONE_FILE = frozenset((Target.SYSTEM, Target.DEVICE, Target.REPOSITORY))
 
 
 def judge_rm(call: Invocation) -> Iterator[Finding]:
@@ -27,7 +28,7 @@ def judge_rm(call: Invocation) -> Iterator[Finding]:
 
 def _judge_target(call: Invocation, word: Word, recursive: bool, force: bool) -> Iterator[Finding]:
     target = target_of(word, call.scene)
-    if target in NEVER or (recursive and target in BROAD):
+    if target in EVEN_ONE_FILE or (recursive and target in BROAD):
         yield danger("deletes_broad", path=word.text)
     elif recursive and force and target is not Target.TEMPORARY:
         yield danger("deletes_tree", path=word.text)

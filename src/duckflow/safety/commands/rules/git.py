@@ -59,11 +59,13 @@ def _runs(git: GitCall) -> Iterator[Opinion]:
                 yield from _judge_setting(words[0], words[1])
         case "clone" | "fetch" | "pull" | "ls-remote" | "archive" | "push":
             options = read_options(git.arguments, "u", ("--upload-pack", "--receive-pack", "--exec"))
-            for value in options.values("--upload-pack", "--receive-pack", "--exec", "-u" if git.subcommand == "clone" else "--exec"):
+            for value in options.values(
+                "--upload-pack", "--receive-pack", "--exec", "-u" if git.subcommand == "clone" else "--exec"
+            ):
                 yield RunsText(value.text)
             for word in git.arguments:
                 if word.text.startswith("ext::"):
-                    yield RunsText(word.text.removeprefix("ext::"))
+                    yield RunsText(word.text.removeprefix("ext::").replace("% ", "\\ "))
         case _:
             pass
 
@@ -74,11 +76,15 @@ def _options(git: GitCall, with_value: str = "", long_with_value: tuple[str, ...
 
 def _checkout(git: GitCall) -> Iterator[Finding]:
     """Switching branches keeps work; naming paths or using force throws it away."""
-    options = _options(git, "bBU", ("--orphan", "--conflict", "--pathspec-from-file", "--unified", "--inter-hunk-context"))
+    options = _options(
+        git, "bBU", ("--orphan", "--conflict", "--pathspec-from-file", "--unified", "--inter-hunk-context")
+    )
     texts = git.texts
     paths_follow = "--" in texts and texts.index("--") < len(texts) - 1
     makes_branch = options.has("-b", "-B", "--orphan")
-    operands = [word.text for word in options.operands if word.text not in OPTIONAL_VALUES or _is_last(word.text, texts)]
+    operands = [
+        word.text for word in options.operands if word.text not in OPTIONAL_VALUES or _is_last(word.text, texts)
+    ]
     if options.has("-f", "--force") or paths_follow or options.has("--pathspec-from-file", "--ours", "--theirs"):
         yield danger("git_discards", action="checkout")
     elif not makes_branch and (len(operands) > 1 or any(_looks_like_path(text) for text in operands)):
@@ -112,7 +118,7 @@ def _reset(git: GitCall) -> Iterator[Finding]:
 
 def _clean(git: GitCall) -> Iterator[Finding]:
     options = _options(git, "e", ("--exclude",))
-    if not options.has("-n", "--dry-run"):
+    if options.has("-f", "--force") and not options.has("-n", "--dry-run"):
         yield danger("git_deletes_untracked")
 
 
@@ -125,7 +131,9 @@ def _push(git: GitCall) -> Iterator[Finding]:
         yield danger("git_force_push")
     if any(word.text.startswith("+") for word in options.operands[1:]):
         yield danger("git_force_push")
-    if options.has("-d", "--delete") or any(word.text.startswith(":") and word.text != ":" for word in options.operands[1:]):
+    if options.has("-d", "--delete") or any(
+        word.text.startswith(":") and word.text != ":" for word in options.operands[1:]
+    ):
         yield danger("git_deletes_remote")
 
 
@@ -172,7 +180,9 @@ def _rm(git: GitCall) -> Iterator[Finding]:
     options = _options(git)
     if options.has("-n", "--dry-run", "--cached"):
         return
-    if options.has("-f", "--force") or (options.has("-r") and any(_looks_like_path(word.text) for word in options.operands)):
+    if options.has("-f", "--force") or (
+        options.has("-r") and any(_looks_like_path(word.text) for word in options.operands)
+    ):
         yield danger("git_discards", action="rm")
 
 

@@ -11,6 +11,7 @@ from duckflow.safety.commands.verdict import Finding, danger
 OPEN_TO_ALL = re.compile(r"^0?[0-7]?[0-7][0-7][2367]$|^[ugo]*a[ugo]*[+=]\w*w|^[ugoa]*o[ugoa]*[+=]\w*w|^\+\w*w|^=\w*w")
 RUNS_AS_OWNER = re.compile(r"^[2467]\d{3}$|^[ugoa]*[+=]\w*s")
 LOCKS_OUT = re.compile(r"^0{1,4}$|^a?-\w*r")
+KERNEL = frozenset(("insmod", "modprobe", "rmmod", "kexec"))
 POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "telinit"))
 STOPS = frozenset(
     ("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec", "isolate")
@@ -25,7 +26,6 @@ FIREWALL = {
     "firewall-cmd": ("--panic-on",),
     "setenforce": ("0", "Permissive"),
     "pfctl": ("-d", "-F"),
-    "modprobe": ("-r", "--remove"),
     "ip": ("flush", "delete", "del"),
     "crontab": ("-r", "-ri", "-ir"),
     "history": ("-c", "-cw", "-w"),
@@ -58,6 +58,8 @@ def judge_service(call: Invocation) -> Iterator[Finding]:
 def judge_account(call: Invocation) -> Iterator[Finding]:
     if call.program in ACCOUNTS:
         yield danger("accounts", program=call.program)
+    if call.program in KERNEL:
+        yield danger("system_setting", program=call.program)
 
 
 def judge_system_option(call: Invocation) -> Iterator[Finding]:
@@ -92,6 +94,8 @@ def judge_rights(call: Invocation) -> Iterator[Finding]:
     is_mode = call.program == "chmod"
     if is_mode and recursive and (OPEN_TO_ALL.match(mode) or LOCKS_OUT.match(mode)):
         yield danger("opens_to_all", path=targets[0].text if targets else "")
+    if call.program == "chown" and mode.partition(":")[0] in ("root", "0"):
+        yield danger("rights", program=call.program, path=targets[0].text if targets else "")
     if is_mode and RUNS_AS_OWNER.match(mode):
         yield danger("runs_as_owner", path=targets[0].text if targets else "")
     for word in targets:

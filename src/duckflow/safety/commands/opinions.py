@@ -1,0 +1,178 @@
+"""Everything that is said about one call: which rules look at which program."""
+
+from collections.abc import Iterator
+
+from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.opinion import Opinion, Rule, RunsText
+from duckflow.safety.commands.options import read_options
+from duckflow.safety.commands.reading.doubts import doubts, tells_version
+from duckflow.safety.commands.reading.editing import judge_awk, judge_find, judge_sed
+from duckflow.safety.commands.redirections import judge_redirects
+from duckflow.safety.commands.rules import (
+    containers,
+    copying,
+    databases,
+    deleting,
+    disks,
+    frameworks,
+    http,
+    network,
+    packages,
+    services,
+    system,
+)
+from duckflow.safety.commands.rules.git import judge_git
+from duckflow.safety.commands.rules.interpreters import CODE_LETTERS, judge_interpreter
+from duckflow.safety.commands.rules.running import RUNNING, judge_java, judge_running, judge_su
+from duckflow.safety.commands.shells import (
+    SHELLS,
+    judge_eval,
+    judge_programs,
+    judge_script,
+    judge_shell,
+    judge_source,
+    judge_trap,
+)
+from duckflow.safety.commands.targets import BROAD, target_of
+from duckflow.safety.commands.variables import judge_assignments
+from duckflow.safety.commands.verdict import ask, danger
+from duckflow.safety.commands.wrappers import is_wrapper, unwrap, unwrap_env, unwrap_parallel, unwrap_xargs
+
+INSTEAD: dict[str, Rule] = {
+    "env": unwrap_env,
+    "xargs": unwrap_xargs,
+    "gxargs": unwrap_xargs,
+    "parallel": unwrap_parallel,
+    "su": judge_su,
+    "java": judge_java,
+    "eval": judge_eval,
+    "source": judge_source,
+    ".": judge_source,
+    "trap": judge_trap,
+    **dict.fromkeys(SHELLS, judge_shell),
+}
+"""Programs that are nothing but what they run."""
+
+BESIDES: dict[str, tuple[Rule, ...]] = {
+    "rm": (deleting.judge_rm,),
+    "grm": (deleting.judge_rm,),
+    "rmdir": (deleting.judge_rm,),
+    "unlink": (deleting.judge_rm,),
+    "rimraf": (deleting.judge_deleter,),
+    "del-cli": (deleting.judge_deleter,),
+    "shred": (deleting.judge_shred,),
+    "srm": (deleting.judge_shred,),
+    "truncate": (deleting.judge_truncate,),
+    "mv": (deleting.judge_move,),
+    "cp": (deleting.judge_move,),
+    "ln": (deleting.judge_move,),
+    "install": (deleting.judge_move,),
+    "tee": (deleting.judge_writer,),
+    "touch": (deleting.judge_writer,),
+    "sponge": (deleting.judge_writer,),
+    "dd": (disks.judge_dd,),
+    "init": (system.judge_power,),
+    "systemctl": (system.judge_service,),
+    "service": (system.judge_service,),
+    "launchctl": (system.judge_service,),
+    "rc-service": (system.judge_service,),
+    "kill": (system.judge_kill,),
+    "killall": (system.judge_kill,),
+    "killall5": (system.judge_kill,),
+    "pkill": (system.judge_kill,),
+    "chmod": (system.judge_rights,),
+    "chown": (system.judge_rights,),
+    "chgrp": (system.judge_rights,),
+    "setfacl": (system.judge_rights,),
+    "rsync": (copying.judge_rsync, network.judge_sending),
+    "scp": (network.judge_sending,),
+    "sftp": (network.judge_sending,),
+    "ftp": (network.judge_sending,),
+    "tar": (copying.judge_archive,),
+    "git": (judge_git,),
+    "curl": (http.judge_request,),
+    "wget": (http.judge_request,),
+    "http": (http.judge_request,),
+    "https": (http.judge_request,),
+    "xh": (http.judge_request,),
+    "gh": (http.judge_request,),
+    "nc": (network.judge_netcat,),
+    "ncat": (network.judge_netcat,),
+    "netcat": (network.judge_netcat,),
+    "socat": (network.judge_socat,),
+    "find": (judge_find,),
+    "gfind": (judge_find,),
+    "sed": (judge_sed,),
+    "gsed": (judge_sed,),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), (judge_awk,)),
+    **dict.fromkeys(CODE_LETTERS, (judge_interpreter,)),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"), (containers.judge_container,)),
+    **dict.fromkeys(databases.CLIENTS, (databases.judge_database,)),
+    **dict.fromkeys(("dropdb", "dropuser", "pg_restore", "mongorestore"), (databases.judge_database_tool,)),
+    **dict.fromkeys(system.FIREWALL, (system.judge_system_option,)),
+}
+EVERYWHERE: tuple[Rule, ...] = (
+    disks.judge_disk,
+    system.judge_power,
+    system.judge_account,
+    packages.judge_packages,
+    network.judge_sockets,
+)
+
+
+def opinions(call: Invocation) -> Iterator[Opinion]:
+    yield from judge_redirects(call)
+    yield from judge_assignments(call.assignments)
+    if not call.words:
+        return
+    if not call.words[0].known:
+        yield from _judge_unknown(call)
+    elif "--help" in call.texts and not is_wrapper(call):
+        yield ask("unknown_program", program=call.program)
+    elif tells_version(call):
+        return
+    elif call.program in INSTEAD:
+        yield from INSTEAD[call.program](call)
+    elif is_wrapper(call):
+        yield from unwrap(call)
+    else:
+        yield from _judge_program(call)
+
+
+def _judge_program(call: Invocation) -> Iterator[Opinion]:
+    if "/" in call.words[0].text:
+        yield from _judge_file(call)
+    for rule in BESIDES.get(call.program, ()):
+        yield from rule(call)
+    for rule in EVERYWHERE:
+        yield from rule(call)
+    if call.program in RUNNING:
+        yield from judge_running(call)
+    if call.program in frameworks.RUNNERS:
+        yield from frameworks.judge_task(call)
+    if services.is_service(call.program):
+        yield from services.judge_service_call(call)
+    elif call.program not in BESIDES and list(doubts(call)):
+        yield from services.judge_unknown(call)
+    if call.program == "alias":
+        for word in call.arguments:
+            yield RunsText(word.text.partition("=")[2])
+    yield from doubts(call)
+
+
+def _judge_file(call: Invocation) -> Iterator[Opinion]:
+    """A program given by its path may be what the same text has just fetched or written."""
+    name = call.words[0].text.removeprefix("./")
+    if name in call.scene.downloaded or name in call.scene.written:
+        yield from judge_script(call, call.words[0])
+
+
+def _judge_unknown(call: Invocation) -> Iterator[Opinion]:
+    """The program's name is made at run time."""
+    yield ask("program_at_run_time", word=call.words[0].text)
+    yield from judge_programs(call.words[0].origins)
+    options = read_options(call.arguments)
+    if options.has("-r", "-R", "--recursive") and options.has("-f", "--force"):
+        for word in options.operands:
+            if target_of(word, call.scene) in BROAD:
+                yield danger("deletes_broad", path=word.text)

@@ -1,0 +1,139 @@
+"""Why a call may do more than read; no doubt at all means it only reads."""
+
+from collections.abc import Iterator
+
+from duckflow.safety.commands.git_call import read_git
+from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.options import read_options
+from duckflow.safety.commands.reading.git import git_only_reads, is_revision
+from duckflow.safety.commands.reading.programs import (
+    CAPITAL_MEANS_VERSION,
+    READERS,
+    SHORT_MEANS_VERSION,
+    TELL_VERSION,
+    TRUSTED_FOLDERS,
+    WORD_MEANS_VERSION,
+    Reader,
+)
+from duckflow.safety.commands.secret_names import is_secret
+from duckflow.safety.commands.targets import is_outside
+from duckflow.safety.commands.verdict import Finding, ask
+from duckflow.safety.commands.words import Word
+
+JUDGED_ELSEWHERE = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "find", "gfind"))
+NO_PATHS = frozenset(
+    ("echo", "printf", "true", "false", ":", "sleep", "seq", "expr", "which", "type", "whereis", "hash")
+    + ("basename", "dirname")
+    + ("cd", "pwd", "git", "command", "whoami", "id", "date", "uname", "hostname")
+)
+"""What they are given is not read, or is judged on its own."""
+
+
+def doubts(call: Invocation) -> Iterator[Finding]:
+    if tells_version(call):
+        return
+    yield from _doubt_spelling(call)
+    yield from _doubt_place(call)
+    name = call.words[0].text.rpartition("/")[2]
+    reader = READERS.get(name)
+    if name == "git":
+        yield from _doubt_git(call)
+    elif name == "date":
+        yield from _doubt_date(call)
+    elif name == "command" and call.texts[:1] in (("-v",), ("-V",)):
+        pass
+    elif reader:
+        yield from _doubt_options(call, reader)
+    elif name not in JUDGED_ELSEWHERE:
+        yield ask("unknown_program", program=call.program)
+    if name not in NO_PATHS:
+        yield from _doubt_paths(call)
+
+
+def tells_version(call: Invocation) -> bool:
+    """`python --version` and the like, for programs everybody knows."""
+    if len(call.words) != 2 or call.program not in TELL_VERSION:
+        return False
+    program = call.words[0]
+    if not (program.plain and program.text.islower() and _trusted(program.text)):
+        return False
+    match call.texts[0]:
+        case "--version":
+            return True
+        case "-v":
+            return call.program in SHORT_MEANS_VERSION
+        case "-V":
+            return call.program in CAPITAL_MEANS_VERSION
+        case "version":
+            return call.program in WORD_MEANS_VERSION
+        case "-version":
+            return call.program == "java"
+        case _:
+            return False
+
+
+def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
+    is_git = call.words[0].text == "git"
+    for word in call.words:
+        if not word.plain and not (is_git and is_revision(word)):
+            yield ask("expands", word=word.text)
+            return
+
+
+def _doubt_place(call: Invocation) -> Iterator[Finding]:
+    if not _trusted(call.words[0].text):
+        yield ask("program_place", program=call.words[0].text)
+
+
+def _trusted(program: str) -> bool:
+    folder = program[: program.rfind("/") + 1]
+    return not folder or folder in TRUSTED_FOLDERS
+
+
+def _doubt_options(call: Invocation, reader: Reader) -> Iterator[Finding]:
+    options = read_options(call.arguments, reader.with_value, reader.long_with_value)
+    for option, _ in options.given:
+        never = any(option == name or (option.startswith("--") and name.startswith(option)) for name in reader.never)
+        if never or option.lstrip("-") in reader.never:
+            yield ask("option_changes", program=call.program, option=option)
+        elif not option.startswith("--") and reader.letters and option[1] not in reader.letters:
+            yield ask("option_unknown", program=call.program, option=option)
+    if any(text in reader.never for text in call.texts):
+        yield ask("option_changes", program=call.program, option=" ".join(call.texts))
+    if len(options.operands) < reader.least and call.feed is None and not options.has(*reader.instead):
+        yield ask("waits_for_input", program=call.program)
+    if reader.most is not None and len(options.operands) > reader.most:
+        yield ask("operand_changes", program=call.program)
+
+
+def _doubt_date(call: Invocation) -> Iterator[Finding]:
+    options = read_options(call.arguments, "dfrI", ("--date", "--reference", "--file"))
+    if options.has("-s", "--set") or any(not word.text.startswith("+") for word in options.operands):
+        yield ask("option_changes", program=call.program, option="--set")
+
+
+def _doubt_git(call: Invocation) -> Iterator[Finding]:
+    git = read_git(call)
+    if call.scene.facts.git_runs_programs is None:
+        yield ask("git_unchecked")
+    elif call.scene.facts.git_runs_programs:
+        yield ask("git_runs_programs")
+    if call.scene.place != "":
+        yield ask("git_elsewhere")
+    if not git_only_reads(git):
+        yield ask("git_changes", action=git.subcommand or "git")
+
+
+def _doubt_paths(call: Invocation) -> Iterator[Finding]:
+    if call.scene.place is None:
+        yield ask("reads_elsewhere")
+    for word in call.arguments:
+        path = word.text.rpartition("=")[2]
+        if is_secret(path):
+            yield ask("reads_secret", path=path)
+        if _is_path(path) and is_outside(Word(path, word.known), call.scene):
+            yield ask("reads_outside", path=path)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith(("/", "~", "../")) or text == ".." or "/../" in text

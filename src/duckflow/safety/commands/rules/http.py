@@ -1,0 +1,53 @@
+"""Requests that delete on the other side."""
+
+import re
+from collections.abc import Iterator
+
+from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.options import read_options
+from duckflow.safety.commands.secret_names import is_secret
+from duckflow.safety.commands.verdict import Finding, danger
+
+METHOD = re.compile(r"^(?:-X|--request[= ]?|--method[= ]?)?(DELETE|PURGE)$", re.IGNORECASE)
+DESTROYING_PATH = re.compile(
+    r"(?:/|_|=|\?)(?:do)?(?:delete|destroy|purge|drop|wipe|truncate|terminate|shutdown|_?delete_by_query|_close|flush\w*)"
+    r"(?:$|[/?&_])",
+    re.IGNORECASE,
+)
+SENDS = re.compile(r"^(?:POST|PUT|PATCH)$", re.IGNORECASE)
+CURL_VALUES = "XdFTHuoAebcxKmwrCEYyzDtQUPh"
+FILE_IN_VALUE = re.compile(r"[@<=:,]")
+
+
+def judge_request(call: Invocation) -> Iterator[Finding]:
+    methods = set[str]()
+    for place, text in enumerate(call.texts):
+        found = METHOD.match(text)
+        before = call.texts[place - 1] if place else ""
+        if found and (text.startswith("-") or before in ("-X", "--request", "--method") or _names_method(call)):
+            yield danger("http_delete", program=call.program)
+        if text.startswith(("-d", "--data", "-F", "--form", "--json", "--post")) or SENDS.match(
+            text.removeprefix("-X")
+        ):
+            methods.add("POST")
+    if methods and any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text):
+        yield danger("http_delete", program=call.program)
+    yield from judge_sending(call)
+
+
+def judge_sending(call: Invocation) -> Iterator[Finding]:
+    """A file that looks like a secret on its way to another machine."""
+    sent = [part for text in call.texts for part in FILE_IN_VALUE.split(text) if "://" not in text]
+    sent += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
+    options = read_options(call.arguments, CURL_VALUES)
+    kept = {word.text for word in options.values("-o", "-i", "-E")}
+    if call.feed and call.feed.secret:
+        yield danger("sends_secret", path="")
+    for path in sent:
+        if path not in kept and is_secret(path):
+            yield danger("sends_secret", path=path)
+
+
+def _names_method(call: Invocation) -> bool:
+    """httpie writes the method as a word of its own."""
+    return call.program in ("http", "https", "xh", "xhs", "gh")

@@ -1,0 +1,68 @@
+"""Commands that go on while other things are done: servers, watchers."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from duckflow.tools.shell.process import Process
+
+
+@dataclass
+class Job:
+    """A command in the background."""
+
+    command: str
+    process: Process
+    output: Callable[[], str]
+    """What it printed so far: the beginning and the end of it."""
+    job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def running(self) -> bool:
+        return self.process.code is None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+class Background:
+    """All commands in the background. None outlives Duckflow: `close` ends them, and the sandbox does if it cannot."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._watches: dict[str, asyncio.Task[int]] = {}
+        self._told: set[str] = set()
+
+    def add(self, job: Job) -> None:
+        self._jobs[job.job_id] = job
+        self._watches[job.job_id] = asyncio.create_task(job.process.wait(), name=job.job_id)
+
+    def jobs(self) -> tuple[Job, ...]:
+        return tuple(self._jobs.values())
+
+    def running(self) -> tuple[Job, ...]:
+        return tuple(job for job in self._jobs.values() if job.running)
+
+    def ended(self) -> tuple[Job, ...]:
+        """Those that have ended by themselves since this was last asked."""
+        news = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
+        self._told |= {job.job_id for job in news}
+        return tuple(news)
+
+    async def stop(self, job_id: str) -> bool:
+        """End it; whether it is certain that nothing of it is left. One that has ended is fine, an unknown one not."""
+        job = self._jobs.get(job_id)
+        if job is None:
+            return False
+        self._told.add(job_id)
+        gone = await job.process.end()
+        if gone:
+            await self._watches[job_id]
+        return gone
+
+    async def close(self) -> None:
+        await asyncio.gather(*(self.stop(job.job_id) for job in self.running()))

@@ -1,0 +1,163 @@
+"""One command in its sandbox, from its start to the confirmed end of all its processes."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+
+from duckflow.safety.sandbox.sandbox import Launch
+
+log = logging.getLogger(__name__)
+
+READ_AT_ONCE = 64 * 1024
+PATIENCE_SECONDS = 5.0
+
+Take = Callable[[bytes], None]
+
+
+class Process:
+    """Started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left."""
+
+    def __init__(self, launch: Launch, child: asyncio.subprocess.Process, output: "Pipe") -> None:
+        self._launch = launch
+        self._child = child
+        self._output = output
+        self._settled = False
+        self.meddled: tuple[str, ...] = ()
+        """Files that make git run programs, and that changed while the command ran; known at the end."""
+
+    @classmethod
+    async def start(cls, launch: Launch, folder: str, environment: Mapping[str, str], take: Take) -> "Process":
+        """Everything printed goes to `take`, on both streams, in order. The launch is closed when this fails."""
+        spawning = asyncio.ensure_future(cls._spawn(launch, folder, environment, take))
+        try:
+            # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
+            return await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            with contextlib.suppress(OSError, ValueError):
+                await (await spawning).end()
+            raise
+
+    @classmethod
+    async def _spawn(cls, launch: Launch, folder: str, environment: Mapping[str, str], take: Take) -> "Process":
+        output = Pipe(take)
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *launch.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output.end,
+                stderr=output.end,
+                pass_fds=launch.fds,
+                cwd=folder,
+                env={**environment, **launch.environment},
+                start_new_session=True,
+            )
+        except BaseException:
+            output.close()
+            launch.close()
+            raise
+        launch.started()
+        output.started()
+        return cls(launch, child, output)
+
+    @property
+    def code(self) -> int | None:
+        """The exit code; none while it runs."""
+        code = self._child.returncode
+        return 128 - code if code is not None and code < 0 else code
+
+    async def wait(self) -> int:
+        """The exit code, once all its output is taken and its last process is gone."""
+        await self._child.wait()
+        await self._settle()
+        return self.code or 0
+
+    async def end(self) -> bool:
+        """Kill whatever is left of it; whether it is certain that nothing is."""
+        if self._child.returncode is None:
+            self._launch.end(self._child.pid)
+        try:
+            await asyncio.wait_for(self._child.wait(), PATIENCE_SECONDS)
+        except TimeoutError:
+            log.warning("process %d did not end", self._child.pid)
+            with contextlib.suppress(ProcessLookupError):
+                self._child.kill()
+            return False
+        return await self._settle()
+
+    async def _settle(self) -> bool:
+        if not self._launch.takes_along:
+            # Nobody ends what the command left behind, so at least its group is ended here.
+            self._launch.end(self._child.pid)
+        first = self._launch.first_process()
+        gone = first is None or await _gone(first)
+        drained = await self._output.drained()
+        if not self._settled:
+            self._settled = True
+            self.meddled = self._launch.meddled()
+            self._launch.close()
+        return gone and drained
+
+
+class Pipe:
+    """What a command prints. Read when there is something to read, one piece at a time, so that others get a turn."""
+
+    def __init__(self, take: Take) -> None:
+        self._take = take
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        self._start, self.end = os.pipe()
+        os.set_blocking(self._start, False)
+        self._loop.add_reader(self._start, self._read)
+
+    def started(self) -> None:
+        """The command has its own copy of the end: when that is closed, there is no more to come."""
+        os.close(self.end)
+        self.end = -1
+
+    async def drained(self) -> bool:
+        """Whether everything was read; not so when a process that cannot be ended still holds the pipe."""
+        try:
+            await asyncio.wait_for(self._ended.wait(), PATIENCE_SECONDS)
+        except TimeoutError:
+            self.close()
+            return False
+        return True
+
+    def close(self) -> None:
+        if self.end >= 0:
+            self.started()
+        if not self._ended.is_set():
+            self._loop.remove_reader(self._start)
+            os.close(self._start)
+            self._ended.set()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._start, READ_AT_ONCE)
+        except BlockingIOError:
+            return
+        if data:
+            self._take(data)
+        else:
+            self.close()
+
+
+async def _gone(pid: int) -> bool:
+    """Whether the process ends soon; the kernel ends a sandbox's first process after all its others."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return True
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(handle, ended.set)
+    try:
+        await asyncio.wait_for(ended.wait(), PATIENCE_SECONDS)
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+    return True

@@ -1,0 +1,181 @@
+"""`shell.run`: a command in the sandbox."""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from duckflow.errors import ToolError
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Preview
+from duckflow.tools.shell.background import Background, Job
+from duckflow.tools.shell.environment import caches, environment
+from duckflow.tools.shell.hint import hint
+from duckflow.tools.shell.live import OnOutput
+from duckflow.tools.shell.output import Output
+from duckflow.tools.shell.process import Process
+from duckflow.tools.shell.settings import ShellSettings
+from duckflow.tools.tool import Args, Done, Tool
+
+Verdict = Literal["safe", "ask", "dangerous"]
+Judge = Callable[[str], str]
+SHOWN_COMMAND = 80
+SANDBOX_BROKEN = "bwrap: "
+
+
+class ShellArgs(Args):
+    command: str = Field(min_length=1)
+    timeout_seconds: int | None = Field(default=None, ge=1)
+    background: bool = False
+    network: bool = False
+
+    @field_validator("command")
+    @classmethod
+    def _can_be_run(cls, command: str) -> str:
+        if "\0" in command or not command.strip():
+            raise ValueError("command must have text and no NUL character")
+        return command
+
+
+@dataclass
+class Running:
+    """A command on its way."""
+
+    args: ShellArgs
+    process: Process
+    output: Output
+    writes: bool
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self.started, 1)
+
+
+class ShellRun(Tool[ShellArgs]):
+    """Runs a command in the work folder, in the sandbox. A command that fails is a result, not an error."""
+
+    operation = "shell.run"
+    changes = True
+    args = ShellArgs
+
+    def __init__(
+        self, sandbox: Sandbox, settings: ShellSettings, judge: Judge, background: Background, on_output: OnOutput
+    ) -> None:
+        self._sandbox = sandbox
+        self._settings = settings
+        self._judge = judge
+        self._background = background
+        self._on_output = on_output
+        self._shell = shutil.which("bash") or "/bin/sh"
+
+    def reads_only(self, args: ShellArgs) -> bool:
+        """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
+        return not self._writes(args) and self._sandbox.kind != "none"
+
+    def preview(self, args: ShellArgs) -> Preview:
+        unusual = args.model_dump(include={"network", "background", "timeout_seconds"}, exclude_defaults=True)
+        notes = " ".join(f"{name}={value}" for name, value in unusual.items())
+        return Preview(diff=f"$ {args.command}" + (f"\n# {notes}" if notes else ""))
+
+    async def run(self, args: ShellArgs) -> Done:
+        if args.background and len(self._background.running()) >= self._settings.background_jobs:
+            raise self._too_many()
+        running = await self._start(args)
+        try:
+            if args.background:
+                return await self._leave(running)
+            return await self._finish(running)
+        except BaseException:
+            await running.process.end()
+            raise
+        finally:
+            running.output.leave_screen()
+
+    def _writes(self, args: ShellArgs) -> bool:
+        return args.network or args.background or self._judge(args.command) != "safe"
+
+    async def _start(self, args: ShellArgs) -> Running:
+        writes = self._writes(args)
+        network = args.network or self._sandbox.grounds.settings.network
+        seen = environment(os.environ, self._settings.environment, network)
+        output = Output(self._settings.head_characters, self._settings.tail_characters, self._on_output)
+        launch = self._sandbox.launch((self._shell, "-c", args.command), args.network, writes)
+        seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
+        process = await Process.start(launch, str(self._sandbox.grounds.folder), seen, output.take)
+        return Running(args, process, output, writes)
+
+    async def _finish(self, running: Running) -> Done:
+        limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
+        try:
+            async with asyncio.timeout(limit):
+                code = await running.process.wait()
+        except TimeoutError:
+            gone = await running.process.end()
+            raise self._timed_out(running, limit, gone) from None
+        return self._result(running, code)
+
+    async def _leave(self, running: Running) -> Done:
+        """Look at it for a moment, then let it go on."""
+        try:
+            async with asyncio.timeout(self._settings.first_output_seconds):
+                code = await running.process.wait()
+        except TimeoutError:
+            job = Job(running.args.command, running.process, running.output.text)
+            self._background.add(job)
+            return Done(
+                f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. Other commands reach its "
+                f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",
+                say("shell.background", job=job.job_id, command=shorten(job.command, SHOWN_COMMAND)),
+            )
+        return self._result(running, code)
+
+    def _result(self, running: Running, code: int) -> Done:
+        running.output.take(b"", last=True)
+        output = running.output.text()
+        if code and output.startswith(SANDBOX_BROKEN):
+            reason = output
+            raise ToolError(f"The sandbox could not be set up: {reason}", "shell.sandbox_failed", reason=reason)
+        network = running.args.network or self._sandbox.grounds.settings.network
+        parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
+        if code and self._sandbox.kind != "none":
+            parts.append(hint(output, network, running.writes))
+        if meddled := ", ".join(running.process.meddled):
+            parts.append(f"Warning: changed while the command ran, and can make git run programs: {meddled}")
+        parts += [
+            f"Background {job.job_id} has ended with exit code {job.process.code}:\n{job.output()}"
+            for job in self._background.ended()
+        ]
+        return Done("\n".join(part for part in parts if part), self._shown(running, code, meddled))
+
+    def _shown(self, running: Running, code: int, meddled: str) -> Phrase:
+        command = shorten(running.args.command, SHOWN_COMMAND)
+        if meddled:
+            return say("shell.meddled", command=command, code=code, seconds=running.seconds, files=meddled)
+        return say("shell.finished", command=command, code=code, seconds=running.seconds)
+
+    def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
+        ended = "It was ended" if gone else "It was told to end, but some of it may still run"
+        return ToolError(
+            f"Timed out after {limit} s. {ended}. Give a larger timeout_seconds (at most "
+            f"{self._settings.longest_seconds}), or background=true for a server. Output until then:\n"
+            f"{running.output.text() or '(none)'}",
+            "shell.timed_out" if gone else "shell.not_ended",
+            command=shorten(running.args.command, SHOWN_COMMAND),
+            seconds=limit,
+        )
+
+    def _too_many(self) -> ToolError:
+        jobs = "; ".join(f"{job.job_id}: {job.command}" for job in self._background.running())
+        return ToolError(
+            f"Not run: {self._settings.background_jobs} commands already run in the background ({jobs}).",
+            "shell.too_many",
+            count=self._settings.background_jobs,
+        )

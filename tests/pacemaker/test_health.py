@@ -1,0 +1,56 @@
+"""Faces, alarm and trend."""
+
+import pytest
+
+from duckflow.pacemaker.health import bars, health
+from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.state.vitals import Vitals
+
+V = VitalsSettings()
+
+
+@pytest.mark.parametrize(
+    ("value", "mood", "focus", "stamina"),
+    [
+        (1.0, "😎", "🧘", "💪"),
+        (0.75, "🙂", "🙂", "💪"),
+        (0.65, "😟", "🙂", "💪"),
+        (0.4, "😔", "🤔", "💪"),
+        (0.2, "😔", "😵", "🤕"),
+        (0.05, "😔", "😵", "💀"),
+    ],
+)
+def test_the_faces_follow_the_value(value: float, mood: str, focus: str, stamina: str) -> None:
+    report = health(Vitals(mood=value, focus=value, stamina=value), (), V)
+    assert (report.mood_face, report.focus_face, report.stamina_face) == (mood, focus, stamina)
+
+
+@pytest.mark.parametrize(
+    ("vitals", "alarm"),
+    [
+        (Vitals(), False),
+        (Vitals(mood=0.6, focus=0.3, stamina=0.1), False),
+        (Vitals(mood=0.59), True),
+        (Vitals(focus=0.29), True),
+        (Vitals(stamina=0.09), True),
+    ],
+)
+def test_an_alarm_is_one_of_the_worst_faces(vitals: Vitals, alarm: bool) -> None:
+    assert health(vitals, (), V).alarm is alarm
+
+
+def test_the_bar_and_the_report() -> None:
+    report = health(Vitals(mood=0.92, focus=0.85, stamina=0.98), [(1.0, 0.5, 0.0), (0.92, 0.85, 0.98)], V)
+    assert report.bar().values == {
+        "mood_face": "😎",
+        "mood": "0.92",
+        "focus_face": "🧘",
+        "focus": "0.85",
+        "stamina_face": "💪",
+        "stamina": "0.98",
+    }
+    assert [phrase.values["trend"] for phrase in report.report()] == ["██", "▅▇", "▁█"]
+
+
+def test_bars_go_from_empty_to_full() -> None:
+    assert bars([0, 0.49, 0.5, 1]) == "▁▄▅█"

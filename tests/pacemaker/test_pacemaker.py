@@ -1,0 +1,257 @@
+"""From hint to replan to Duck Call, the limit, and going on after an answer."""
+
+from itertools import cycle, islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Replan
+from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
+from duckflow.pacemaker.reason import Reason
+from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
+from duckflow.pacemaker.step import LoopStep, user_spoke
+from duckflow.pacemaker.vitals import Signal
+from duckflow.state.vitals import Vitals
+from tests.pacemaker.story import ask_after, bad_edit, edit, grep, read, run, tell
+
+NOTHING_FOUND = [grep(str(number)) for number in range(20)]
+
+
+def view(loop: int, profile: str = "DEBUGGING") -> LoopView:
+    return LoopView(loop=loop, profile=profile)
+
+
+def test_a_quiet_turn_is_left_alone() -> None:
+    assert tell(Pacemaker(), [read("a"), edit("a", "1"), run("pytest", "ok")]) == [None, None, None]
+
+
+def test_first_a_hint_then_a_replan_then_the_question() -> None:
+    verdicts = tell(Pacemaker(), NOTHING_FOUND)
+    assert [type(verdict) for verdict in verdicts[4:]] == [Hint, Replan, DuckCall]
+    hint, replan, call = verdicts[4:]
+    assert isinstance(hint, Hint)
+    assert [phrase.key for phrase in hint.why] == ["pacemaker.hint.focus"]
+    assert "simpler" in hint.for_model
+    assert isinstance(replan, Replan)
+    assert replan.reason is Reason.FOCUS_LOST or replan.reason is Reason.STAGNATION
+    assert "- file_ops.grep 3" in replan.for_model
+    assert isinstance(call, DuckCall)
+    assert call.tried[0] == "file_ops.grep 6", "the latest first"
+
+
+def test_a_replan_that_helps_is_the_end_of_it() -> None:
+    pacemaker = Pacemaker()
+    assert isinstance(tell(pacemaker, NOTHING_FOUND[:6])[-1], Replan)
+    helped = tell(pacemaker, [read(str(number)) for number in range(10)])
+    assert not any(isinstance(verdict, Replan | DuckCall) for verdict in helped)
+    assert helped[-1] is None
+    assert isinstance(tell(pacemaker, NOTHING_FOUND[10:15])[-1], Replan), "and later there is another one"
+
+
+def test_it_does_not_ask_while_the_last_step_brought_something_new() -> None:
+    pacemaker = Pacemaker()
+    tell(pacemaker, NOTHING_FOUND[:6])
+    pacemaker.observe(read("the right file"))
+    assert not isinstance(pacemaker.beat(), DuckCall)
+
+
+def test_many_steps_in_one_loop_still_get_a_replan_before_the_question() -> None:
+    pacemaker = Pacemaker()
+    for step in NOTHING_FOUND[:15]:
+        pacemaker.observe(step)
+    assert isinstance(pacemaker.beat(), Replan)
+    pacemaker.observe(NOTHING_FOUND[15])
+    assert isinstance(pacemaker.beat(), DuckCall)
+
+
+def test_stamina_used_up_goes_straight_to_the_question() -> None:
+    pacemaker = Pacemaker(vitals=Vitals(stamina=0.15))
+    pacemaker.observe(bad_edit("a", "1"))
+    call = pacemaker.beat()
+    assert isinstance(call, DuckCall)
+    assert (call.reason, call.pattern, call.severity) == (Reason.STAMINA_DEPLETED, Pattern.EXHAUSTED, "critical")
+    assert call.health.stamina_face == "💀"
+
+
+def test_low_confidence_hints_then_plans_anew_then_asks() -> None:
+    pacemaker, seen = Pacemaker(), list[str]()
+    for number in range(12):
+        pacemaker.notice(Signal.CONFIDENCE, 0.3)
+        pacemaker.observe(read(str(number)))
+        verdict = pacemaker.beat()
+        seen.append(type(verdict).__name__)
+        if isinstance(verdict, DuckCall):
+            assert (verdict.reason, verdict.pattern) == (Reason.CONFIDENCE_LOW, Pattern.LOW_CONFIDENCE)
+            break
+    assert seen == ["NoneType", "Hint", "Replan", "Hint", "DuckCall"]
+
+
+def test_confidence_that_comes_back_is_not_asked_about() -> None:
+    pacemaker = Pacemaker(vitals=Vitals(mood=0.4))
+    for number in range(8):
+        pacemaker.notice(Signal.CONFIDENCE, 0.9)
+        pacemaker.observe(read(str(number)))
+        assert not isinstance(pacemaker.beat(), DuckCall)
+
+
+def test_loops_used_up_without_progress_go_straight_to_the_question() -> None:
+    pacemaker = Pacemaker()
+    call = pacemaker.beat(view(20))
+    assert isinstance(call, DuckCall)
+    assert (call.reason, call.pattern) == (Reason.LOOP_EXHAUSTED, Pattern.NO_PROGRESS)
+    assert call.findings[0].times == 20
+
+
+def test_loops_used_up_by_errors_are_too_many_tries() -> None:
+    pacemaker = Pacemaker()
+    pacemaker.observe(bad_edit("a", "1"))
+    call = pacemaker.beat(view(20))
+    assert isinstance(call, DuckCall)
+    assert call.pattern is Pattern.TOO_MANY_TRIES
+
+
+def test_a_turn_that_is_advancing_gets_more_loops_and_says_so() -> None:
+    pacemaker = Pacemaker()
+    for loop in range(60):
+        assert not isinstance(pacemaker.beat(view(loop)), DuckCall)
+        pacemaker.observe(edit(f"{loop}.py", "x"))
+    limit = pacemaker.limit
+    assert limit is not None
+    assert limit.value > 60 - LimitSettings().extension
+    assert "limit.extended" in [part.key for part in limit.parts]
+    notices = pacemaker.take_notices()
+    assert {notice.key for notice in notices} == {"pacemaker.extended"}
+    assert pacemaker.take_notices() == ()
+
+
+def test_a_completed_task_earns_more_loops_once() -> None:
+    pacemaker = Pacemaker()
+    pacemaker.notice(Signal.DONE)
+    assert pacemaker.beat(view(20)) is None
+    assert isinstance(pacemaker.beat(view(25)), DuckCall)
+
+
+def test_even_progress_ends_at_the_ceiling() -> None:
+    pacemaker = Pacemaker(PacemakerSettings(limits=LimitSettings(ceiling=30)))
+    loop = 0
+    while not isinstance(pacemaker.beat(view(loop)), DuckCall):
+        pacemaker.observe(edit(f"{loop}.py", "x"))
+        loop += 1
+    assert loop == 30
+
+
+def test_an_unknown_profile_falls_back_and_says_so() -> None:
+    pacemaker = Pacemaker()
+    assert pacemaker.beat(view(14, "")) is None
+    assert isinstance(pacemaker.beat(view(15, "")), DuckCall)
+    assert pacemaker.why()[0].key == "limit.fallback"
+
+
+@pytest.mark.parametrize(
+    ("steps", "key", "effect"),
+    [
+        ([read("a")] * 4, "go_on", Effect.GO_ON),
+        ([bad_edit("a", "1")] * 4, "simplify", Effect.SIMPLIFY),
+        (NOTHING_FOUND, "take_stock", Effect.TAKE_STOCK),
+    ],
+)
+def test_after_the_answer_vitals_recover_and_everything_counts_afresh(
+    steps: list[LoopStep], key: str, effect: Effect
+) -> None:
+    pacemaker = Pacemaker()
+    call = ask_after(pacemaker, steps)
+    assert pacemaker.vitals.focus < 0.5
+    pacemaker.take_changes()
+    resolution = pacemaker.answered(call, key, "never mind the warning", loop=17)
+    assert resolution.effect is effect
+    assert resolution.pinned.startswith("The user says: never mind the warning")
+    assert pacemaker.vitals.focus >= 0.7
+    assert {change.cause for change in pacemaker.take_changes()} == {"vitals.cause.answered"}
+    assert pacemaker.beat(view(17)) is None
+    assert pacemaker.beat(view(17 + 12)) is None, "the loops are counted from the answer on"
+    assert tell(pacemaker, steps[:2])[-1] is None, "what was tried may be tried again"
+
+
+def test_a_message_of_the_user_starts_afresh() -> None:
+    pacemaker = Pacemaker()
+    tell(pacemaker, [read("a")] * 3)
+    pacemaker.observe(user_spoke("try again"))
+    assert not pacemaker.interventions
+    assert tell(pacemaker, [read("a")] * 2) == [None, None]
+
+
+def test_it_can_always_say_why() -> None:
+    pacemaker = Pacemaker()
+    assert [phrase.key for phrase in pacemaker.why()] == ["limit.none", "pacemaker.verdict.fine"]
+    pacemaker.beat(view(1))
+    assert pacemaker.why()[0].key == "limit.base"
+    keys: set[str] = set()
+    for step in [read("a")] * 4:
+        pacemaker.observe(step)
+        pacemaker.beat(view(1))
+        keys |= {phrase.key for phrase in pacemaker.why()}
+    assert {"pacemaker.verdict.replan", "pacemaker.verdict.duck_call", "pacemaker.found.same_call"} <= keys
+    pacemaker = Pacemaker(vitals=Vitals(stamina=0.2))
+    pacemaker.beat()
+    assert [phrase.key for phrase in pacemaker.why()][1:] == ["pacemaker.verdict.hint", "pacemaker.hint.stamina"]
+
+
+def test_interventions_are_counted_for_the_log() -> None:
+    pacemaker = Pacemaker()
+    tell(pacemaker, NOTHING_FOUND)
+    assert pacemaker.interventions["DuckCall"] == 1
+    assert pacemaker.interventions["Replan"] == 1
+
+
+def test_after_a_resume_it_goes_on_where_it_was() -> None:
+    before = Pacemaker()
+    tell(before, NOTHING_FOUND[:6])
+    after = Pacemaker()
+    after.restore(NOTHING_FOUND[:6], before.vitals, allowance_from=3)
+    assert after.vitals == before.vitals
+    assert after.take_changes() == (), "nothing happened"
+    assert tell(after, NOTHING_FOUND[6:])[0] == tell(before, NOTHING_FOUND[6:])[0]
+
+
+kinds = st.sampled_from(["read", "search", "edit", "run", "talk", "ask", "other"])
+any_step = st.builds(
+    LoopStep,
+    name=st.sampled_from(["a", "b", "c"]),
+    args=st.sampled_from(["", "1", "2"]),
+    result=st.sampled_from(["", "one", "two", "no match", "x: command not found", "long " * 100]),
+    is_error=st.booleans(),
+    kind=kinds,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(any_step, min_size=1, max_size=6))
+def test_whatever_is_repeated_forever_ends_in_a_question(steps: list[LoopStep]) -> None:
+    assert isinstance(tell(Pacemaker(), islice(cycle(steps), 60))[-1], DuckCall)
+
+
+@settings(deadline=None)
+@given(st.lists(any_step, max_size=80))
+def test_it_never_runs_on_without_progress_a_limit_or_a_question(steps: list[LoopStep]) -> None:
+    pacemaker, new_steps, seen = Pacemaker(), list[int](), set[tuple[str, object, str, bool]]()
+    for loop, step in enumerate(steps, 1):
+        pacemaker.observe(step)
+        what = (step.name, step.args, step.result, step.is_error)
+        if what not in seen:
+            new_steps.append(loop)
+        seen.add(what)
+        verdict = pacemaker.beat(view(loop))
+        if isinstance(verdict, DuckCall):
+            return
+        assert pacemaker.limit is not None
+        assert loop < pacemaker.limit.value
+        recent = [number for number in new_steps if number > loop - 16]
+        assert recent, "sixteen steps that were all seen before"
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(alphabet="abcdef", min_size=3), min_size=12, max_size=12, unique=True))
+def test_even_ever_new_errors_end_in_a_question(errors: list[str]) -> None:
+    steps = [bad_edit(error, error, error) for error in errors]
+    assert isinstance(tell(Pacemaker(), steps)[-1], DuckCall)

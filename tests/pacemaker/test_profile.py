@@ -1,0 +1,34 @@
+"""The kind of task, guessed from the first message."""
+
+import pytest
+
+from duckflow.pacemaker.profile import guess_profile
+
+
+@pytest.mark.parametrize(
+    ("text", "profile"),
+    [
+        ("hello there", "GENERAL_CHAT"),
+        ("こんにちは", "GENERAL_CHAT"),
+        ("What time is it in Oslo?", "SIMPLE_QUESTION"),
+        ("Pythonとは何ですか", "SIMPLE_QUESTION"),
+        ("create hello.py", "FILE_OPERATION"),
+        ("メモ.txtを作成して", "FILE_OPERATION"),
+        ("the login test fails since yesterday", "DEBUGGING"),
+        ("このバグを直してください", "DEBUGGING"),
+        ("implement a snake game", "MULTI_STEP_TASK"),
+        ("検索機能を実装して", "MULTI_STEP_TASK"),
+        ("compare the three web frameworks", "RESEARCH"),
+        ("競合製品を調査して", "RESEARCH"),
+        ("review the parser", "CODE_ANALYSIS"),
+        ("このモジュールをレビューして", "CODE_ANALYSIS"),
+        ("write a poem about ducks", "CREATIVE_WRITING"),
+        ("アヒルの物語を", "CREATIVE_WRITING"),
+        ("think about the architecture of the queue", "COMPLEX_REASONING"),
+        ("キューの設計を考えて", "COMPLEX_REASONING"),
+        ("", "GENERAL_CHAT"),
+        ("word " * 200, "MULTI_STEP_TASK"),
+    ],
+)
+def test_simple_rules(text: str, profile: str) -> None:
+    assert guess_profile(text) == profile

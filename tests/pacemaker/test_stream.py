@@ -1,0 +1,59 @@
+"""A model that says the same over and over while it is still writing."""
+
+import pytest
+
+from duckflow.pacemaker.settings import DetectorSettings
+from duckflow.pacemaker.stream import StreamWatch
+
+SENTENCE = "Let me check the configuration once more. "
+PARAGRAPH = "First I open the file.\nThen I read it.\nIt is empty, so I will open the file again to be sure.\n"
+
+
+def heard(text: str, size: int = 7) -> bool:
+    watch = StreamWatch(DetectorSettings())
+    return any(watch.hear(text[start : start + size]) for start in range(0, len(text), size))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Well. " + SENTENCE * 12,
+        PARAGRAPH * 8,
+        "ok " * 100,
+        "もう一度確認します。" * 30,
+        "```\ncode\n``` and now " + SENTENCE * 12,
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_same_passage_many_times_on_end(text: str, size: int) -> None:
+    assert heard(text, size)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SENTENCE * 3,
+        "".join(f"- services/eu-west/project/worker-{number}\n" for number in range(60)),
+        "-" * 3000,
+        "=" * 79 + "\n" + "| a | b |\n" + "|---|---|\n" * 3,
+        "".join(f"{number} green bottles hanging on the wall, {number} green bottles. " for number in range(99)),
+        "```python\n" + "x = x + 1  # again\n" * 60,
+        "",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_what_only_looks_like_it(text: str, size: int) -> None:
+    assert not heard(text, size)
+
+
+def test_it_hears_it_before_the_model_is_done() -> None:
+    watch = StreamWatch(DetectorSettings())
+    first = next(number for number in range(1000) if watch.hear(SENTENCE))
+    assert first < 10
+
+
+def test_a_very_long_reply_is_kept_only_in_part() -> None:
+    watch = StreamWatch(DetectorSettings(stream_longest=20, stream_repeats=4))
+    for number in range(5000):
+        assert not watch.hear(f"word{number} ")
+    assert any(watch.hear("and so on ") for _ in range(40))

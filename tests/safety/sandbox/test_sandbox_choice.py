@@ -1,0 +1,80 @@
+"""Which sandbox is used, and what people are told of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from duckflow.safety.sandbox.choose import choose
+from duckflow.safety.sandbox.landlock import version
+from duckflow.safety.sandbox.settings import SandboxSettings
+
+CHOOSE = """
+import sys
+from pathlib import Path
+from duckflow.safety.sandbox.choose import choose
+from duckflow.safety.sandbox.settings import SandboxSettings
+sandbox = choose(SandboxSettings(kind=sys.argv[1]), Path.cwd())
+print(sandbox.kind, sandbox.says.key, sandbox.says.values.get("reason", ""))
+"""
+BROKEN = "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
+
+
+def chosen(folder: Path, kind: str, path: Path) -> list[str]:
+    """In a process of its own, since it depends on PATH."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHOOSE, kind],
+        cwd=folder,
+        env={"PATH": str(path), "HOME": os.environ.get("HOME", "/")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().split(" ", 2)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def put(folder: Path, text: str) -> None:
+    program = folder / "bwrap"
+    program.write_text(text)
+    program.chmod(0o755)
+
+
+@pytest.mark.skipif(version() < 3, reason="the kernel has no Landlock, or an old one")
+def test_landlock_stands_in_for_bubblewrap(work: Path, programs: Path) -> None:
+    assert chosen(work, "auto", programs) == ["landlock", "sandbox.landlock_missing"]
+    put(programs, BROKEN)
+    kind, key, reason = chosen(work, "auto", programs)
+    assert (kind, key) == ("landlock", "sandbox.landlock_broken")
+    assert reason == "bwrap: No permissions to create new namespace"
+
+
+def test_a_named_sandbox_that_does_not_work_leaves_none(work: Path, programs: Path) -> None:
+    assert chosen(work, "bubblewrap", programs) == ["none", "sandbox.none_missing"]
+    put(programs, BROKEN)
+    assert chosen(work, "bubblewrap", programs)[:2] == ["none", "sandbox.none_broken"]
+
+
+def test_a_bubblewrap_that_came_with_the_work_folder_is_not_used(work: Path) -> None:
+    put(work, "#!/bin/sh\nexit 0\n")
+    assert chosen(work, "bubblewrap", work) == ["none", "sandbox.none_missing"]
+
+
+def test_it_can_be_switched_off(tmp_path: Path) -> None:
+    sandbox = choose(SandboxSettings(kind="none"), tmp_path)
+    assert (sandbox.kind, sandbox.says.key) == ("none", "sandbox.off")

@@ -1,0 +1,35 @@
+"""Globs over paths."""
+
+import pytest
+
+from duckflow.errors import ToolError
+from duckflow.tools.files.glob_pattern import glob_regex
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits", "fits_not"),
+    [
+        ("*.py", ["a.py", "src/deep/a.py"], ["a.pyc", "a.py/b"]),
+        ("src/*.py", ["src/a.py"], ["src/deep/a.py", "other/src/a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/x/y/a.py"], ["a.py"]),
+        ("**/test_*", ["test_a", "x/test_a.py"], ["a_test"]),
+        ("src/**", ["src/a", "src/x/y"], ["a"]),
+        ("./a?.txt", ["a1.txt"], ["a/.txt", "a12.txt"]),
+        ("[ab]*.{js,ts}", ["a.js", "x/bc.ts"], ["c.js", "a.css"]),
+        ("[!a].txt", ["b.txt"], ["a.txt", "/.txt"]),
+        ("[]x].txt", ["].txt", "x.txt"], ["a.txt"]),
+        ("a[b", ["a[b"], ["ab"]),
+        ("a{b", ["a{b"], ["ab"]),
+        (r"\*.py", ["*.py"], ["a.py"]),
+        ("日本*.txt", ["日本語.txt"], ["日.txt"]),
+        ("a.b+c", ["a.b+c"], ["aXb+c", "a.bbc"]),
+    ],
+)
+def test_what_fits(pattern: str, fits: list[str], fits_not: list[str]) -> None:
+    regex = glob_regex(pattern)
+    assert [path for path in fits + fits_not if regex.match(path)] == fits
+
+
+def test_a_glob_that_makes_no_sense_is_told() -> None:
+    with pytest.raises(ToolError, match="bad_glob"):
+        glob_regex("[z-a]")

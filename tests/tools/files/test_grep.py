@@ -1,0 +1,123 @@
+"""Searching the text of files, with ripgrep where it is installed and with Python."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from acting import Hands
+
+from duckflow.tools.files.settings import FileSettings
+
+
+@pytest.fixture(params=["ripgrep", "python"], autouse=True)
+def searcher(request: pytest.FixtureRequest) -> Generator[None]:
+    """Python searches where no `rg` is on the path."""
+    if request.param == "ripgrep" and not shutil.which("rg"):
+        pytest.skip("ripgrep is not installed")
+    path = os.environ["PATH"]
+    while request.param == "python" and (ripgrep := shutil.which("rg")):
+        folders = os.environ["PATH"].split(os.pathsep)
+        os.environ["PATH"] = os.pathsep.join(folder for folder in folders if folder != str(Path(ripgrep).parent))
+    yield
+    os.environ["PATH"] = path
+
+
+async def test_lines_that_fit_come_with_path_and_number(hands: Hands) -> None:
+    hands.put("src/app.py", "import os\n\ndef main():\n    pass\n")
+    hands.put("b.txt", "def other\n")
+    done = await hands.do("grep", pattern=r"def \w+")
+    assert done.for_model.splitlines() == ["b.txt:1: def other", "src/app.py:3: def main():"]
+    assert done.for_user.values == {"pattern": r"def \w+", "matches": 2}
+    assert await hands.told("grep", pattern="def", path="src") == "src/app.py:3: def main():"
+    assert await hands.told("grep", pattern="def", path="src/app.py") == "src/app.py:3: def main():"
+    assert await hands.told("grep", pattern="def", glob="*.txt") == "b.txt:1: def other"
+    assert await hands.told("grep", pattern="DEF OTHER", ignore_case=True) == "b.txt:1: def other"
+    assert await hands.told("grep", pattern="-def|--other|def o") == "b.txt:1: def other"
+
+
+async def test_no_match_is_a_result_and_what_is_ignored_is_not_searched(hands: Hands) -> None:
+    hands.put(".gitignore", "*.log\n")
+    hands.put("a.log", "needle\n")
+    hands.put(".git/config", "needle\n")
+    hands.put("node_modules/a.js", "needle\n")
+    done = await hands.do("grep", pattern="needle")
+    assert done.ok
+    assert done.for_model.startswith("No line fits needle in .")
+    hands.put(".github/ci.yml", "needle\n")
+    assert await hands.told("grep", pattern="needle") == ".github/ci.yml:1: needle"
+
+
+async def test_japanese_is_found_in_every_encoding(hands: Hands) -> None:
+    text = "これは\n検索する行です\n"
+    for encoding in ("utf-8", "cp932", "euc_jp"):
+        hands.put(f"{encoding}.txt", text.encode(encoding))
+    hands.put("utf-16.txt", f"\ufeff{text}".encode("utf-16-le"))
+    told = await hands.told("grep", pattern="検索.*行")
+    assert told.splitlines() == [f"{name}.txt:2: 検索する行です" for name in ("cp932", "euc_jp", "utf-16", "utf-8")]
+
+
+async def test_too_many_matches_are_cut_with_a_word(tmp_path: Path) -> None:
+    hands = Hands(tmp_path, FileSettings(grep_matches=5, grep_line=40))
+    hands.put("a.txt", "needle\n" * 100)
+    told = (await hands.told("grep", pattern="needle")).splitlines()
+    assert len(told) == 6
+    assert told[-1] == "[stopped after 5 matches; narrow the pattern, path or glob]"
+    hands.put("long.txt", "needle" + "x" * 10_000 + "\n")
+    assert len(await hands.told("grep", pattern="needle", glob="long.txt")) < 150
+
+
+@pytest.mark.parametrize("pattern", ["(unclosed", "*", "[z-a]", "(?P<x>a)(?P<x>b)", ""])
+async def test_a_bad_pattern_is_told(hands: Hands, pattern: str) -> None:
+    hands.put("a.txt", "x\n")
+    refusal = await hands.refused("grep", pattern=pattern)
+    assert refusal.key == "grep.bad_pattern"
+
+
+async def test_expressions_only_python_knows_work_too(hands: Hands) -> None:
+    hands.put("a.txt", "foo bar\nfoo baz\n")
+    assert await hands.told("grep", pattern="foo (?!bar)") == "a.txt:2: foo baz"
+
+
+async def test_an_expression_that_takes_forever_is_ended(tmp_path: Path) -> None:
+    hands = Hands(tmp_path, FileSettings(grep_seconds=1.0))
+    hands.put("a.txt", "a" * 40 + "b\n")
+    told = await hands.told("grep", pattern=r"(?=(a|aa)+$)x", path="a.txt")
+    assert "stopped after 1 s" in told
+
+
+async def test_a_search_can_be_interrupted(tmp_path: Path) -> None:
+    hands = Hands(tmp_path, FileSettings(grep_seconds=60.0))
+    hands.put("a.txt", "a" * 40 + "b\n")
+    search = asyncio.create_task(hands.do("grep", pattern=r"(?=(a|aa)+$)x", path="a.txt"))
+    await asyncio.sleep(0.2)
+    search.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await search
+
+
+async def test_links_are_not_followed_and_nothing_outside_is_searched(hands: Hands, tmp_path: Path) -> None:
+    (tmp_path / "outside.txt").write_text("needle outside\n")
+    (hands.folder / "out").symlink_to(tmp_path)
+    hands.put("in.txt", "needle\n")
+    assert await hands.told("grep", pattern="needle") == "in.txt:1: needle"
+    for path in ("out", "..", str(tmp_path), "out/outside.txt"):
+        assert (await hands.refused("grep", pattern="needle", path=path)).key == "path.outside"
+    assert (await hands.refused("grep", pattern="needle", path="missing")).key == "file.missing"
+
+
+async def test_odd_names_and_no_text_and_large_files(tmp_path: Path) -> None:
+    hands = Hands(tmp_path, FileSettings(max_file_bytes=1000))
+    hands.put("line\nbreak.txt", "needle\n")
+    hands.put("data.bin", b"needle\0\n")
+    hands.put("large.txt", "filler\n" * 1000 + "needle\n")
+    told = await hands.told("grep", pattern="^needle$")
+    assert told.splitlines() == ["large.txt:1001: needle", "line\\nbreak.txt:1: needle"]
+
+
+async def test_a_module_in_the_folder_is_not_imported_by_the_search(hands: Hands) -> None:
+    hands.put("json.py", "raise SystemExit(3)  # needle\n")
+    hands.put("re.py", "raise SystemExit(3)\n")
+    assert await hands.told("grep", pattern="needle") == "json.py:1: raise SystemExit(3)  # needle"
