@@ -7,7 +7,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
-from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable
+from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
 from duckflow.state.action import Decision
@@ -136,5 +136,7 @@ def _outcome(problem: DuckflowError) -> Outcome:
             return "provider"
         case BudgetSpent():
             return "budget"
+        case UsageError():
+            return "usage"
         case _:
             return "failed"

@@ -23,7 +23,7 @@ from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
 Outcome = Literal[
-    "done", "pending_user", "deferred", "failed", "interrupted", "gate", "pacemaker", "provider", "budget", "exit"
+    "done", "pending_user", "deferred", "failed", "interrupted", "gate", "pacemaker", "provider", "budget", "usage", "exit"
 ]
 
 

@@ -11,6 +11,7 @@ from duckflow.llm.bodies import without_thoughts
 from duckflow.llm.reading import CLOSERS, GOES_ON, Clock, Reader, Unclear, unescaped, whole
 
 MAX_TEXT = 1_000_000
+MAX_REPAIRED = 200_000
 MAX_MENDED = 60_000
 SECONDS = 0.06
 
@@ -114,7 +115,7 @@ def _unwrapped(text: str) -> tuple[str, bool]:
         if isinstance(inner, str):
             return inner, True
     start = BRACKET.search(text)
-    if start and ESCAPED_START.match(text, start.start()):
+    if start and len(text) <= MAX_REPAIRED and ESCAPED_START.match(text, start.start()):
         return unescaped(text[start.start() :]), True
     return text, False
 
@@ -135,6 +136,8 @@ def _value_at(text: str, start: int, clock: Clock) -> ReadJson:
 
 
 def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
+    if len(text) - start > MAX_REPAIRED:
+        raise Unclear(start, "it is malformed, and too long to be repaired")
     reader = Reader(text, start, clock)
     try:
         value = reader.read()

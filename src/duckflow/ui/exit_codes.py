@@ -2,14 +2,13 @@
 
 from duckflow.events.types import Outcome
 
-USAGE = 2
-
 EXIT_CODES: dict[Outcome, int] = {
     "done": 0,
     "pending_user": 0,
     "deferred": 0,
     "exit": 0,
     "failed": 1,
+    "usage": 2,
     "gate": 3,
     "pacemaker": 4,
     "provider": 5,

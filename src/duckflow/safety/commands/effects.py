@@ -1,10 +1,10 @@
 """What a call changes for the commands after it, and which files it is known to write."""
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.output import printed
 from duckflow.safety.commands.report import Report
 from duckflow.safety.commands.scope import Scope
+from duckflow.safety.commands.text.options import read_options
 
 WRITES_OPERANDS = frozenset(("tee", "touch", "mkdir", "rm", "rmdir", "unlink", "truncate", "shred"))
 WRITES_LAST = frozenset(("cp", "mv", "ln", "install", "rsync"))

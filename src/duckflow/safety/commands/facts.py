@@ -13,3 +13,6 @@ class Facts:
     """Whether the repository's settings make git run programs (hooks, pagers, aliases, filters, fsmonitor).
 
     None: nobody has looked. Even `git status` runs them, so git only reads when somebody has looked and found none."""
+
+
+NOTHING_KNOWN = Facts()

@@ -3,19 +3,19 @@
 from typing import TYPE_CHECKING
 
 from duckflow.safety.commands.effects import take_effect
-from duckflow.safety.commands.grammar import parse
 from duckflow.safety.commands.invocation import Assignment, Invocation, Output
 from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
 from duckflow.safety.commands.opinions import opinions
 from duckflow.safety.commands.output import printed
-from duckflow.safety.commands.parts import Parts, assignment
 from duckflow.safety.commands.report import Report, TooMuch
-from duckflow.safety.commands.salvage import salvage
 from duckflow.safety.commands.scope import Scope
 from duckflow.safety.commands.secret_names import is_secret
-from duckflow.safety.commands.spelling import RUNS, Speller
+from duckflow.safety.commands.text.grammar import parse
+from duckflow.safety.commands.text.parts import Parts, assignment
+from duckflow.safety.commands.text.salvage import salvage
+from duckflow.safety.commands.text.spelling import RUNS, Speller
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import ask, danger
-from duckflow.safety.commands.words import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.words import Word
 
 WITH_VALUE = frozenset(
     ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix")

@@ -3,12 +3,12 @@
 import re
 import unicodedata
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import NOTHING_KNOWN, Facts
 from duckflow.safety.commands.follow import Follower
-from duckflow.safety.commands.lexing import same_words
-from duckflow.safety.commands.marks import uses_marks
 from duckflow.safety.commands.report import Report, TooMuch
 from duckflow.safety.commands.scope import Scope
+from duckflow.safety.commands.text.lexing import same_words
+from duckflow.safety.commands.text.marks import uses_marks
 from duckflow.safety.commands.verdict import CommandVerdict, ask, danger
 
 LONGEST = 60_000
@@ -17,7 +17,7 @@ DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-")
 ODD = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 
-def judge_command(text: str, facts: Facts = Facts()) -> CommandVerdict:
+def judge_command(text: str, facts: Facts = NOTHING_KNOWN) -> CommandVerdict:
     """Pure: nothing is run and nothing is read from the disk."""
     report = Report()
     readable = _readable(text, report)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding
-from duckflow.safety.commands.words import Word
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, Rule, RunsText
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.reading.doubts import doubts, tells_version
 from duckflow.safety.commands.reading.editing import judge_awk, judge_find, judge_sed
+from duckflow.safety.commands.reading.programs import READERS
 from duckflow.safety.commands.redirections import judge_redirects
 from duckflow.safety.commands.rules import (
     containers,
@@ -22,34 +22,33 @@ from duckflow.safety.commands.rules import (
     system,
 )
 from duckflow.safety.commands.rules.git import judge_git
-from duckflow.safety.commands.rules.interpreters import CODE_LETTERS, judge_interpreter
-from duckflow.safety.commands.rules.running import RUNNING, judge_java, judge_running, judge_su
-from duckflow.safety.commands.shells import (
-    SHELLS,
-    judge_eval,
-    judge_programs,
-    judge_script,
-    judge_shell,
-    judge_source,
-    judge_trap,
-)
+from duckflow.safety.commands.rules.service_names import is_service
 from duckflow.safety.commands.targets import BROAD, target_of
-from duckflow.safety.commands.variables import judge_assignments
+from duckflow.safety.commands.text.options import read_options
+from duckflow.safety.commands.unwrap import administrator, handed_on, shells
+from duckflow.safety.commands.unwrap.interpreters import CODE_LETTERS, judge_interpreter
+from duckflow.safety.commands.unwrap.running import RUNNING, judge_java, judge_running
+from duckflow.safety.commands.unwrap.variables import judge_assignments, unwrap_env
+from duckflow.safety.commands.unwrap.wrappers import is_wrapper, unwrap
 from duckflow.safety.commands.verdict import ask, danger
-from duckflow.safety.commands.wrappers import is_wrapper, unwrap, unwrap_env, unwrap_parallel, unwrap_xargs
 
 INSTEAD: dict[str, Rule] = {
     "env": unwrap_env,
-    "xargs": unwrap_xargs,
-    "gxargs": unwrap_xargs,
-    "parallel": unwrap_parallel,
-    "su": judge_su,
+    "xargs": handed_on.unwrap_xargs,
+    "gxargs": handed_on.unwrap_xargs,
+    "parallel": handed_on.unwrap_parallel,
+    "su": administrator.judge_su,
+    "ssh": administrator.unwrap_remote,
+    "mosh": administrator.unwrap_remote,
+    **dict.fromkeys(administrator.ADMINISTRATORS, administrator.unwrap_administrator),
+    "eval": shells.judge_eval,
+    "source": shells.judge_source,
+    ".": shells.judge_source,
+    "trap": shells.judge_trap,
+    "at": shells.judge_fed,
+    "batch": shells.judge_fed,
+    **dict.fromkeys(shells.SHELLS, shells.judge_shell),
     "java": judge_java,
-    "eval": judge_eval,
-    "source": judge_source,
-    ".": judge_source,
-    "trap": judge_trap,
-    **dict.fromkeys(SHELLS, judge_shell),
 }
 """Programs that are nothing but what they run."""
 
@@ -108,7 +107,7 @@ BESIDES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(CODE_LETTERS, (judge_interpreter,)),
     **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"), (containers.judge_container,)),
     **dict.fromkeys(databases.CLIENTS, (databases.judge_database,)),
-    **dict.fromkeys(("dropdb", "dropuser", "pg_restore", "mongorestore"), (databases.judge_database_tool,)),
+    **dict.fromkeys(databases.DROPS, (databases.judge_database_tool,)),
     **dict.fromkeys(system.FIREWALL, (system.judge_system_option,)),
 }
 EVERYWHERE: tuple[Rule, ...] = (
@@ -123,36 +122,30 @@ EVERYWHERE: tuple[Rule, ...] = (
 def opinions(call: Invocation) -> Iterator[Opinion]:
     yield from judge_redirects(call)
     yield from judge_assignments(call.assignments)
-    if not call.words:
+    if not call.words or tells_version(call):
         return
     if not call.words[0].known:
-        yield from _judge_unknown(call)
-    elif "--help" in call.texts and not is_wrapper(call):
+        yield from _judge_made_name(call)
+    elif call.texts == ("--help",):
         yield ask("unknown_program", program=call.program)
-    elif tells_version(call):
-        return
     elif call.program in INSTEAD:
         yield from INSTEAD[call.program](call)
-    elif is_wrapper(call):
-        yield from unwrap(call)
     else:
-        yield from _judge_program(call)
+        if call.program in RUNNING:
+            yield from judge_running(call)
+        yield from unwrap(call) if is_wrapper(call) else _judge_program(call)
 
 
 def _judge_program(call: Invocation) -> Iterator[Opinion]:
     if "/" in call.words[0].text:
         yield from _judge_file(call)
-    for rule in BESIDES.get(call.program, ()):
+    for rule in (*BESIDES.get(call.program, ()), *EVERYWHERE):
         yield from rule(call)
-    for rule in EVERYWHERE:
-        yield from rule(call)
-    if call.program in RUNNING:
-        yield from judge_running(call)
     if call.program in frameworks.RUNNERS:
         yield from frameworks.judge_task(call)
-    if services.is_service(call.program):
+    if is_service(call.program):
         yield from services.judge_service_call(call)
-    elif call.program not in BESIDES and list(doubts(call)):
+    elif call.program not in BESIDES and call.program not in READERS:
         yield from services.judge_unknown(call)
     if call.program == "alias":
         for word in call.arguments:
@@ -164,13 +157,13 @@ def _judge_file(call: Invocation) -> Iterator[Opinion]:
     """A program given by its path may be what the same text has just fetched or written."""
     name = call.words[0].text.removeprefix("./")
     if name in call.scene.downloaded or name in call.scene.written:
-        yield from judge_script(call, call.words[0])
+        yield from shells.judge_script(call, call.words[0])
 
 
-def _judge_unknown(call: Invocation) -> Iterator[Opinion]:
+def _judge_made_name(call: Invocation) -> Iterator[Opinion]:
     """The program's name is made at run time."""
     yield ask("program_at_run_time", word=call.words[0].text)
-    yield from judge_programs(call.words[0].origins)
+    yield from shells.judge_programs(call.words[0].origins)
     options = read_options(call.arguments)
     if options.has("-r", "-R", "--recursive") and options.has("-f", "--force"):
         for word in options.operands:

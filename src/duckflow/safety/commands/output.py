@@ -5,9 +5,9 @@ import binascii
 import re
 from collections.abc import Callable
 
-from duckflow.safety.commands.escapes import ansi
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.words import joined
+from duckflow.safety.commands.text.escapes import ansi
+from duckflow.safety.commands.text.words import joined
 
 FORMAT = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[sbdiqcxo%]")
 SPAN = re.compile(r"([ -~])-([ -~])")

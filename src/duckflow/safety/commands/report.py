@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from duckflow.safety.commands.verdict import CommandVerdict, Finding
 
-MOST_STEPS = 400
+MOST_STEPS = 1500
 MOST_REASONS = 6
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from duckflow.safety.commands.facts import Facts
 from duckflow.safety.commands.invocation import Scene
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.words import Word
 
 Values = tuple[Word, ...]
 

@@ -5,7 +5,7 @@ import re
 from enum import StrEnum
 
 from duckflow.safety.commands.invocation import Scene
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.words import Word
 
 
 class Target(StrEnum):

@@ -20,9 +20,12 @@ class Job:
     job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
     started: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        self.end = asyncio.create_task(self.process.wait(), name=self.job_id)
+
     @property
     def running(self) -> bool:
-        return self.process.code is None
+        return not self.end.done()
 
     @property
     def seconds(self) -> float:
@@ -34,12 +37,10 @@ class Background:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self._watches: dict[str, asyncio.Task[int]] = {}
         self._told: set[str] = set()
 
     def add(self, job: Job) -> None:
         self._jobs[job.job_id] = job
-        self._watches[job.job_id] = asyncio.create_task(job.process.wait(), name=job.job_id)
 
     def jobs(self) -> tuple[Job, ...]:
         return tuple(self._jobs.values())
@@ -61,7 +62,7 @@ class Background:
         self._told.add(job_id)
         gone = await job.process.end()
         if gone:
-            await self._watches[job_id]
+            await job.end
         return gone
 
     async def close(self) -> None:

@@ -10,7 +10,6 @@ STEERING = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
 UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*|\r)\Z")
-OVERSTRUCK = re.compile(r"[^\n]\x08")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 LONGEST_CODE = 4096
 
@@ -29,6 +28,4 @@ class Cleaner:
             text, self._kept = text[: cut.start()], text[cut.start() :]
         if "\x1b" in text or "\x9b" in text:
             text = STEERING.sub("", text)
-        if "\x08" in text:
-            text = OVERSTRUCK.sub("", text)
         return CONTROL.sub("", text.replace("\r\n", "\n"))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.git_call import read_git
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.reading.git import git_only_reads, is_revision
 from duckflow.safety.commands.reading.programs import (
     CAPITAL_MEANS_VERSION,
@@ -17,8 +16,9 @@ from duckflow.safety.commands.reading.programs import (
 )
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.targets import is_outside
+from duckflow.safety.commands.text.options import read_options
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, ask
-from duckflow.safety.commands.words import Word
 
 JUDGED_ELSEWHERE = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "find", "gfind"))
 NO_PATHS = frozenset(
@@ -46,6 +46,7 @@ def doubts(call: Invocation) -> Iterator[Finding]:
         yield from _doubt_options(call, reader)
     elif name not in JUDGED_ELSEWHERE:
         yield ask("unknown_program", program=call.program)
+    yield from _doubt_secrets(call)
     if name not in NO_PATHS:
         yield from _doubt_paths(call)
 
@@ -124,13 +125,18 @@ def _doubt_git(call: Invocation) -> Iterator[Finding]:
         yield ask("git_changes", action=git.subcommand or "git")
 
 
+def _doubt_secrets(call: Invocation) -> Iterator[Finding]:
+    for text in call.texts:
+        path = text.rpartition("=")[2].rpartition(":")[2]
+        if is_secret(path):
+            yield ask("reads_secret", path=path)
+
+
 def _doubt_paths(call: Invocation) -> Iterator[Finding]:
     if call.scene.place is None:
         yield ask("reads_elsewhere")
     for word in call.arguments:
         path = word.text.rpartition("=")[2]
-        if is_secret(path):
-            yield ask("reads_secret", path=path)
         if _is_path(path) and is_outside(Word(path, word.known), call.scene):
             yield ask("reads_outside", path=path)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.targets import Target, target_of
+from duckflow.safety.commands.text.options import read_options
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import ask, danger
-from duckflow.safety.commands.words import Word
 
 ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
 SUBSTITUTION = r"s([/|#,:@!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*"
@@ -19,6 +19,7 @@ SED_WRITES = re.compile(r"(?:^|[;}\d$/\s])[wW]\s+(\S+)|s(\W).*\2.*\2[gpiIm0-9]*w
 AWK_ACTS = re.compile(r"system|getline|[|>@]|\bclose\b")
 AWK_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 AWK_RUNS = re.compile(r"\bsystem\b|\|")
+LONGEST_SCRIPT = 300
 FIND_VALUES = frozenset(
     ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-type", "-xtype", "-size")
     + ("-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-user")
@@ -40,6 +41,9 @@ def judge_sed(call: Invocation) -> Iterator[Opinion]:
         if option not in SED_OPTIONS:
             yield ask("option_changes", program=call.program, option=option)
     for script in scripts:
+        if len(script.text) > LONGEST_SCRIPT:
+            yield ask("sed_script")
+            continue
         if not script.plain or not all(
             SED_COMMAND.match(part) for part in re.split(r"[;\n]", script.text) if part.strip()
         ):

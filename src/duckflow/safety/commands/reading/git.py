@@ -3,17 +3,20 @@
 import re
 
 from duckflow.safety.commands.git_call import GitCall
-from duckflow.safety.commands.options import read_options
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.options import read_options
+from duckflow.safety.commands.text.words import Word
 
-REVISION = re.compile(r"^[\w./@-]*[\w@](?:[~^]\d*|\.{2,3}|[\w./@-])*$")
+REVISION = re.compile(r"^[\w@][\w./@~^-]*$")
 OWN_OPTIONS = frozenset(("--no-pager", "-P", "--version", "-v", "--no-optional-locks", "--literal-pathspecs"))
-NEVER = ("--output", "--ext-diff", "--textconv", "--exec", "--open-files-in-pager", "--upload-pack", "--no-index")
+NEVER = ("--output", "--ext-diff", "--textconv", "--exec", "--open-files-in-pager", "--upload-pack", "--no-index") + (
+    "--filters",
+    "--show-signature",
+)
 LOOKING = frozenset(
     ("status", "log", "diff", "show", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe", "shortlog", "blame")
     + ("annotate", "grep", "merge-base", "rev-list", "name-rev", "for-each-ref", "show-ref", "diff-tree", "diff-index")
     + ("diff-files", "check-ignore", "check-attr", "count-objects", "whatchanged", "range-diff", "cherry", "version")
-    + ("show-branch", "var", "verify-commit", "get-tar-commit-id")
+    + ("show-branch", "var")
 )
 LISTING: dict[str, tuple[frozenset[str], bool]] = {
     "branch": (
@@ -38,7 +41,7 @@ SUBWORDS: dict[str, frozenset[str]] = {
     "remote": frozenset(("get-url",)),
     "worktree": frozenset(("list",)),
     "notes": frozenset(("list", "show")),
-    "bisect": frozenset(("log", "view")),
+    "bisect": frozenset(("log",)),
     "config": frozenset(("--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list")),
     "submodule": frozenset(("status",)),
     "lfs": frozenset(("ls-files", "status")),

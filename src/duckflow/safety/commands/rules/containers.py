@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, Runs
-from duckflow.safety.commands.options import read_options
+from duckflow.safety.commands.text.options import read_options
+from duckflow.safety.commands.unwrap.wrappers import Wrapper, behind
 from duckflow.safety.commands.verdict import ask, danger
-from duckflow.safety.commands.wrappers import Wrapper, behind
 
 RUN_VALUES = Wrapper(
     "acehlmpuvw",
@@ -25,23 +25,22 @@ DRY = frozenset(("--help", "--dry-run"))
 
 
 def judge_container(call: Invocation) -> Iterator[Opinion]:
-    words = [text for text in call.texts if not text.startswith("-")]
-    options = read_options(call.arguments, "")
     if not DRY.isdisjoint(call.texts):
         return
-    if "prune" in words[:3]:
-        yield danger("container_destroys", action=" ".join(words[:2]))
-    if words[:1] and words[0] in MANAGED and words[1:2] and words[1] in ("rm", "remove", "reset"):
-        yield danger("container_destroys", action=" ".join(words[:2]))
-    forced = options.has("-f", "--force", "-v", "--volumes", "-a", "--all")
-    if words[:1] in (["rm"], ["rmi"], ["kill"]) or words[:2] in (["container", "rm"], ["image", "rm"], ["pod", "rm"]):
-        if forced or any("$(" in text or "`" in text for text in call.texts):
-            yield danger("container_destroys", action=words[0])
-    if ("down" in words or "rm" in words) and (words[:1] == ["compose"] or "compose" in call.program):
-        if options.has("-v", "--volumes", "--rmi") or any(text.startswith("--rmi") for text in call.texts):
-            yield danger("container_destroys", action="compose down --volumes")
-    if words[:2] == ["swarm", "leave"] or words[:2] == ["system", "reset"]:
-        yield danger("container_destroys", action=" ".join(words[:2]))
+    words = [text for text in call.texts if not text.startswith("-")]
+    options = read_options(call.arguments)
+    first, second = (*words, "", "")[:2]
+    composed = first == "compose" or "compose" in call.program
+    forced = options.has("-f", "--force", "-v", "--volumes", "-a", "--all") or any("$(" in text for text in call.texts)
+    removes = first in ("rm", "rmi", "kill") or (first in ("container", "image", "pod") and second == "rm")
+    if (
+        "prune" in words[:3]
+        or (first in MANAGED and second in ("rm", "remove", "reset"))
+        or (removes and forced)
+        or (composed and ("down" in words or "rm" in words) and options.has("-v", "--volumes", "--rmi"))
+        or (first, second) in (("swarm", "leave"), ("system", "reset"))
+    ):
+        yield danger("container_destroys", program=call.program, action=f"{first} {second}".strip())
     yield from _runs(call, words)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.rules.deleting import judge_written
+from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.verdict import Finding, danger
 
 DELETES = ("--delete", "--del", "--remove-source-files", "--remove-sent-files", "--force")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
+from duckflow.safety.commands.opinion import Opinion, RunsText
 from duckflow.safety.commands.verdict import Finding, danger
 
 CLIENTS = frozenset(
@@ -12,8 +13,15 @@ CLIENTS = frozenset(
     + ("bq", "trino")
     + ("presto", "usql", "pgcli", "mycli", "litecli", "neo4j-admin", "cypher-shell", "osqueryi", "isql")
     + ("bsqldb", "tsql")
-    + ("supabase", "turso", "wrangler", "rails", "prisma", "spanner-cli", "arangosh", "couchbase-cli", "mysqladmin")
+    + ("supabase", "turso", "wrangler", "rails", "prisma", "spanner-cli", "arangosh", "couchbase-cli")
 )
+DROPS: dict[str, frozenset[str]] = {
+    "dropdb": frozenset(),
+    "dropuser": frozenset(),
+    "pg_restore": frozenset(("--clean", "-c")),
+    "mysqladmin": frozenset(("drop", "shutdown")),
+    "mongorestore": frozenset(("--drop",)),
+}
 STATEMENT = re.compile(
     r"\bdrop\s+(?:table|database|schema|index|view|materialized|role|user|column|keyspace|collection|owned|trigger"
     r"|function|procedure|type|extension|sequence|tablespace|constraint|partition|policy|publication|subscription)\b"
@@ -25,15 +33,14 @@ STATEMENT = re.compile(
     r"|\bpurge\s+binary\b|\bgrant\s+all\b|\bload_extension\b|\binto\s+outfile\b|\bwritefile\s*\(",
     re.IGNORECASE,
 )
-UNCONDITIONAL = re.compile(r"\b(?:delete\s+from|update)\s+[\w\"'`.]+(?:(?!\bwhere\b)[^;])*(?:;|$)", re.IGNORECASE)
 TRUE_CONDITION = re.compile(r"\bwhere\s+(?:1\s*=\s*1|true|1)\s*(?:;|$|[\"'])", re.IGNORECASE)
 DELETE_FROM = re.compile(r"\bdelete\s+from\b", re.IGNORECASE)
 UPDATE_SET = re.compile(r"\bupdate\s+\S+\s+set\b", re.IGNORECASE)
-SHELL_ESCAPE = re.compile(r"(?:^|\s)(?:\\!|\.shell|\.system|system)\s+", re.IGNORECASE)
+SHELL_ESCAPE = re.compile(r"(?:\\!|\.shell|\.system)\s*(.+)")
 KEYS = re.compile(r"^(?:flushall|flushdb|shutdown|del|unlink)$", re.IGNORECASE)
 
 
-def judge_database(call: Invocation) -> Iterator[Finding]:
+def judge_database(call: Invocation) -> Iterator[Opinion]:
     """The statements given as arguments or fed to the client."""
     texts = list(call.texts)
     if call.feed and call.feed.text:
@@ -44,10 +51,12 @@ def judge_database(call: Invocation) -> Iterator[Finding]:
                 yield danger("database", statement=text)
         texts.append(" ".join(call.texts))
     for text in texts:
-        yield from judge_statement(text)
+        yield from _judge_statement(text)
+        for found in SHELL_ESCAPE.finditer(text):
+            yield RunsText(found[1])
 
 
-def judge_statement(text: str) -> Iterator[Finding]:
+def _judge_statement(text: str) -> Iterator[Finding]:
     found = STATEMENT.search(text)
     if found:
         yield danger("database", statement=found[0])
@@ -59,13 +68,7 @@ def judge_statement(text: str) -> Iterator[Finding]:
 
 
 def judge_database_tool(call: Invocation) -> Iterator[Finding]:
-    """dropdb and its kin, and restores that clear first."""
-    if call.program in ("dropdb", "dropuser"):
-        yield danger("database", statement=call.program)
-    if call.program in ("pg_restore", "pg_dump") and any(text in ("--clean", "-c") for text in call.texts):
-        if call.program == "pg_restore":
-            yield danger("database", statement="pg_restore --clean")
-    if call.program == "mysqladmin" and not {"drop", "shutdown", "flush-hosts"}.isdisjoint(call.texts):
-        yield danger("database", statement="mysqladmin drop")
-    if call.program == "mongorestore" and "--drop" in call.texts:
-        yield danger("database", statement="mongorestore --drop")
+    """Tools that drop as their name or an option says."""
+    options = DROPS[call.program]
+    if not options or not options.isdisjoint(call.texts):
+        yield danger("database", statement=" ".join((call.program, *call.texts)))

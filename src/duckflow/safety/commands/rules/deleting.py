@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import Options, read_options
 from duckflow.safety.commands.secret_names import is_secret, starts_by_itself
 from duckflow.safety.commands.targets import BROAD, Target, target_of
+from duckflow.safety.commands.text.options import Options, read_options
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, danger
-from duckflow.safety.commands.words import Word
 
 NEVER = frozenset((Target.SYSTEM, Target.ROOT, Target.HOME, Target.DEVICE, Target.REPOSITORY))
 EVEN_ONE_FILE = frozenset((Target.SYSTEM, Target.DEVICE, Target.REPOSITORY))

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.rules.deleting import judge_written
+from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, danger
-from duckflow.safety.commands.words import Word
 
 OVERWRITES = frozenset(
     ("fdisk", "sfdisk", "cfdisk", "parted", "gdisk", "sgdisk", "wipefs", "mkswap", "blkdiscard", "badblocks", "hdparm")

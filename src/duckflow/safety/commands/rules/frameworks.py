@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.verdict import Finding, danger
@@ -33,7 +34,7 @@ def judge_task(call: Invocation) -> Iterator[Finding]:
     for word in words[:3]:
         if TASK.match(word):
             yield danger("database", statement=word)
-    for pair in zip(words, words[1:], strict=False):
+    for pair in pairwise(words):
         if pair in PAIRS or (pair in FORCED_PAIRS and "--force-reset" in call.texts):
             yield danger("database", statement=" ".join(pair))
     if call.program == "flyway" and "clean" in words:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from duckflow.safety.commands.git_call import GitCall, read_git
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
-from duckflow.safety.commands.options import Options, read_options
+from duckflow.safety.commands.text.options import Options, read_options
 from duckflow.safety.commands.verdict import Finding, ask, danger
 
 GitRule = Callable[[GitCall], Iterator[Finding]]
@@ -85,9 +85,9 @@ def _checkout(git: GitCall) -> Iterator[Finding]:
     operands = [
         word.text for word in options.operands if word.text not in OPTIONAL_VALUES or _is_last(word.text, texts)
     ]
-    if options.has("-f", "--force") or paths_follow or options.has("--pathspec-from-file", "--ours", "--theirs"):
-        yield danger("git_discards", action="checkout")
-    elif not makes_branch and (len(operands) > 1 or any(_looks_like_path(text) for text in operands)):
+    forced = options.has("-f", "--force", "--pathspec-from-file", "--ours", "--theirs") or paths_follow
+    names_paths = len(operands) > 1 or any(_looks_like_path(text) for text in operands)
+    if forced or (names_paths and not makes_branch):
         yield danger("git_discards", action="checkout")
 
 
@@ -142,7 +142,7 @@ def _branch(git: GitCall) -> Iterator[Finding]:
     forced = options.has("-f", "--force")
     if options.has("-D") or (options.has("-d", "--delete") and forced):
         yield danger("git_deletes", what="branch")
-    elif forced or options.has("-C", "-M") and len(options.operands) > 1:
+    elif forced or (options.has("-C", "-M") and len(options.operands) > 1):
         yield danger("git_rewrites", action="branch --force")
 
 
@@ -162,9 +162,9 @@ def _reflog(git: GitCall) -> Iterator[Finding]:
 
 
 def _gc(git: GitCall) -> Iterator[Finding]:
-    if any(text.startswith("--prune") and text != "--prune=never" for text in git.texts) or git.subcommand == "prune":
-        if not _options(git).has("-n", "--dry-run"):
-            yield danger("git_deletes", what="objects")
+    prunes = git.subcommand == "prune" or any(text.startswith("--prune") for text in git.texts)
+    if prunes and "--prune=never" not in git.texts and not _options(git).has("-n", "--dry-run"):
+        yield danger("git_deletes", what="objects")
 
 
 def _rewrites(git: GitCall) -> Iterator[Finding]:

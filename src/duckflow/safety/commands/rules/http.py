@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.secret_names import is_secret
+from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.verdict import Finding, danger
 
 METHOD = re.compile(r"^(?:-X|--request[= ]?|--method[= ]?)?(DELETE|PURGE)$", re.IGNORECASE)
@@ -50,4 +50,4 @@ def judge_sending(call: Invocation) -> Iterator[Finding]:
 
 def _names_method(call: Invocation) -> bool:
     """httpie writes the method as a word of its own."""
-    return call.program in ("http", "https", "xh", "xhs", "gh")
+    return call.program in ("http", "https", "xh", "xhs")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.options import read_options
 from duckflow.safety.commands.targets import Target, target_of
+from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.verdict import Finding, danger
 
 OPEN_TO_ALL = re.compile(r"^0?[0-7]?[0-7][0-7][2367]$|^[ugo]*a[ugo]*[+=]\w*w|^[ugoa]*o[ugoa]*[+=]\w*w|^\+\w*w|^=\w*w")

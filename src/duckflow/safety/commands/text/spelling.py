@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duckflow.safety.commands import escapes
-from duckflow.safety.commands.braces import expand
 from duckflow.safety.commands.invocation import Output
-from duckflow.safety.commands.marks import BREAK, hide, show
 from duckflow.safety.commands.scope import Scope
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text import escapes
+from duckflow.safety.commands.text.braces import expand
+from duckflow.safety.commands.text.marks import BREAK, hide, show
+from duckflow.safety.commands.text.words import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -2,8 +2,8 @@
 
 import re
 
-from duckflow.safety.commands.braces import expand
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.braces import expand
+from duckflow.safety.commands.text.words import Word
 
 BETWEEN = re.compile(r"[;\n|&()<>]+")
 QUOTES = re.compile(r"[\"'`\\]")

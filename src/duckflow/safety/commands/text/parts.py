@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duckflow.safety.commands.invocation import Assignment, Output, Redirect
-from duckflow.safety.commands.spelling import Speller
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.spelling import Speller
+from duckflow.safety.commands.text.words import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from duckflow.safety.commands.invocation import Assignment
-from duckflow.safety.commands.opinion import Opinion, RunsText
+from duckflow.safety.commands.invocation import Assignment, Invocation
+from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
+from duckflow.safety.commands.text.words import Word, joined
 from duckflow.safety.commands.verdict import ask
 
+ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 CHANGES_WHAT_RUNS = re.compile(
     r"^(?:PATH|LD_\w+|DYLD_\w+|IFS|ENV|BASH_ENV|BASHOPTS|SHELLOPTS|SHELL|PS4|PROMPT_COMMAND|CDPATH|GLOBIGNORE"
     r"|GIT_\w+|PAGER|MANPAGER|LESSOPEN|LESSCLOSE|EDITOR|VISUAL|BROWSER|\w*PAGER|\w*EDITOR"
@@ -29,3 +32,29 @@ def judge_assignments(assignments: tuple[Assignment, ...]) -> Iterator[Opinion]:
             yield ask("changes_what_runs", name=assignment.name)
         else:
             yield ask("sets_variable", name=assignment.name)
+
+
+def unwrap_env(call: Invocation) -> Iterator[Opinion]:
+    """`env NAME=value … program`; `-S` holds a whole command line."""
+    words = list(call.arguments)
+    assignments = list[Assignment]()
+    while words:
+        text = words[0].text
+        if text.startswith(("-S", "--split-string")):
+            value = text.partition("=")[2] if text.startswith("--") else text[2:]
+            yield RunsText(joined((Word(value), *words[1:])).text)
+            return
+        if text in ("-u", "--unset", "-C", "--chdir", "-P"):
+            del words[:2]
+        elif text.startswith("-"):
+            del words[0]
+        elif ASSIGNMENT.match(text):
+            name, _, value = text.partition("=")
+            assignments.append(Assignment(name, replace(words.pop(0), text=value)))
+        else:
+            break
+    yield from judge_assignments(tuple(assignments))
+    if words:
+        yield Runs(tuple(words))
+    else:
+        yield ask("shows_environment")

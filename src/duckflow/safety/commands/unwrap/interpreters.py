@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
-from duckflow.safety.commands.rules.code import judge_code
-from duckflow.safety.commands.shells import STANDARD_INPUT, judge_origins, judge_programs, judge_script
+from duckflow.safety.commands.text.words import Word
+from duckflow.safety.commands.unwrap.code import judge_code
+from duckflow.safety.commands.unwrap.shells import STANDARD_INPUT, judge_origins, judge_programs, judge_script
 from duckflow.safety.commands.verdict import ask
-from duckflow.safety.commands.words import Word
 
 CODE_LETTERS: dict[str, str] = {
     "python": "c",

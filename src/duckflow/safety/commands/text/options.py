@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.text.words import Word
 
 SHORTEST_LONG = 3
 

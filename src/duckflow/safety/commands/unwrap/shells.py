@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from duckflow.safety.commands.effects import DOWNLOADERS
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
+from duckflow.safety.commands.text.words import Word, joined
 from duckflow.safety.commands.verdict import Finding, ask, danger
-from duckflow.safety.commands.words import Word, joined
 
 SHELLS = frozenset(
     ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash", "elvish")

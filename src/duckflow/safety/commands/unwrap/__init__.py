@@ -1,0 +1,1 @@
+"""Programs that run other programs: what is behind them."""

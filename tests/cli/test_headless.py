@@ -1,0 +1,264 @@
+"""The command itself, as a shell would call it: real processes, real HTTP, real exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.story import act, decide, respond
+
+Reply = Callable[[BaseHTTPRequestHandler], None]
+QUICK = (
+    "[llm]\nbackoff_seconds = 0.05\nfirst_byte_seconds = 1.0\nlocal_first_byte_seconds = 1.0\n"
+    "between_chunks_seconds = 1.0\ntries = 3\n"
+)
+
+
+class Server:
+    """Answers each request with the next reply, the last one again and again."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.count = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                reply = outer.replies[min(outer.count, len(outer.replies) - 1)]
+                outer.count += 1
+                reply(self)
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def status(code: int, body: str = "{}", **headers: str) -> Reply:
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body.encode())
+
+    return reply
+
+
+def stream(text: str, whole: bool = True) -> Reply:
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        for piece in (text[: len(text) // 2], text[len(text) // 2 :])[: 2 if whole else 1]:
+            chunk = {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
+            handler.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        if whole:
+            end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            handler.wfile.write(f"data: {json.dumps(end)}\n\ndata: [DONE]\n\n".encode())
+
+    return reply
+
+
+def hang(handler: BaseHTTPRequestHandler) -> None:
+    threading.Event().wait(3)
+
+
+FINE = stream(json.dumps(decide(respond("All is well."), step="PLANNING")))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    one = Server()
+    yield one
+    one.close()
+
+
+class Shell:
+    """Runs `duckflow` in a folder of its own."""
+
+    def __init__(self, top: Path) -> None:
+        self.work = top / "work"
+        self.work.mkdir()
+        self.home = top / "home"
+        (self.home / "config").mkdir(parents=True)
+        (self.home / "config/config.toml").write_text(QUICK)
+
+    def run(self, *arguments: str, url: str = "", stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        keep = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
+        endpoint = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-secret"} if url else {}
+        return subprocess.run(
+            [sys.executable, "-m", "duckflow", *arguments],
+            cwd=self.work,
+            env=keep | {"DUCKFLOW_HOME": str(self.home), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"} | endpoint,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def script(self, *replies: Any) -> str:
+        path = self.home / "script.jsonl"
+        path.write_text("\n".join(json.dumps({"json": r} if isinstance(r, dict) else r) for r in replies))
+        return f"scripted:{path}"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_a_file_is_created_and_the_answer_stands_on_stdout(shell: Shell) -> None:
+    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), "print(1)\n")
+    done = shell.run("-p", "create a.py", "-m", model, "--mode", "auto-edit")
+    assert (done.returncode, done.stdout) == (0, "Here it is.\n")
+    assert "Created a.py" in done.stderr
+    assert (shell.work / "a.py").read_text() == "print(1)\n"
+
+
+def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
+    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), "print(1)\n")
+    done = shell.run("-p", "create a.py", "-m", model)
+    assert done.returncode == 3
+    assert "a.py" in done.stderr and "--mode" in done.stderr
+    assert not (shell.work / "a.py").exists()
+
+
+def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
+    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("できました")), "print(1)\n")
+    done = shell.run("-p", "作って", "-m", model, "--mode", "auto-edit", "--output-format", "json", "--lang", "ja")
+    told = json.loads(done.stdout)
+    assert told["result"] == "できました" and told["exit_code"] == 0 and told["outcome"] == "done"
+    assert told["files_changed"] == ["a.py"] and told["usage"]["calls"] == 2
+    assert "作成しました" in done.stderr
+
+
+def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) -> None:
+    model = shell.script(decide(respond("Hello."), step="PLANNING"))
+    lines = shell.run("-p", "hi", "-m", model, "--output-format", "stream-json").stdout.splitlines()
+    kinds = [json.loads(line)["type"] for line in lines]
+    assert kinds[-1] == "result"
+    assert {"turn_began", "decision_made", "action_finished", "turn_ended"} <= set(kinds)
+
+
+def test_what_is_piped_in_is_material(shell: Shell) -> None:
+    model = shell.script({"text": "unused", "when": "never"}, decide(respond("Read it."), step="PLANNING"))
+    done = shell.run("-p", "what is this?", "-m", model, "--output-format", "stream-json", stdin="the material\n")
+    said = [json.loads(line) for line in done.stdout.splitlines() if '"message_added"' in line]
+    assert "<stdin>\nthe material\n\n</stdin>" in said[0]["message"]["text"]
+
+
+def test_a_session_goes_on_is_picked_and_forked(shell: Shell) -> None:
+    shell.run("-p", "first question", "-m", shell.script(decide(respond("one"), step="PLANNING")))
+    again = shell.script(decide(respond("two"), step="PLANNING"))
+    told = json.loads(shell.run("-c", "-p", "second", "-m", again, "--output-format", "json").stdout)
+    assert told["turn"] == 2
+    again = shell.script(decide(respond("three"), step="PLANNING"))
+    fork = json.loads(shell.run("--fork", "-p", "third", "-m", again, "--output-format", "json").stdout)
+    assert fork["turn"] == 3 and fork["session_id"] != told["session_id"]
+    again = shell.script(decide(respond("four"), step="PLANNING"))
+    picked = json.loads(shell.run("-r", told["session_id"], "-p", "x", "-m", again, "--output-format", "json").stdout)
+    assert picked["turn"] == 3
+    listed = shell.run("sessions").stdout
+    assert told["session_id"] in listed and fork["session_id"] in listed and "first question" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--nonsense",), "--help"),
+        (("-p", "  "), "nothing to do"),
+        (("-c", "-p", "x"), "no session"),
+        (("-r", "nope", "-p", "x"), "no session nope"),
+        (("-p", "x", "-m", "nowhere:model"), "nowhere"),
+        (("-p", "x", "--mode", "wild"), "wild"),
+        ((), "terminal"),
+    ],
+)
+def test_bad_usage_gets_one_clear_line(shell: Shell, arguments: tuple[str, ...], hint: str) -> None:
+    done = shell.run(*arguments)
+    assert done.returncode in (2, 5)
+    assert hint in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        status(429, '{"error": {"message": "slow down"}}', retry_after="0"),
+        status(500, "oops"),
+        status(503),
+        stream("half of it", whole=False),
+        hang,
+    ],
+    ids=["429", "500", "503", "half a stream", "nothing"],
+)
+def test_a_provider_that_stumbles_is_asked_again(shell: Shell, server: Server, first: Reply) -> None:
+    server.replies = [first, FINE]
+    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
+    assert (done.returncode, done.stdout) == (0, "All is well.\n"), done.stderr
+    assert server.count == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "hint"),
+    [
+        (status(429, '{"error": {"message": "slow down"}}', retry_after="0"), 5, "busy"),
+        (status(500, "oops"), 5, "500"),
+        (status(401, '{"error": {"message": "bad key"}}'), 5, "OPENAI_API_KEY"),
+        (status(404, '{"error": {"message": "no such model", "code": "model_not_found"}}'), 5, "duck"),
+        (status(200, "<html>welcome</html>", content_type="text/html"), 1, "not a model"),
+        (stream("half of it", whole=False), 5, "broke off"),
+        (stream('{"rationale": "cut'), 1, "could not be used"),
+        (hang, 5, "said nothing"),
+    ],
+    ids=["429", "500", "401", "404", "html", "half a stream", "garbage", "nothing"],
+)
+def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversation_goes_on(
+    shell: Shell, server: Server, reply: Reply, code: int, hint: str
+) -> None:
+    server.replies = [reply]
+    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
+    assert done.returncode == code, done.stderr
+    assert hint in done.stderr
+    assert "Traceback" not in done.stderr and "sk-secret" not in done.stderr
+    server.replies, server.count = [FINE], 0
+    again = shell.run("-c", "-p", "and now?", "-m", "duck", url=server.url)
+    assert again.stdout == "All is well.\n"
+    kept = "".join(path.read_bytes().decode("latin-1") for path in shell.home.rglob("*") if path.is_file())
+    assert "sk-secret" not in kept
+
+
+def test_plain_prose_from_a_model_is_an_answer(shell: Shell, server: Server) -> None:
+    server.replies = [stream("Hello there.")]
+    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n")
+
+
+def test_a_budget_stops_it(shell: Shell) -> None:
+    path = shell.home / "script.jsonl"
+    reply = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"), "usage": {"cost_usd": 0.6}}
+    path.write_text("\n".join([json.dumps(reply)] * 5))
+    done = shell.run("-p", "look", "-m", f"scripted:{path}", "--max-budget-usd", "1", "--output-format", "json")
+    assert done.returncode == 6
+    assert json.loads(done.stdout)["usage"]["cost_usd"] == 1.2
+
+
+def test_help_speaks_both_languages(shell: Shell) -> None:
+    assert "coding companion" in shell.run("--help").stdout
+    assert "相棒" in shell.run("--help", "--lang", "ja").stdout
+    assert shell.run("--version").stdout.startswith("duckflow ")

@@ -1,0 +1,66 @@
+"""Settings come in layers, and each value can say where it came from."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.config.load import load, transition_table
+from duckflow.config.settings import Settings
+from duckflow.errors import UsageError
+from duckflow.state.phase import Phase
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_later_layers_win_value_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = write(tmp_path / "config.toml", 'language = "ja"\n[agent]\nmax_loops = 9\n[memory]\nbudget_tokens = 5000\n')
+    write(tmp_path / ".duckflow/config.toml", "[memory]\nbudget_tokens = 6000\n")
+    monkeypatch.setenv("DUCKFLOW_MAX_LOOPS", "11")
+    loaded = load(user, tmp_path, {"safety.mode": "plan", "language": None})
+    assert loaded.settings.language == "ja"
+    assert loaded.settings.agent.max_loops == 11
+    assert loaded.settings.memory.budget_tokens == 6000
+    assert loaded.settings.safety.mode == "plan"
+    assert loaded.origins["agent.max_loops"] == "environment"
+    assert loaded.origins["memory.budget_tokens"].endswith(".duckflow/config.toml")
+    assert loaded.origins["language"] == str(user)
+
+
+@pytest.mark.parametrize(
+    "text", ['[llm]\nmodel = "x"', '[safety]\nmode = "full-auto"', "[agent]\nmax_loops = 999", '[local]\nmodel = "x"']
+)
+def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text: str) -> None:
+    write(tmp_path / ".duckflow/config.toml", text)
+    with pytest.raises(UsageError) as refusal:
+        load(tmp_path / "none.toml", tmp_path, {})
+    assert refusal.value.key == "config.project_forbidden"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("not toml at all [", "config.unreadable"),
+        ("[agent]\nmax_loops = 'many'", "config.bad_value"),
+        ("[llm]\napi_key = 'secret'", "config.bad_value"),
+        ("unknown = 1", "config.bad_value"),
+    ],
+)
+def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        load(write(tmp_path / "config.toml", text), tmp_path, {})
+    assert refusal.value.key == key
+
+
+def test_the_transition_table_is_data_and_can_be_overridden() -> None:
+    packaged = transition_table(Settings())
+    assert packaged.allows(Phase.PLANNING, Phase.EXECUTION)
+    assert not packaged.allows(Phase.PLANNING, Phase.DONE)
+    assert sum(len(targets) for targets in packaged.allowed.values()) == 12
+    own = transition_table(Settings(transitions={"PLANNING": {"DONE": "why not"}}))
+    assert own.allows(Phase.PLANNING, Phase.DONE) and not own.allows(Phase.PLANNING, Phase.EXECUTION)
+    with pytest.raises(UsageError):
+        transition_table(Settings(transitions={"NOWHERE": {}}))

@@ -1,0 +1,24 @@
+"""What is empty leaves no trace."""
+
+from duckflow.prompts.template import fill
+
+TEMPLATE = "Head\nGoal: {goal}\nBoth: {a}, {b}\nRules:\n{rules}\nEnd"
+
+
+def test_filled() -> None:
+    text = fill(TEMPLATE, {"goal": "g", "a": "1", "b": "", "rules": "r1\nr2"})
+    assert text == "Head\nGoal: g\nBoth: 1, \nRules:\nr1\nr2\nEnd"
+
+
+def test_an_empty_value_takes_its_line_and_its_label_with_it() -> None:
+    assert fill(TEMPLATE, {"goal": "", "a": "", "b": "", "rules": ""}) == "Head\nEnd"
+
+
+def test_braces_in_a_value_stay_as_they_are() -> None:
+    assert fill("{goal}", {"goal": "{a} {{b}} {"}) == "{a} {{b}} {"
+
+
+def test_fixed_text_of_base_stays_below_a_thousand_characters() -> None:
+    from duckflow.prompts.template import load
+
+    assert all(len(load(language, "base")) <= 1000 for language in ("en", "ja"))

@@ -1,0 +1,80 @@
+"""From bytes to what the model reads and what the screen shows."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from duckflow.tools.shell.cleaner import Cleaner
+from duckflow.tools.shell.excerpt import Excerpt
+from duckflow.tools.shell.live import Live
+
+CLEANED = [
+    (b"plain\n", "plain\n"),
+    ("日本語\n".encode(), "日本語\n"),
+    (b"\x1b[1;31mred\x1b[0m", "red"),
+    (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+    (b"\x1b]0;title\x07after", "after"),
+    (b"\x1b(B\x1b=x\x1bM", "x"),
+    (b"one\r\ntwo\r\n", "one\ntwo\n"),
+    (b"bell\x07 nul\x00 del\x7f", "bell nul del"),
+    (b"\x93\xfa\x96\x7b", "���{"),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), CLEANED)
+def test_bytes_become_text_however_they_are_split(data: bytes, text: str) -> None:
+    for cut in range(len(data) + 1):
+        cleaner = Cleaner()
+        assert cleaner.clean(data[:cut]) + cleaner.clean(data[cut:]) + cleaner.clean(b"", last=True) == text
+
+
+@given(some.lists(some.binary(max_size=40)))
+def test_no_code_for_the_terminal_gets_through(pieces: list[bytes]) -> None:
+    cleaner = Cleaner()
+    text = "".join(map(cleaner.clean, pieces)) + cleaner.clean(b"", last=True)
+    assert not any((ord(sign) < 32 and sign not in "\n\r\t") or 127 <= ord(sign) < 160 for sign in text)
+
+
+def test_an_endless_code_holds_nothing_back_for_ever() -> None:
+    cleaner = Cleaner()
+    heard = "".join(cleaner.clean(b"\x1b]" if turn == 0 else b"text " * 1000) for turn in range(5))
+    assert "text" in heard
+
+
+def excerpt(text: str, piece: int, head: int = 10, tail: int = 20) -> str:
+    made = Excerpt(head, tail)
+    for at in range(0, len(text), piece):
+        made.add(text[at : at + piece])
+    return made.text()
+
+
+@given(some.text(alphabet="ab\n", max_size=200), some.integers(1, 50))
+def test_what_fits_is_whole_and_what_does_not_is_cut_the_same_however_it_came(text: str, piece: int) -> None:
+    cut = excerpt(text, piece)
+    assert cut == text if len(text) <= 30 else cut == excerpt(text, 1)
+    assert len(cut) < 30 + 50
+
+
+def test_the_cut_falls_between_lines_and_says_how_much_is_missing() -> None:
+    text = "".join(f"line {number}\n" for number in range(100))
+    assert excerpt(text, 7) == "line 0\n[… 767 characters left out …]\nline 98\nline 99\n"
+
+
+def test_of_a_progress_bar_only_the_last_state_is_kept() -> None:
+    assert excerpt("1%\r50%\r99%\nok\n", 3) == "99%\nok\n"
+
+
+async def test_a_flood_reaches_the_screen_in_few_pieces_and_ends_with_its_end() -> None:
+    heard: list[str] = []
+    live = Live(heard.append)
+    for number in range(1000):
+        live.add(f"{number}\n" * 50)
+    await asyncio.sleep(0.15)
+    live.add("end\n")
+    live.close()
+    live.add("too late")
+    assert heard[0] == "0\n" * 50
+    assert len(heard) <= 4 and sum(map(len, heard)) < 20_000
+    assert heard[-1].endswith("end\n")
