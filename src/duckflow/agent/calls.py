@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
-from duckflow.events.types import ModelChosen, Noticed, StreamReset, TextStreamed, UsageReported, Waiting
+from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
 from duckflow.state.phrase import Phrase, say
 
@@ -57,9 +57,7 @@ class Caller:
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
         connected = await self._connect()
-        if connected.provider.model != self._session.state.model:
-            self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
-        self._session.emit(Noticed(what=connected.why))
+        self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
         return connected
 
     async def aclose(self) -> None:

@@ -14,6 +14,7 @@ from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 
 QUIET = frozenset({"response", "duck_call", "exit"})
+RETRY = "model.retry."
 
 
 class OutputFormat(StrEnum):
@@ -44,7 +45,9 @@ class Headless:
         match event:
             case happened.ActionFinished():
                 self._note_result(event)
-            case happened.Waiting() if event.why.key != "wait.model":
+            case happened.ModelChosen():
+                print_err(plain(f"· {event.model}: {self._words.phrase(event.why)}"))
+            case happened.Waiting() if event.why.key.startswith(RETRY):
                 self._progress(event.why)
             case happened.ReplyRejected():
                 self._progress(Phrase(key="reply.rejected", values={"reason": event.reason}))

@@ -16,8 +16,9 @@ import asyncio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from shelling import shell_in
+from duckflow.tools.shell.settings import ShellSettings
 async def main():
-    shell = shell_in(Path.cwd(), sys.argv[1])
+    shell = shell_in(Path.cwd(), sys.argv[1], ShellSettings(first_output_seconds=0.3))
     await shell.run(f"sleep {sys.argv[2]} & setsid sleep {sys.argv[2]} & wait", background=True)
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())

@@ -95,6 +95,13 @@ async def test_what_a_command_leaves_behind_ends_with_it(shell: Shell) -> None:
     assert mark.alive() == 0
 
 
+async def test_a_command_may_signal_its_own_group(shell: Shell) -> None:
+    mark = Mark()
+    done = await shell.run(f"trap 'echo bye; exit 5' TERM; sleep {mark.seconds} & kill 0; wait")
+    assert done.for_model.startswith("exit code 5") and done.for_model.endswith("\nbye")
+    assert mark.alive() == 0
+
+
 async def test_much_output_is_cut_in_the_middle_and_leaves_time_for_others(shell: Shell) -> None:
     turns = 0
 
@@ -167,6 +174,7 @@ def test_the_preview_is_the_command_with_what_is_unusual_about_it(tmp_path: Path
     assert tool.preview(ShellArgs(command="make test")).diff == "$ make test"
     unusual = ShellArgs(command="npm i", network=True, timeout_seconds=600)
     assert tool.preview(unusual).diff == "$ npm i\n# timeout_seconds=600 network=True"
+    assert tool.preview(ShellArgs(command="echo a\nrm b \x1b[8m\u202e")).diff == "$ echo a\n> rm b \\x1b[8m\\u202e"
     assert tool.describe().changes
 
 

@@ -1,5 +1,6 @@
 """Follows a text the way a shell would: statement by statement, through everything it runs."""
 
+import re
 from typing import TYPE_CHECKING
 
 from duckflow.safety.commands.effects import take_effect
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 DEEPEST = 10
+HIDES = re.compile(r"[;&|$`<>\\]")
 MOST_TURNS = 6
 COMPOUND = frozenset(
     ("compound_statement", "subshell", "if_statement", "while_statement", "c_style_for_statement", "case_statement")
@@ -94,6 +96,8 @@ class Follower:
                 outputs.append(self._statement(child, feed))
             elif child.type in RUNS:
                 outputs.append(self._inside(child))
+            elif child.type == "comment":
+                self._comment(child)
             elif child.is_named:
                 self.speller.run_inside(child)
             elif child.type == "&":
@@ -101,6 +105,11 @@ class Follower:
         programs = tuple(program for output in outputs for program in output.programs)
         secret = any(output.secret for output in outputs)
         return Output(outputs[0].text if len(outputs) == 1 else None, programs, secret)
+
+    def _comment(self, node: "Node") -> None:
+        """Some shells do not know comments when they are typed in."""
+        if HIDES.search(self.speller.text(node)):
+            self.report.add(ask("comment"))
 
     def _pipeline(self, node: "Node", feed: Output | None) -> Output:
         programs = list[str]()

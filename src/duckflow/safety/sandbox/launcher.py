@@ -1,7 +1,7 @@
 """Starts one command, shut in by Landlock and seccomp, and sees to it that none of its processes outlives it.
 
-A script of its own (`python -I -S launcher.py ORDERS LIFELINE`, both open files), so that nothing is done between
-fork and exec in Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves
+A program of its own, given two open files (the orders, a lifeline), so that nothing is done between fork and exec in
+Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves
 behind, and ends it all when the command ends or the other end of the lifeline is closed, as it is when Duckflow dies.
 It starts with every command, so it imports only what loads in no time: not typing, not signal, not pathlib."""
 
@@ -10,7 +10,6 @@ import marshal
 import os
 import select
 import struct
-import sys
 
 Orders = tuple[list[str], tuple[int, int, int], list[tuple[int, str]], bytes]
 """The command, the rights that Landlock handles (none: nothing is restricted), its rules, and the filter."""
@@ -30,9 +29,8 @@ CANNOT_START, NOT_FOUND, ENDED = 126, 127, 128 + SIGKILL
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main() -> None:
-    orders = read(int(sys.argv[1]))
-    lifeline = int(sys.argv[2])
+def main(orders_file: int, lifeline: int) -> None:
+    orders = read(orders_file)
     check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     child = os.fork()
     if not child:
@@ -72,6 +70,8 @@ def watch(child: int, lifeline: int) -> int:
 def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[int, str]], program: bytes) -> None:
     """Becomes the command."""
     try:
+        # A group of its own: a command that signals its whole group must not hit the process that looks after it.
+        os.setsid()
         for number in IGNORED_BY_PYTHON:
             libc.signal(number, None)
         check(libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -125,16 +125,22 @@ def check(result: int) -> int:
 
 def end_all() -> None:
     """Until no child is left: what a killed process leaves behind becomes a child of this one."""
-    while True:
+    while children_left():
         for pid in descendants(os.getpid()):
             try:
                 os.kill(pid, SIGKILL)
             except OSError:
                 continue
-        try:
-            os.wait()
-        except ChildProcessError:
-            return
+
+
+def children_left() -> bool:
+    """Whether there are any, after those that have ended are put away."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        return False
+    return True
 
 
 def descendants(top: int) -> set[int]:
@@ -170,7 +176,3 @@ def status(pid: int) -> tuple[str, str]:
     finally:
         os.close(file)
     return (letter, above)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from duckflow.safety.sandbox.sandbox import Launch
 
-LAUNCHER = Path(__file__).with_name("launcher.py")
+# As a module and not as a script, so that Python keeps it compiled.
+START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main(int(sys.argv[2]), int(sys.argv[3]))"
+HERE = str(Path(__file__).parent)
 UNRESTRICTED = (0, 0, 0)
 
 
@@ -25,5 +27,5 @@ def launch_by_orders(
         data = data[os.write(orders, data) :]
     os.lseek(orders, 0, os.SEEK_SET)
     lifeline, held = os.pipe()
-    argv = (sys.executable, "-I", "-S", str(LAUNCHER), str(orders), str(lifeline))
+    argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders), str(lifeline))
     return Launch(argv=argv, fds=(orders, lifeline), lifeline=held)

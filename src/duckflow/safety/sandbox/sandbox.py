@@ -34,16 +34,16 @@ class Launch:
     lifeline: int | None = None
     """Closing it ends everything that the launcher looks after."""
     _first: int | None = field(default=None, init=False)
+    _ended: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.takes_along = self.info is not None or self.lifeline is not None
+        """Whether all processes of the command end with it, those that left its group too."""
 
     def started(self) -> None:
         """The child has its own copies now."""
         close_all(self.fds)
         self.fds = ()
-
-    @property
-    def takes_along(self) -> bool:
-        """Whether all processes of the command end with it, those that left its group too."""
-        return self.info is not None or self.lifeline is not None
 
     def first_process(self) -> int | None:
         """The process that all others in the sandbox die with; none when there is no such process."""
@@ -54,7 +54,10 @@ class Launch:
         return self._first
 
     def end(self, pid: int) -> None:
-        """End all processes of the command; `pid` is the one that was spawned."""
+        """End all processes of the command; `pid` is the one that was spawned. Once is enough."""
+        if self._ended:
+            return
+        self._ended = True
         if self.lifeline is not None:
             os.close(self.lifeline)
             self.lifeline = None

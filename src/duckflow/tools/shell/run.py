@@ -6,12 +6,12 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
 from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
@@ -24,8 +24,8 @@ from duckflow.tools.shell.process import Process
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, Done, Tool
 
-Verdict = Literal["safe", "ask", "dangerous"]
 Judge = Callable[[str], str]
+"""`safe` (it only reads), `ask` or `dangerous`."""
 SHOWN_COMMAND = 80
 SANDBOX_BROKEN = "bwrap: "
 
@@ -83,7 +83,8 @@ class ShellRun(Tool[ShellArgs]):
     def preview(self, args: ShellArgs) -> Preview:
         unusual = args.model_dump(include={"network", "background", "timeout_seconds"}, exclude_defaults=True)
         notes = " ".join(f"{name}={value}" for name, value in unusual.items())
-        return Preview(diff=f"$ {args.command}" + (f"\n# {notes}" if notes else ""))
+        lines = "\n> ".join(shown_line(line) for line in args.command.split("\n"))
+        return Preview(diff=f"$ {lines}" + (f"\n# {notes}" if notes else ""))
 
     async def run(self, args: ShellArgs) -> Done:
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
@@ -133,7 +134,7 @@ class ShellRun(Tool[ShellArgs]):
             return Done(
                 f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. Other commands reach its "
                 f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",
-                say("shell.background", job=job.job_id, command=shorten(job.command, SHOWN_COMMAND)),
+                say("shell.background", job=job.job_id, command=_short(job.command)),
             )
         return self._result(running, code)
 
@@ -156,9 +157,9 @@ class ShellRun(Tool[ShellArgs]):
         return Done("\n".join(part for part in parts if part), self._shown(running, code, meddled))
 
     def _shown(self, running: Running, code: int, meddled: str) -> Phrase:
-        command = shorten(running.args.command, SHOWN_COMMAND)
+        command = _short(running.args.command)
         if meddled:
-            return say("shell.meddled", command=command, code=code, seconds=running.seconds, files=meddled)
+            return say("shell.meddled", command=command, code=code, seconds=running.seconds, files=shown(meddled))
         return say("shell.finished", command=command, code=code, seconds=running.seconds)
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
@@ -168,7 +169,7 @@ class ShellRun(Tool[ShellArgs]):
             f"{self._settings.longest_seconds}), or background=true for a server. Output until then:\n"
             f"{running.output.text() or '(none)'}",
             "shell.timed_out" if gone else "shell.not_ended",
-            command=shorten(running.args.command, SHOWN_COMMAND),
+            command=_short(running.args.command),
             seconds=limit,
         )
 
@@ -179,3 +180,7 @@ class ShellRun(Tool[ShellArgs]):
             "shell.too_many",
             count=self._settings.background_jobs,
         )
+
+
+def _short(command: str) -> str:
+    return shown(shorten(command, SHOWN_COMMAND))

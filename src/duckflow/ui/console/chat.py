@@ -32,7 +32,7 @@ class Chat:
 
     def __init__(self, words: Words, history: Path | None, color: bool) -> None:
         self._words = words
-        self._console = Console(no_color=not color or None, highlight=False, soft_wrap=True)
+        self._console = Console(no_color=not color or None, highlight=False)
         self.screen = Screen(self._console, words)
         self._history = history
         self._desk: Desk | None = None

@@ -8,6 +8,7 @@ from rich.text import Text
 from duckflow.events import types as happened
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import GateRequest, Question
+from duckflow.ui.headless import RETRY
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 
@@ -35,8 +36,10 @@ class Screen:
                 self._line, self._streamed = "", ""
             case happened.Waiting():
                 self._doing = event.why
-                if event.why.key != "wait.model":
+                if event.why.key.startswith(RETRY):
                     self.note(self._words.phrase(event.why))
+            case happened.ModelChosen():
+                self.note(f"{event.model}: {self._words.phrase(event.why)}")
             case happened.TextStreamed() if event.channel == "say":
                 self._stream(event.text)
             case happened.StreamReset():
@@ -129,6 +132,7 @@ class Screen:
             print_text(Text(f"  {self._words('gate.doubtful')}", style="yellow"))
         lines = gate.diff.splitlines()
         for line in lines[:DIFF_LINES]:
-            print_text(Text(plain(line), style=DIFF_STYLES.get(line[:1], "")))
+            # Code is not wrapped at words: what is copied from the screen stays whole.
+            print_text(Text(plain(line), style=DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
         if len(lines) > DIFF_LINES:
             print_text(Text(self._words("gate.more", lines=len(lines) - DIFF_LINES), style="dim"))

@@ -8,29 +8,26 @@ from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.verdict import Finding, danger
 
-METHOD = re.compile(r"^(?:-X|--request[= ]?|--method[= ]?)?(DELETE|PURGE)$", re.IGNORECASE)
+DELETING = frozenset(("DELETE", "PURGE"))
+SENDING = frozenset(("POST", "PUT", "PATCH"))
+METHOD_AS_WORD = frozenset(("http", "https", "xh", "xhs"))
 DESTROYING_PATH = re.compile(
     r"(?:/|_|=|\?)(?:do)?(?:delete|destroy|purge|drop|wipe|truncate|terminate|shutdown|_?delete_by_query|_close|flush\w*)"
     r"(?:$|[/?&_])",
     re.IGNORECASE,
 )
-SENDS = re.compile(r"^(?:POST|PUT|PATCH)$", re.IGNORECASE)
 CURL_VALUES = "XdFTHuoAebcxKmwrCEYyzDtQUPh"
 FILE_IN_VALUE = re.compile(r"[@<=:,]")
 
 
 def judge_request(call: Invocation) -> Iterator[Finding]:
-    methods = set[str]()
-    for place, text in enumerate(call.texts):
-        found = METHOD.match(text)
-        before = call.texts[place - 1] if place else ""
-        if found and (text.startswith("-") or before in ("-X", "--request", "--method") or _names_method(call)):
-            yield danger("http_delete", program=call.program)
-        if text.startswith(("-d", "--data", "-F", "--form", "--json", "--post")) or SENDS.match(
-            text.removeprefix("-X")
-        ):
-            methods.add("POST")
-    if methods and any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text):
+    options = read_options(call.arguments, CURL_VALUES, ("--request", "--method"))
+    methods = [word.text.upper() for word in options.values("-X", "--request", "--method")]
+    if call.program in METHOD_AS_WORD:
+        methods += [word.text for word in options.operands[:1]]
+    sends = not SENDING.isdisjoint(methods) or options.has("-d", "--data", "-F", "--form", "--json", "--post-data")
+    destroys = any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text)
+    if not DELETING.isdisjoint(methods) or (sends and destroys):
         yield danger("http_delete", program=call.program)
     yield from judge_sending(call)
 
@@ -46,8 +43,3 @@ def judge_sending(call: Invocation) -> Iterator[Finding]:
     for path in sent:
         if path not in kept and is_secret(path):
             yield danger("sends_secret", path=path)
-
-
-def _names_method(call: Invocation) -> bool:
-    """httpie writes the method as a word of its own."""
-    return call.program in ("http", "https", "xh", "xhs")

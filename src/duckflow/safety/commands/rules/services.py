@@ -13,15 +13,46 @@ DESTROYING = frozenset(
     + ("obliterate", "deleteall", "unpublish", "yank")
 )
 TAKING_AWAY = frozenset(
-    ("remove", "rm", "rb", "rmdir", "rmi", "del", "deletefile", "disable", "revoke", "forget", "prune", "compact")
+    (
+        "remove",
+        "rm",
+        "rb",
+        "rmdir",
+        "rmdirs",
+        "rmi",
+        "del",
+        "deletefile",
+        "disable",
+        "revoke",
+        "forget",
+        "prune",
+        "compact",
+    )
     + ("clear", "flush", "reset", "archive", "detach", "evict", "drain", "uninstall", "rollback", "invalidate")
     + ("expire", "unsubscribe", "offline", "seal", "rekey", "deactivate", "suspend", "unlink", "truncate")
-    + ("cleanup", "trash", "discard", "cancel")
+    + ("cleanup", "trash", "discard", "cancel", "undo")
 )
 HARMLESS = frozenset(
     ("list", "ls", "get", "describe", "show", "status", "info", "view", "head", "lookup", "read", "search", "check")
     + ("version", "diff", "plan", "whoami", "help", "stats", "cat", "find", "inspect", "explain", "create", "add")
-    + ("new", "init", "start", "login", "download", "copy", "cp", "pull", "clone", "watch", "validate", "lint", "fmt")
+    + (
+        "new",
+        "init",
+        "start",
+        "login",
+        "download",
+        "copy",
+        "cp",
+        "pull",
+        "clone",
+        "watch",
+        "validate",
+        "lint",
+        "fmt",
+        "invoke",
+        "send",
+        "publish",
+    )
 )
 OF_THEIR_OWN: dict[str, frozenset[str]] = {
     "rclone": frozenset(("sync", "move", "moveto", "dedupe")),
@@ -39,9 +70,10 @@ OF_THEIR_OWN: dict[str, frozenset[str]] = {
 }
 KEEPS_SECRETS = frozenset(("secretsmanager", "ssm", "kms", "keyvault"))
 CHANGES = frozenset(("put", "update", "rotate", "set", "replace", "schedule"))
-OPTIONS = ("--delete", "--del", "--purge", "--remove", "--destroy", "-destroy", "--prune", "--wipe", "--reset")
+OPTIONS = frozenset(("delete", "del", "purge", "remove", "destroy", "prune", "wipe", "reset"))
 UNASKED = frozenset(("-auto-approve", "--auto-approve", "--yes", "-y", "--skip-preview", "--force-destroy"))
-DRY = ("--dry-run", "--dryrun", "--dry_run", "--help", "--version")
+DRY = ("--dry-run", "--dryrun", "--dry_run")
+TELLS = frozenset(("--help", "--version"))
 MOST_WORDS = 8
 LOCAL = frozenset(
     ("mkdir", "make", "cargo", "npm", "yarn", "pnpm", "bun", "go", "pytest", "tox", "nox", "vim", "nano")
@@ -59,10 +91,8 @@ def judge_service_call(call: Invocation) -> Iterator[Finding]:
     if _only_tries(call):
         return
     words = [text for text in call.texts if SUBCOMMAND.match(text)][:MOST_WORDS]
-    yield from _judge_options(call)
-    yield from _judge_approval(call, words)
     own = OF_THEIR_OWN.get(call.program, frozenset[str]())
-    for word in words:
+    for word in (call.program, *words):
         parts = _parts(word)
         if parts & (DESTROYING | TAKING_AWAY | own):
             yield danger("service_destroys", program=call.program, action=word)
@@ -72,6 +102,8 @@ def judge_service_call(call: Invocation) -> Iterator[Finding]:
             return
         if parts & HARMLESS:
             return
+    yield from _judge_options(call)
+    yield from _judge_approval(call, words)
 
 
 def judge_unknown(call: Invocation) -> Iterator[Finding]:
@@ -88,12 +120,14 @@ def judge_unknown(call: Invocation) -> Iterator[Finding]:
 
 
 def _only_tries(call: Invocation) -> bool:
-    return any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts)
+    tries = any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts)
+    return tries or not TELLS.isdisjoint(call.texts)
 
 
 def _judge_options(call: Invocation) -> Iterator[Finding]:
     for text in call.texts:
-        if text.startswith(OPTIONS) and not text.endswith("=false"):
+        name = PARTS.split(text.lstrip("-").partition("=")[0])
+        if text.startswith("-") and not OPTIONS.isdisjoint(name[:2]) and not text.endswith("=false"):
             yield danger("service_destroys", program=call.program, action=text)
             return
 

@@ -30,6 +30,8 @@ def judge_shell(call: Invocation) -> Iterator[Opinion]:
             is_text = True
         if option in WITH_VALUE and words:
             words.pop(0)
+        if " " in option:
+            yield RunsText(option)
         if option in ("-s", "-is"):
             yield from judge_fed(call)
             return

@@ -1,0 +1,77 @@
+"""A real terminal for the tests: a pseudo-terminal whose screen is rendered."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pyte
+
+
+class _AnsweringScreen(pyte.HistoryScreen):
+    """Tells where the cursor is when it is asked, as terminals do."""
+
+    answer: Callable[[str], Any]
+
+    def write_process_input(self, data: str) -> None:
+        self.answer(data)
+
+
+class Terminal:
+    """`duckflow` in a terminal of its own, with a scripted model."""
+
+    def __init__(self, top: Path, replies: list[Any], *arguments: str, columns: int = 90, **environment: str) -> None:
+        self.work = top / "work"
+        self.work.mkdir(exist_ok=True)
+        script = top / "script.jsonl"
+        script.write_text("\n".join(json.dumps(line) for line in replies))
+        self._screen = _AnsweringScreen(columns, 40, history=1000)
+        self._stream = pyte.ByteStream(self._screen)
+        settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        self.process: Any = pexpect.spawn(
+            sys.executable,
+            ["-m", "duckflow", "-m", f"scripted:{script}", *arguments],
+            cwd=str(self.work),
+            env={"PATH": os.environ["PATH"], "HOME": str(top)} | settings | environment,
+            dimensions=(40, columns),
+            timeout=10,
+        )
+
+        self._screen.answer = self.process.send
+
+    def type(self, text: str) -> None:
+        self.process.send(text)
+
+    def enter(self, text: str) -> None:
+        self.type(text + "\r")
+
+    def shown(self) -> str:
+        """Everything that stands on the screen now, with what has scrolled off."""
+        self._read(0.05)
+        gone = ["".join(line[column].data for column in range(self._screen.columns)) for line in self._screen.history.top]
+        return "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
+
+    def wait_for(self, text: str, seconds: float = 15.0) -> str:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if text in (screen := self.shown()):
+                return screen
+        raise AssertionError(f"{text!r} never came; the screen shows:\n{self.shown()}")
+
+    def wait_for_end(self) -> int:
+        self._read(0.2)
+        self.process.expect(pexpect.EOF)
+        self._stream.feed(self.process.before or b"")
+        self.process.close()
+        return int(self.process.exitstatus)
+
+    def _read(self, seconds: float) -> None:
+        try:
+            self._stream.feed(self.process.read_nonblocking(65536, seconds))
+        except (pexpect.TIMEOUT, pexpect.EOF, ValueError):
+            # Nothing new, or the program has ended: what was shown still stands.
+            return

@@ -1,0 +1,123 @@
+"""A person at a terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from terminal import Terminal
+
+from tests.journeys.story import act, decide, respond
+
+WRITE = {"json": decide(act("file_ops.write_file", path="hello.py"), respond("It is written."))}
+BODY = "print('hello')\n"
+ANSWER = {"json": decide(respond("こんにちは。\n[bold]角括弧[/bold]はそのまま。"), step="PLANNING"), "chunk": 4, "delay": 0.01}
+SLOW = {"json": decide(respond("slowly " * 200), step="PLANNING"), "chunk": 4, "delay": 0.1}
+HELLO = "/help shows"
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        terminal.process.close(force=True)
+
+
+def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
+    terminal = Terminal(top, replies, *arguments, **settings)
+    opened.append(terminal)
+    return terminal
+
+
+def test_a_change_is_shown_asked_for_and_made(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [WRITE, BODY])
+    terminal.wait_for(HELLO)
+    terminal.enter("create hello.py")
+    screen = terminal.wait_for("1. yes")
+    assert "+print('hello')" in screen and "It is written." not in screen
+    terminal.enter("maybe")
+    terminal.wait_for("Please answer yes or no")
+    terminal.enter("１")
+    terminal.wait_for("It is written.")
+    assert (terminal.work / "hello.py").read_text() == BODY
+    terminal.type("\x04")
+    assert terminal.wait_for_end() == 0
+    assert "duckflow -r" in terminal.shown()
+
+
+def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [ANSWER], "--lang", "ja")
+    terminal.wait_for("Esc で中断")
+    terminal.enter("やあ")
+    screen = terminal.wait_for("はそのまま。")
+    assert "こんにちは。" in screen.replace(" ", "")
+    assert "[bold]角括弧[/bold]" in screen.replace(" ", "")
+
+
+def test_escape_interrupts_and_the_conversation_goes_on(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [SLOW, ANSWER])
+    terminal.wait_for(HELLO)
+    terminal.enter("talk slowly")
+    terminal.wait_for("slowly slowly")
+    terminal.type("\x1b")
+    terminal.wait_for("Interrupted.")
+    terminal.enter("hello?")
+    terminal.wait_for("はそのまま")
+
+
+def test_ctrl_c_interrupts_then_clears_then_leaves(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [SLOW])
+    terminal.wait_for(HELLO)
+    terminal.enter("talk slowly")
+    terminal.wait_for("slowly slowly")
+    terminal.type("half a line")
+    terminal.type("\x03")
+    terminal.wait_for("Interrupted.")
+    terminal.type("\x03\x03")
+    assert terminal.wait_for_end() == 0
+
+
+def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Terminal]) -> None:
+    slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING")}
+    terminal = start(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
+    terminal.wait_for(HELLO)
+    terminal.enter("one")
+    terminal.enter("two")
+    terminal.wait_for("next: two")
+    terminal.wait_for("second answer")
+
+
+def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [])
+    terminal.wait_for(HELLO)
+    terminal.enter("/hepl")
+    terminal.wait_for("/help?")
+    terminal.enter("/help")
+    terminal.wait_for("/quit")
+    terminal.enter("/mode plan")
+    terminal.wait_for("Mode: plan")
+    terminal.enter("/lang ja")
+    terminal.wait_for("日")
+    terminal.enter("/quit")
+    assert terminal.wait_for_end() == 0
+
+
+def test_a_session_goes_on_after_a_restart(tmp_path: Path, opened: list[Terminal]) -> None:
+    first = start(opened, tmp_path, [ANSWER], "remember me")
+    first.wait_for("はそのまま")
+    first.type("\x04")
+    first.wait_for_end()
+    again = start(opened, tmp_path, [{"json": decide(respond("I do remember."), step="PLANNING")}], "-c", "do you?")
+    again.wait_for("I do remember.")
+    again.enter("/status")
+    again.wait_for("2 turns")
+
+
+def test_sixty_columns_and_no_colour(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [WRITE, BODY], columns=60, NO_COLOR="1")
+    terminal.wait_for(HELLO)
+    terminal.enter("create hello.py")
+    terminal.wait_for("1. yes")
+    terminal.enter("no, not now")
+    terminal.wait_for("Refused")
