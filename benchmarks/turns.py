@@ -33,7 +33,11 @@ async def measure(last: int) -> dict[str, float]:
             story.model.requests.clear()
     early = statistics.median(costs[20 - AROUND : 20 + AROUND])
     late = statistics.median(costs[last - AROUND : last + AROUND])
-    return {"turn_20_ms": round(early * 1e3, 2), f"turn_{last}_ms": round(late * 1e3, 2), "ratio": round(late / early, 2)}
+    return {
+        "turn_20_ms": round(early * 1e3, 2),
+        f"turn_{last}_ms": round(late * 1e3, 2),
+        "ratio": round(late / early, 2),
+    }
 
 
 if __name__ == "__main__":

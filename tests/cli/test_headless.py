@@ -110,6 +110,7 @@ class Shell:
             capture_output=True,
             text=True,
             timeout=60,
+            check=False,
         )
 
     def script(self, *replies: Any) -> str:
@@ -251,7 +252,10 @@ def test_plain_prose_from_a_model_is_an_answer(shell: Shell, server: Server) -> 
 
 def test_a_budget_stops_it(shell: Shell) -> None:
     path = shell.home / "script.jsonl"
-    reply = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"), "usage": {"cost_usd": 0.6}}
+    reply = {
+        "json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"),
+        "usage": {"cost_usd": 0.6},
+    }
     path.write_text("\n".join([json.dumps(reply)] * 5))
     done = shell.run("-p", "look", "-m", f"scripted:{path}", "--max-budget-usd", "1", "--output-format", "json")
     assert done.returncode == 6

@@ -17,21 +17,22 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_later_layers_win_value_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = write(tmp_path / "config.toml", 'language = "ja"\n[agent]\nmax_loops = 9\n[memory]\nbudget_tokens = 5000\n')
+    user = write(tmp_path / "config.toml", 'language = "ja"\n[agent]\nbody_tokens = 900\n[memory]\nbudget_tokens = 5000\n')
     write(tmp_path / ".duckflow/config.toml", "[memory]\nbudget_tokens = 6000\n")
-    monkeypatch.setenv("DUCKFLOW_MAX_LOOPS", "11")
+    monkeypatch.setenv("DUCKFLOW_MODEL", "ollama:x")
     loaded = load(user, tmp_path, {"safety.mode": "plan", "language": None})
     assert loaded.settings.language == "ja"
-    assert loaded.settings.agent.max_loops == 11
+    assert loaded.settings.agent.body_tokens == 900
+    assert loaded.settings.llm.model == "ollama:x"
     assert loaded.settings.memory.budget_tokens == 6000
     assert loaded.settings.safety.mode == "plan"
-    assert loaded.origins["agent.max_loops"] == "environment"
+    assert loaded.origins["llm.model"] == "environment"
     assert loaded.origins["memory.budget_tokens"].endswith(".duckflow/config.toml")
     assert loaded.origins["language"] == str(user)
 
 
 @pytest.mark.parametrize(
-    "text", ['[llm]\nmodel = "x"', '[safety]\nmode = "full-auto"', "[agent]\nmax_loops = 999", '[local]\nmodel = "x"']
+    "text", ['[llm]\nmodel = "x"', '[safety]\nmode = "full-auto"', "[agent]\nbody_tokens = 999", '[local]\nmodel = "x"']
 )
 def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text: str) -> None:
     write(tmp_path / ".duckflow/config.toml", text)
@@ -44,7 +45,7 @@ def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text
     ("text", "key"),
     [
         ("not toml at all [", "config.unreadable"),
-        ("[agent]\nmax_loops = 'many'", "config.bad_value"),
+        ("[agent]\nbody_tokens = 'many'", "config.bad_value"),
         ("[llm]\napi_key = 'secret'", "config.bad_value"),
         ("unknown = 1", "config.bad_value"),
     ],

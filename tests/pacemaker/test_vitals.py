@@ -73,7 +73,7 @@ def test_every_change_has_a_cause() -> None:
     pacemaker.observe(bad_edit("a", "1"))
     pacemaker.observe(bad_edit("a", "1"))
     pacemaker.notice(Signal.CONFIDENCE, 0.5)
-    changes = {(change.vital, change.cause): change.delta for change in pacemaker.take_changes()}
+    changes = {(change.vital, change.cause.key): change.delta for change in pacemaker.take_changes()}
     assert changes == {
         ("stamina", "vitals.cause.error"): -0.22,
         ("focus", "vitals.cause.error"): -0.1,

@@ -6,7 +6,16 @@ from duckflow.safety.answers import read_answer
 
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]
 NO = ["n", "no", "No.", "2", "２", "いいえ", "やめて", "だめ"]
-UNCLEAR = ["", "maybe", "はい、でも名前を変えて", "yes but rename it", "12", "yes no", "?", "okay then do something else"]
+UNCLEAR = [
+    "",
+    "maybe",
+    "はい、でも名前を変えて",
+    "yes but rename it",
+    "12",
+    "yes no",
+    "?",
+    "okay then do something else",
+]
 
 
 @pytest.mark.parametrize("text", YES)

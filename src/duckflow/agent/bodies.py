@@ -35,13 +35,14 @@ class Bodies:
         state = self._session.state
         history, profile = await self._thinker.history(state), await self._thinker.profile()
         prompt = self._compiler.body(state, history, action, operation, profile)
+        kind = operation.body if operation.body == "edits" else str(action.args.get("path", ""))
         text = ""
         for _ in range(CONTINUATIONS + 1):
             reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(state.language, text)))
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
-            body = clean_body(text, operation.body)
+            body = clean_body(text, kind)
             if reply.finish == "stop" and body.text.strip():
                 return body.text
         raise ToolError(

@@ -47,6 +47,7 @@ class Caller:
         self._connect = connect
         self._max_budget_usd = max_budget_usd
         self._connecting: asyncio.Task[Connected] | None = None
+        self._left: list[asyncio.Task[Connected]] = []
 
     async def ready(self) -> Provider:
         """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
@@ -60,14 +61,21 @@ class Caller:
         self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
         return connected
 
+    def switch(self, connect: Connect) -> None:
+        """From the next call on, another model."""
+        if self._connecting:
+            self._left.append(self._connecting)
+        self._connect, self._connecting = connect, None
+
     async def aclose(self) -> None:
-        """Leave the model, also one that is still being connected."""
-        if self._connecting is None:
-            return
-        if not self._connecting.done():
-            self._connecting.cancel()
-        with contextlib.suppress(asyncio.CancelledError, DuckflowError):
-            await (await self._connecting).provider.aclose()
+        """Leave every model, also one that is still being connected."""
+        for connecting in (*self._left, self._connecting):
+            if connecting is None:
+                continue
+            if not connecting.done():
+                connecting.cancel()
+            with contextlib.suppress(asyncio.CancelledError, DuckflowError):
+                await (await connecting).provider.aclose()
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
         """The reply, or a ModelError; BudgetSpent before the call when the money is gone."""

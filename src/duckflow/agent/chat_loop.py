@@ -4,23 +4,26 @@ import asyncio
 from collections.abc import Callable
 
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.pacing import Pacing
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
 from duckflow.events.bus import Listener
 from duckflow.events.types import LanguageChosen, MessageAdded, Outcome, TurnEnded
+from duckflow.pacemaker.health import Health
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 
 
 class ChatLoop:
     """One conversation."""
 
-    def __init__(self, session: Session, turn: Turn, gatekeeper: Gatekeeper) -> None:
+    def __init__(self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing) -> None:
         self.session = session
         self._turn = turn
         self._gatekeeper = gatekeeper
+        self._pacing = pacing
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
 
@@ -37,6 +40,12 @@ class ChatLoop:
 
     def change_language(self, language: str) -> None:
         self.session.emit(LanguageChosen(language=language))
+
+    def health(self) -> Health:
+        return self._pacing.health()
+
+    def why(self) -> tuple[Phrase, ...]:
+        return self._pacing.why()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.session.subscribe(listener)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.gatekeeper import Gatekeeper, Planned
+from duckflow.agent.gatekeeper import ALLOWED, Gatekeeper, Planned
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
@@ -42,6 +42,8 @@ class Dispatched:
     results: list[ActionResult] = field(default_factory=list[ActionResult])
     stop: Stop = ""
     refusal: str = ""
+    approved: bool = False
+    """The user was asked and said yes."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -103,6 +105,7 @@ class Dispatcher:
             if answer.choice != "yes":
                 self._refuse(ready, answer.text, done)
                 return
+            done.approved |= answer is not ALLOWED
         for one in ready:
             await self._run_one(one, done)
             if done.stop:

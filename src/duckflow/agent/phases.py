@@ -36,6 +36,11 @@ class Phases:
         self._session.emit(StatusChanged(status=Status.ERROR))
         return False
 
+    def plan_anew(self, why: str) -> None:
+        """The Pacemaker's own move: back to planning from wherever it stands."""
+        if self._session.state.phase is not Phase.PLANNING:
+            self._move(Phase.PLANNING, why)
+
     def refused(self, why: str) -> None:
         """The user said no at the Gate."""
         if self._session.state.phase is Phase.EXECUTION:

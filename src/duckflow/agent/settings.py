@@ -8,8 +8,6 @@ class AgentSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    max_loops: int = 15
-    error_recoveries: int = 3
     reply_attempts: int = 2
     """How often an unreadable reply is sent back to the model."""
     max_budget_usd: float = 0.0

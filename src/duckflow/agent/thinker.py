@@ -13,6 +13,8 @@ from duckflow.llm.provider import Request
 from duckflow.llm.schema import decision_schema
 from duckflow.memory.bubble import view
 from duckflow.memory.settings import MemorySettings
+from duckflow.pacemaker.settings import DetectorSettings
+from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment, Profile, offered
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
@@ -25,6 +27,22 @@ ON_THIS_MACHINE = "local:"
 SMALL_WINDOW = 8192
 
 
+ThinkerSettings = tuple[AgentSettings, MemorySettings, DetectorSettings]
+
+
+class Overheard:
+    """What is said as it streams in; a model that says the same passage over and over is cut short."""
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        self._live = LiveText()
+        self._watch = StreamWatch(settings)
+
+    def feed(self, delta: str) -> str:
+        if self._watch.hear(delta):
+            raise ReplyUnusable("it repeated the same passage over and over; say it once, briefly")
+        return self._live.feed(delta)
+
+
 class Thinker:
     """Asks the model for a Decision; a bad reply goes back with the exact reason."""
 
@@ -34,21 +52,22 @@ class Thinker:
         compiler: Compiler,
         operations: tuple[Operation, ...],
         emit: Emit,
-        settings: tuple[AgentSettings, MemorySettings],
+        settings: ThinkerSettings,
     ) -> None:
         self._caller = caller
         self._compiler = compiler
         self._operations = operations
         self._emit = emit
-        self._settings, self._memory = settings
+        self._settings, self._memory, self._detectors = settings
 
     async def decide(self, state: AgentState, limit: int, note: str) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
         attempt = 0
         while True:
-            reply = await self._ask(state, Moment(await self.profile(), limit, note, corrections))
+            reply = Reply("", "stop")
             try:
-                return read_decision(reply.text, self._operations, reply.finish)
+                reply = await self._ask(state, Moment(await self.profile(), limit, note, corrections))
+                return read_decision(reply.text, self._operations, reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1
                 self._emit(StreamReset())
@@ -75,18 +94,18 @@ class Thinker:
         operations = offered(self._operations, moment.profile)
         schema = decision_schema(operations, with_delta=moment.profile == "full")
         for shrink in range(SHRINKS + 1):
-            history = view(state.messages, budget >> shrink)
+            history = view(state.messages, budget >> shrink, state.aside)
             messages = self._compiler.main(state, history, moment)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
-                return await self._caller.call(request, LiveText, "say")
+                return await self._caller.call(request, lambda: Overheard(self._detectors), "say")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise
         raise ContextTooLong("model.context_too_long")
 
     async def history(self, state: AgentState) -> list[Message]:
-        return view(state.messages, await self.history_budget())
+        return view(state.messages, await self.history_budget(), state.aside)
 
     async def profile(self) -> Profile:
         """Short prompts for small models: those on this machine, and those with little room."""

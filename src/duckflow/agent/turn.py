@@ -1,31 +1,43 @@
-"""One turn: think, decide, act, until control goes back to the user."""
+"""One turn: beat, think, act, until control goes back to the user."""
 
 import asyncio
+import json
 
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.duck_answer import DuckAnswers, Ending
+from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
-from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
+from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.state.action import Decision
-from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.message import Message, Role
+from duckflow.state.phrase import said, say
+
+RECOVERIES = 3
 
 
 class Turn:
-    """The loop. It reads like its description in the design: beat, think, dispatch, end?"""
+    """The loop. It reads like its description: beat, think, dispatch, end?"""
 
     def __init__(
-        self, session: Session, thinker: Thinker, dispatcher: Dispatcher, phases: Phases, settings: AgentSettings
+        self,
+        session: Session,
+        pacing: Pacing,
+        thinker: Thinker,
+        dispatcher: Dispatcher,
+        phases: Phases,
+        duck: DuckAnswers,
     ) -> None:
         self._session = session
+        self._pacing = pacing
         self._thinker = thinker
         self._dispatcher = dispatcher
         self._phases = phases
-        self._settings = settings
+        self._duck = duck
         self._recoveries = 0
         self._all_succeeded = True
 
@@ -34,30 +46,59 @@ class Turn:
         turn = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=turn))
         self._say("user", text)
+        self._pacing.begin(text)
         self._recoveries, self._all_succeeded = 0, True
         try:
             outcome, why = await self._loop()
         except asyncio.CancelledError:
+            self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=turn, outcome="interrupted", why=say("turn.interrupted")))
             raise
         except DuckflowError as problem:
             outcome, why = _outcome(problem), said(problem)
+        self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome
 
-    async def _loop(self) -> tuple[Outcome, Phrase | None]:
-        state, limit = self._session.state, self._settings.max_loops
+    async def _loop(self) -> Ending:
         note = ""
         while True:
-            if state.loop >= limit:
-                return "pacemaker", say("turn.loop_limit", limit=limit)
-            self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
-            reading = await self._thinker.decide(state, limit, note)
-            self._accept(reading)
+            match self._pacing.beat():
+                case DuckCall() as call:
+                    ending, note = await self._ask(call)
+                    if ending:
+                        return ending
+                case Replan() as advice:
+                    self._phases.plan_anew(advice.reason)
+                    note = advice.for_model
+                case Hint() as advice:
+                    note = "\n".join(line for line in (note, advice.for_model) if line)
+                case None:
+                    pass
+            reading = await self._think(note)
             done = await self._dispatcher.run(reading)
+            self._pacing.saw(reading.decision, done)
+            note = _note(reading.decision, done)
             if ending := self._ending(reading.decision, done):
                 return ending
-            note = self._note(reading.decision, done)
+            if self._recoveries > RECOVERIES:
+                self._recoveries = 0
+                ending, note = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
+                if ending:
+                    return ending
+
+    async def _think(self, note: str) -> Reading:
+        state = self._session.state
+        limit = self._pacing.limit()
+        self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
+        reading = await self._thinker.decide(state, limit, note)
+        self._accept(reading)
+        return reading
+
+    async def _ask(self, call: DuckCall) -> tuple[Ending | None, str]:
+        """Put the Duck Call, and do what was chosen."""
+        resolution = await self._pacing.put(call)
+        return self._duck.carry_out(call, resolution), resolution.pinned
 
     def _accept(self, reading: Reading) -> None:
         decision = reading.decision
@@ -67,7 +108,7 @@ class Turn:
             self._session.emit(FiveChanged(delta=decision.state_delta))
         self._phases.follow(decision)
 
-    def _ending(self, decision: Decision, done: Dispatched) -> tuple[Outcome, Phrase | None] | None:
+    def _ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         """How the turn ends after this loop, or nothing when it goes on."""
         if any(result.changed for result in done.results):
             self._all_succeeded = True
@@ -77,10 +118,7 @@ class Turn:
                 self._phases.refused(done.refusal)
                 return None if done.refusal else ("gate", say("turn.refused"))
             case "error":
-                if self._phases.recover(done.results[-1].for_model):
-                    self._recoveries += 1
-                if self._recoveries > self._settings.error_recoveries:
-                    return "pacemaker", say("turn.too_many_errors", count=self._recoveries)
+                self._recoveries += self._phases.recover(done.results[-1].for_model)
                 return None
             case "question" if done.ran("exit"):
                 return "exit", None
@@ -90,7 +128,7 @@ class Turn:
             case _:
                 return self._said_ending(decision, done)
 
-    def _said_ending(self, decision: Decision, done: Dispatched) -> tuple[Outcome, Phrase | None] | None:
+    def _said_ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         silent = not done.ran("response")
         match decision.next_step:
             case "continue":
@@ -109,25 +147,32 @@ class Turn:
                 outcome = "pending_user"
         return outcome, say("turn.summary", text=decision.rationale) if silent else None
 
-    def _note(self, decision: Decision, done: Dispatched) -> str:
-        if objection := decision.objection():
-            return f"your check said no ({objection}): change the approach, or ask the user"
-        if not decision.actions:
-            return "your last Decision had no actions: act, answer with response, or say done"
-        if done.stop == "error":
-            return "the last action failed: look at the error and try another way"
-        if decision.next_step == "done":
-            return "you said done, but the user has not been told the result: use response"
-        return ""
-
-    def _say(self, role: str, text: str) -> None:
-        message = Message.model_validate({"role": role, "text": text, "turn": self._session.state.turn})
-        self._session.emit(MessageAdded(message=message))
+    def _say(self, role: Role, text: str) -> None:
+        self._session.emit(MessageAdded(message=Message(role=role, text=text, turn=self._session.state.turn)))
 
 
 def as_said(decision: Decision) -> str:
-    """The Decision as it stands in the conversation: what the model itself would have written."""
-    return decision.model_dump_json(exclude={"actions": {"__all__": {"action_id"}}}, exclude_none=True)
+    """The Decision as it stands in the conversation: in the order in which the model itself writes it."""
+    said = decision.model_dump(mode="json", exclude_none=True)
+    said["actions"] = [
+        {name: action[name] for name in ("operation", "reasoning", "args")} for action in said["actions"]
+    ]
+    for name in ("actions", "next_step", "prompt_pattern"):
+        said[name] = said.pop(name)
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def _note(decision: Decision, done: Dispatched) -> str:
+    """What the next prompt should say of this loop."""
+    if objection := decision.objection():
+        return f"your check said no ({objection}): change the approach, or ask the user"
+    if not decision.actions:
+        return "your last Decision had no actions: act, answer with response, or say done"
+    if done.stop == "error":
+        return "the last action failed: look at the error and try another way"
+    if decision.next_step == "done":
+        return "you said done, but the user has not been told the result: use response"
+    return ""
 
 
 def _outcome(problem: DuckflowError) -> Outcome:

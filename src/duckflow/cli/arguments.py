@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from duckflow.errors import UsageError
 from duckflow.safety.policy import Mode
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import OutputFormat
+from duckflow.ui.headless import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Options = argparse.Namespace
@@ -43,6 +43,7 @@ def _talk(words: Words) -> argparse.ArgumentParser:
     add("--fork", action="store_true", help=words("cli.fork"))
     add("--mode", choices=list(Mode), help=words("cli.mode"))
     add("--max-loops", type=_positive(int), help=words("cli.max_loops"))
+    add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     add("--max-budget-usd", type=_positive(float), help=words("cli.max_budget"))
     _common(parser, words, talk)
     return parser
@@ -72,6 +73,13 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
 def _common(parser: argparse.ArgumentParser, words: Words, command: Command) -> None:
     parser.add_argument("--lang", choices=LANGUAGES, help=words("cli.lang"))
     parser.set_defaults(command=command)
+
+
+def _policy(text: str) -> DuckPolicy:
+    name, colon, times = text.partition(":")
+    if name not in ("stop", "continue", "replan") or (colon and not times.isdecimal()):
+        raise argparse.ArgumentTypeError(text)
+    return DuckPolicy(name, int(times) if colon else 1)
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:

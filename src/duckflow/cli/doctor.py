@@ -99,9 +99,10 @@ def _local(paths: Paths) -> list[Finding]:
             runtime, say("doctor.runtime" if runtime else "doctor.no_runtime"), None if runtime else say("fix.local")
         )
     ]
-    for holding in Weights(paths.models, os.environ).holdings():
-        if holding.complete:
-            found.append(Finding(True, say("doctor.weights", name=holding.model.name, path=str(holding.path))))
+    found += [
+        Finding(True, say("doctor.weights", name=holding.model.name, path=str(holding.path)))
+        for holding in Weights(paths.models, os.environ).installed()
+    ]
     if len(found) == 1:
         found.append(Finding(False, say("doctor.no_weights"), say("fix.weights")))
     return found

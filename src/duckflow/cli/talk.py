@@ -26,7 +26,7 @@ STDIN_LIMIT = 200_000
 def talk(options: Options, words: Words, paths: Paths) -> int:
     flags = {
         "safety.mode": options.mode,
-        "agent.max_loops": options.max_loops,
+        **_loop_flags(options.max_loops),
         "agent.max_budget_usd": options.max_budget_usd,
         "language": options.lang,
     }
@@ -45,8 +45,16 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     return asyncio.run(_chat(options, wiring))
 
 
+def _loop_flags(most: int | None) -> dict[str, int]:
+    """What `--max-loops` means: no turn goes beyond it, however well it advances."""
+    if most is None:
+        return {}
+    bounds = {"highest": most, "fallback": most, "ceiling": most} | ({"lowest": most} if most < 3 else {})
+    return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
+
+
 async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
-    headless = Headless(wiring.words, OutputFormat(options.output_format))
+    headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
     session = open_session(options, wiring)
     session.subscribe(headless.hear)
     chat, caller, _ = wire(wiring, session, headless.ask)

@@ -1,15 +1,19 @@
 """The only place where objects are built."""
 
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.calls import Caller, Connect, Connected
+from duckflow.agent.calls import Caller, Connected
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
@@ -18,6 +22,7 @@ from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
+from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
@@ -28,6 +33,8 @@ from duckflow.ui.i18n.words import Words
 
 AGENTS_FILE = "AGENTS.md"
 AGENTS_LIMIT = 8000
+Connector = Callable[[bool], Awaitable[Connected]]
+"""Finds a model; the second one, for another opinion, when it is told so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +56,39 @@ class Wired(NamedTuple):
     thinker: Thinker
 
 
-def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connect | None = None) -> Wired:
+def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None = None) -> Wired:
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
     toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
     compiler = Compiler(toolbox.operations, _project_rules(workspace))
-    caller = Caller(session, connect or (lambda: _connect(wiring, session)), settings.agent.max_budget_usd)
-    thinker = Thinker(caller, compiler, toolbox.operations, session.emit, (settings.agent, settings.memory))
+    connector = connect or partial(_connect, wiring, session)
+    caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
+    thinker = Thinker(
+        caller,
+        compiler,
+        toolbox.operations,
+        session.emit,
+        (settings.agent, settings.memory, settings.pacemaker.detectors),
+    )
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
     phases = Phases(session, transition_table(settings))
-    turn = Turn(session, thinker, dispatcher, phases, settings.agent)
-    return Wired(ChatLoop(session, turn, gatekeeper), caller, thinker)
+    pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
+    pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
+    duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
+    turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing), caller, thinker)
 
 
-async def _connect(wiring: Wiring, session: Session) -> Connected:
+async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
     from duckflow.llm.connect import Places, connect
     from duckflow.llm.discover import discover
 
     settings, paths = wiring.settings, wiring.paths
-    choice = await discover(wiring.model_flag, settings.llm, os.environ)
+    wanted = settings.llm.second_model if second else wiring.model_flag
+    choice = await discover(wanted, settings.llm, os.environ)
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)

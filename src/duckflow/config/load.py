@@ -25,7 +25,6 @@ FROM_ENVIRONMENT = {
     "DUCKFLOW_MODEL": "llm.model",
     "DUCKFLOW_MODE": "safety.mode",
     "DUCKFLOW_LANG": "language",
-    "DUCKFLOW_MAX_LOOPS": "agent.max_loops",
 }
 
 

@@ -6,6 +6,7 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
+from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.safety.policy import SafetySettings
 from duckflow.tools.files.settings import FileSettings
 from duckflow.ui.settings import UiSettings
@@ -20,6 +21,7 @@ class Settings(BaseModel):
     """`ja` or `en`; empty: the locale's."""
     llm: LlmSettings = Field(default_factory=LlmSettings)
     local: LocalSettings = Field(default_factory=LocalSettings)
+    pacemaker: PacemakerSettings = Field(default_factory=PacemakerSettings)
     agent: AgentSettings = Field(default_factory=AgentSettings)
     safety: SafetySettings = Field(default_factory=SafetySettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)

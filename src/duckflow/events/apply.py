@@ -30,12 +30,12 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.task_profile = event.decision.task_profile
         case happened.ActionFinished():
             _note_changes(state, event)
-        case happened.GateOpened():
+        case happened.GateOpened() | happened.DuckCalled():
             state.pending_gate = event.question
-        case happened.GateAnswered():
+        case happened.GateAnswered() | happened.DuckAnswered():
             state.pending_gate = None
-            if event.answer.choice == "session":
-                state.approvals.append(event.answer.text)
+        case happened.MessagesSetAside():
+            state.aside.append((event.first, event.last))
         case happened.PhaseMoved() | happened.StatusChanged():
             _move(state, event)
         case happened.FiveChanged():

@@ -23,8 +23,9 @@ from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
 Outcome = Literal[
-    "done", "pending_user", "deferred", "failed", "interrupted", "gate", "pacemaker", "provider", "budget", "usage", "exit"
-]
+    "done", "pending_user", "deferred", "exit",
+    "failed", "usage", "interrupted", "gate", "pacemaker", "provider", "budget",
+]  # fmt: skip
 
 
 class Event(Value):
@@ -120,6 +121,31 @@ class GateAnswered(Event):
     answer: Answer
 
 
+class DuckCalled(Event):
+    """The Pacemaker has stopped the loop and asks. `reason` is one of the six."""
+
+    kind = "duck_called"
+    question: Question
+    reason: str
+
+
+class DuckAnswered(Event):
+    """Closes the open Duck Call; `effect` is what is done now."""
+
+    kind = "duck_answered"
+    question_id: str
+    answer: Answer
+    effect: str
+
+
+class MessagesSetAside(Event):
+    """Messages that leave the context, from the first to before the last number; they stay in the journal."""
+
+    kind = "messages_set_aside"
+    first: int
+    last: int
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -213,7 +239,8 @@ class Noticed(Event):
 
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
-    ActionStarted, ActionFinished, GateOpened, GateAnswered, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
+    ActionStarted, ActionFinished, GateOpened, GateAnswered, DuckCalled, DuckAnswered, MessagesSetAside,
+    PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
     PlanChanged, VitalsChanged, UsageReported, TurnEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -34,6 +34,8 @@ class LlmSettings(BaseModel):
 
     model: str = ""
     """Such as `openai:gpt-5-mini`; empty: found out."""
+    second_model: str = ""
+    """Another model, asked for a second opinion when the first one is stuck."""
     temperature: float | None = Field(default=None, ge=0)
     max_reply_tokens: int | None = Field(default=None, gt=0)
     window: int = Field(default=0, ge=0)

@@ -6,17 +6,20 @@ from duckflow.memory.tokens import count
 from duckflow.state.message import Message
 
 
-def view(messages: Sequence[Message], budget: int) -> list[Message]:
+def view(messages: Sequence[Message], budget: int, aside: Sequence[tuple[int, int]] = ()) -> list[Message]:
     """The first instruction and the latest messages, within the budget. History itself is never changed.
 
-    The cost depends on the budget, not on the length of the conversation."""
+    What was set aside is passed over. The cost depends on the budget, not on the length of the conversation."""
     if not messages:
         return []
     first = next((message for message in messages if message.role == "user"), messages[0])
     pinned = _fitted(first, budget // 4)
     room = budget - count(pinned.text)
     latest: list[Message] = []
-    for message in reversed(messages):
+    for number in range(len(messages) - 1, -1, -1):
+        message = messages[number]
+        if any(start <= number < end for start, end in aside) and message is not first:
+            continue
         fitted = _fitted(message, max(room, budget // 4)) if not latest else message
         room -= count(fitted.text)
         if room < 0 and latest:

@@ -152,8 +152,9 @@ class DuckCall:
         return tuple(phrase for finding in self.findings for phrase in (finding.phrase(), finding.cost()))
 
     def question(self) -> Question:
-        choices = tuple(Choice(key=choice.key, label=choice.label()) for choice in self.choices)
-        return Question(kind="duck_call", title=self.situation(), choices=choices)
+        choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
+        details = (*self.found(), *self.health.report())
+        return Question(kind="duck_call", title=self.situation(), details=details, choices=choices)
 
 
 Verdict = Hint | Replan | DuckCall | None

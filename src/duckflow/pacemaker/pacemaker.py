@@ -94,6 +94,12 @@ class Pacemaker:
             self.interventions[type(self._verdict).__name__] += 1
         return self._verdict
 
+    def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
+        """The call that is due when going back to planning has not helped, whatever the detectors say."""
+        self._verdict = call = self._call(spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
+        self.interventions[DuckCall.__name__] += 1
+        return call
+
     def answered(self, call: DuckCall, key: str, text: str = "", loop: int = 0) -> Resolution:
         """The user's answer: vitals recover, and the loops are counted from `loop` on."""
         self._meter.recover(recovered(self._meter.vitals(), call.reason, self._settings.vitals))
@@ -120,6 +126,11 @@ class Pacemaker:
     def limit(self) -> LoopLimit | None:
         """The limit as of the last beat with a view."""
         return self._limit
+
+    @property
+    def allowance_from(self) -> int:
+        """The loop from which the limit counts."""
+        return self._allowance_from
 
     def take_notices(self) -> tuple[Phrase, ...]:
         """What the user is to be told in a line: that the limit was extended."""

@@ -1,11 +1,13 @@
 """Vitals, measured from what happens. Every move has a cause."""
 
 from collections import deque
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from duckflow.pacemaker.ledger import Entry
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange, clamp
 
 Vital = Literal["mood", "focus", "stamina"]
@@ -32,13 +34,26 @@ class Signal(StrEnum):
     """A new turn begins."""
 
 
+@dataclass(slots=True)
+class Move:
+    """How far a cause has moved a vital, how often, and by which step last."""
+
+    delta: float = 0.0
+    times: int = 0
+    entry: Entry | None = None
+
+    def phrase(self, cause: str) -> Phrase:
+        key = f"vitals.cause.{cause}"
+        return say(key, times=self.times, label=self.entry.label) if self.entry else say(key)
+
+
 class VitalsMeter:
     """Moves mood, focus and stamina, and remembers why until it is asked."""
 
     def __init__(self, settings: VitalsSettings, vitals: Vitals) -> None:
         self._settings = settings
         self._values: dict[Vital, float] = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
-        self._moved: dict[tuple[Vital, str], float] = {}
+        self._moved: dict[tuple[Vital, str], Move] = {}
         self.trend: deque[tuple[float, float, float]] = deque(maxlen=settings.trend_length)
 
     @property
@@ -57,20 +72,20 @@ class VitalsMeter:
         """A step: errors tire and confuse, repetition confuses, news and success help."""
         s = self._settings
         if entry.failed:
-            self._move("stamina", -s.error_stamina - s.loop_stamina, "error")
-            self._move("focus", -s.error_focus, "error")
+            self._move("stamina", -s.error_stamina - s.loop_stamina, "error", entry)
+            self._move("focus", -s.error_focus, "error", entry)
         elif entry.step.is_error:
-            self._move("stamina", -s.loop_stamina, "loop")
+            self._move("stamina", -s.loop_stamina, "loop", entry)
         else:
-            self._move("stamina", s.success_stamina - s.loop_stamina, "success")
+            self._move("stamina", s.success_stamina - s.loop_stamina, "success", entry)
         if entry.confirmed:
             return
         if entry.repeated and not entry.new:
-            self._move("focus", -s.repeated_focus, "repeated")
+            self._move("focus", -s.repeated_focus, "repeated", entry)
         elif not entry.new:
-            self._move("focus", -s.stale_focus, "nothing_new")
+            self._move("focus", -s.stale_focus, "nothing_new", entry)
         elif not entry.failed:
-            self._move("focus", s.new_focus, "new")
+            self._move("focus", s.new_focus, "new", entry)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         s = self._settings
@@ -120,14 +135,18 @@ class VitalsMeter:
         """What moved since this was last asked, one line for each vital and cause."""
         moved, self._moved = self._moved, {}
         return tuple(
-            VitalsChange(vital=vital, delta=round(delta, 3), cause=f"vitals.cause.{cause}")
-            for (vital, cause), delta in moved.items()
-            if round(delta, 3)
+            VitalsChange(vital=vital, delta=round(move.delta, 3), cause=move.phrase(cause))
+            for (vital, cause), move in moved.items()
+            if round(move.delta, 3)
         )
 
-    def _move(self, vital: Vital, delta: float, cause: str) -> None:
+    def _move(self, vital: Vital, delta: float, cause: str, entry: Entry | None = None) -> None:
         before = self._values[vital]
         after = round(clamp(before + delta), 4)
-        if after != before:
-            self._values[vital] = after
-            self._moved[vital, cause] = self._moved.get((vital, cause), 0.0) + after - before
+        if after == before:
+            return
+        self._values[vital] = after
+        move = self._moved.setdefault((vital, cause), Move())
+        move.delta += after - before
+        move.times += 1
+        move.entry = entry

@@ -100,7 +100,9 @@ class Compiler:
             "note": moment.note,
         }
         if moment.profile == "compact":
-            done = "; ".join(gist(message) for message in history if message.role == "tool" and message.turn == state.turn)
+            done = "; ".join(
+                gist(message) for message in history if message.role == "tool" and message.turn == state.turn
+            )
             return render(state.language, "main_compact", request=shorten(asked(history), 500), done=done, **values)
         return render(
             state.language,

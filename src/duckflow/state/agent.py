@@ -29,6 +29,8 @@ class AgentState(Noun):
     turn_open: bool = False
     turn_outcome: str = ""
     messages: list[Message] = Field(default_factory=list[Message])
+    aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
+    """Ranges of messages that have left the context for good."""
 
     phase: Phase = Phase.PLANNING
     status: Status = Status.IN_PROGRESS

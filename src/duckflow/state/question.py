@@ -50,6 +50,8 @@ class Choice(Value):
 
     key: str
     label: Phrase
+    wants_text: bool = False
+    """It makes sense only with words of the user's own."""
 
 
 class Question(Value):
@@ -58,6 +60,8 @@ class Question(Value):
     question_id: str = Field(default_factory=new_id("ask"))
     kind: Literal["gate", "duck_call"]
     title: Phrase
+    details: tuple[Phrase, ...] = ()
+    """What stands below the title: findings, the health report."""
     gate: GateRequest | None = None
     choices: tuple[Choice, ...] = ()
 

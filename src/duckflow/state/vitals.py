@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from duckflow.state.noun import Line200, Value
+from duckflow.state.noun import Value
+from duckflow.state.phrase import Phrase
 
 
 def clamp(value: float) -> float:
@@ -27,4 +28,4 @@ class VitalsChange(Value):
 
     vital: str
     delta: float
-    cause: Line200
+    cause: Phrase

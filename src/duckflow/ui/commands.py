@@ -43,6 +43,7 @@ def _help(counter: Counter, _: str) -> str:
 def _status(counter: Counter, _: str) -> str:
     state, words = counter.desk.state, counter.words
     shown = [
+        *map(words.phrase, counter.desk.health().report()),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=counter.desk.mode),
@@ -59,6 +60,10 @@ def _status(counter: Counter, _: str) -> str:
     if state.files_changed:
         shown.append(words("status.files", files=", ".join(state.files_changed)))
     return "\n".join(shown)
+
+
+def _why(counter: Counter, _: str) -> str:
+    return "\n".join(map(counter.words.phrase, counter.desk.why()))
 
 
 def _mode(counter: Counter, wanted: str) -> str:
@@ -99,6 +104,7 @@ def _quit(_: Counter, __: str) -> str:
 COMMANDS: dict[str, Command] = {
     "help": _help,
     "status": _status,
+    "why": _why,
     "mode": _mode,
     "model": _model,
     "cost": _cost,

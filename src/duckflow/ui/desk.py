@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from duckflow.events.types import Event, Outcome
+from duckflow.pacemaker.health import Health
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
+from duckflow.state.phrase import Phrase
 
 
 class Desk(Protocol):
@@ -20,6 +22,10 @@ class Desk(Protocol):
     def change_mode(self, mode: Mode) -> None: ...
 
     def change_language(self, language: str) -> None: ...
+
+    def health(self) -> Health: ...
+
+    def why(self) -> tuple[Phrase, ...]: ...
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
 

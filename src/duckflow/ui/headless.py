@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +16,7 @@ from duckflow.ui.plain import plain
 
 QUIET = frozenset({"response", "duck_call", "exit"})
 RETRY = "model.retry."
+ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
 
 
 class OutputFormat(StrEnum):
@@ -23,21 +25,34 @@ class OutputFormat(StrEnum):
     STREAM_JSON = "stream-json"
 
 
+@dataclass(frozen=True, slots=True)
+class DuckPolicy:
+    """What a Duck Call finds when nobody is there: stop, or go on (or plan anew) so many times and then stop."""
+
+    name: str = "stop"
+    times: int = 1
+
+
 class Headless:
     """Listens to one turn and reports it. Questions find nobody and are answered with no."""
 
-    def __init__(self, words: Words, output: OutputFormat) -> None:
+    def __init__(self, words: Words, output: OutputFormat, policy: DuckPolicy | None = None) -> None:
         self._words = words
         self._output = output
+        self._policy = policy or DuckPolicy()
+        self._calls: list[happened.DuckCalled] = []
         self._said: list[str] = []
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
         self._ended: happened.TurnEnded | None = None
 
     async def ask(self, question: Question) -> Answer:
-        """Nobody is there: a no without a reason, which ends the turn."""
-        self._gate = question
-        return Answer(choice="no")
+        """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
+        if question.kind == "gate":
+            self._gate = question
+            return Answer(choice="no")
+        goes_on = self._policy.name != "stop" and len(self._calls) <= self._policy.times
+        return Answer(choice=ON_DUCK_CALL[self._policy.name] if goes_on else "stop")
 
     def hear(self, event: happened.Event) -> None:
         if self._output is OutputFormat.STREAM_JSON:
@@ -45,6 +60,10 @@ class Headless:
         match event:
             case happened.ActionFinished():
                 self._note_result(event)
+            case happened.DuckCalled():
+                self._calls.append(event)
+                for phrase in (event.question.title, *event.question.details):
+                    self._progress(phrase)
             case happened.ModelChosen():
                 print_err(plain(f"· {event.model}: {self._words.phrase(event.why)}"))
             case happened.Waiting() if event.why.key.startswith(RETRY):
@@ -80,6 +99,8 @@ class Headless:
                 "outcome": outcome,
                 "exit_code": code,
                 "why": why,
+                "duck_calls": [self._verdict(call) for call in self._calls],
+                "vitals": state.vitals.model_dump(),
                 "turn": state.turn,
                 "loops": state.loop,
                 "actions": self._actions,
@@ -88,6 +109,10 @@ class Headless:
             }
             _print_json(result)
         return code
+
+    def _verdict(self, call: happened.DuckCalled) -> dict[str, Any]:
+        details = [self._words.phrase(phrase) for phrase in call.question.details]
+        return {"reason": call.reason, "situation": self._words.phrase(call.question.title), "findings": details}
 
     def _note_result(self, event: happened.ActionFinished) -> None:
         result = event.result

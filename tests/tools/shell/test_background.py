@@ -1,6 +1,7 @@
 """Commands in the background."""
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -86,7 +87,10 @@ async def test_none_outlives_duckflow_even_when_it_is_killed(tmp_path: Path, kin
     mark = Mark()
     here = str(Path(__file__).parent)
     duckflow = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", DIE, kind, mark.seconds, here), cwd=tmp_path
+        *(sys.executable, "-c", DIE, kind, mark.seconds, here),
+        cwd=tmp_path,
+        # Killed, it cannot remove its temporary files.
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert await duckflow.wait() == -signal.SIGKILL
     await until(lambda: mark.alive() == 0)

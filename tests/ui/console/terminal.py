@@ -52,7 +52,9 @@ class Terminal:
     def shown(self) -> str:
         """Everything that stands on the screen now, with what has scrolled off."""
         self._read(0.05)
-        gone = ["".join(line[column].data for column in range(self._screen.columns)) for line in self._screen.history.top]
+        gone = [
+            "".join(line[column].data for column in range(self._screen.columns)) for line in self._screen.history.top
+        ]
         return "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
 
     def wait_for(self, text: str, seconds: float = 15.0) -> str:

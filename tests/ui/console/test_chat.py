@@ -11,7 +11,11 @@ from tests.journeys.story import act, decide, respond
 
 WRITE = {"json": decide(act("file_ops.write_file", path="hello.py"), respond("It is written."))}
 BODY = "print('hello')\n"
-ANSWER = {"json": decide(respond("こんにちは。\n[bold]角括弧[/bold]はそのまま。"), step="PLANNING"), "chunk": 4, "delay": 0.01}
+ANSWER = {
+    "json": decide(respond("こんにちは。\n[bold]角括弧[/bold]はそのまま。"), step="PLANNING"),
+    "chunk": 4,
+    "delay": 0.01,
+}
 SLOW = {"json": decide(respond("slowly " * 200), step="PLANNING"), "chunk": 4, "delay": 0.1}
 HELLO = "/help shows"
 

@@ -20,8 +20,11 @@ def end_family(pid: int) -> None:
         if state(pid) in STOPPED:
             break
         time.sleep(PAUSE_SECONDS)
-    for each in (*descendants(pid), pid):
+    family = descendants(pid)
+    for each in family:
         _send(each, signal.SIGKILL)
+    # Let go, it puts its child away and ends; killed, it would leave that to whoever runs as the first process here.
+    _send(pid, signal.SIGCONT if family else signal.SIGKILL)
 
 
 def _send(pid: int, number: int) -> None:

@@ -24,6 +24,7 @@ BENEATH = 1
 SIGKILL = 9
 IGNORED_BY_PYTHON = (13, 25)
 REAP_EVERY_MS = 1000
+PAUSE_SECONDS = 0.001
 CANNOT_START, NOT_FOUND, ENDED = 126, 127, 128 + SIGKILL
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -131,6 +132,7 @@ def end_all() -> None:
                 os.kill(pid, SIGKILL)
             except OSError:
                 continue
+        select.select([], [], [], PAUSE_SECONDS)
 
 
 def children_left() -> bool:

@@ -142,8 +142,7 @@ class ShellRun(Tool[ShellArgs]):
         running.output.take(b"", last=True)
         output = running.output.text()
         if code and output.startswith(SANDBOX_BROKEN):
-            reason = output
-            raise ToolError(f"The sandbox could not be set up: {reason}", "shell.sandbox_failed", reason=reason)
+            raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
         network = running.args.network or self._sandbox.grounds.settings.network
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":

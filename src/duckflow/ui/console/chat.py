@@ -17,6 +17,7 @@ from duckflow.events.types import Event
 from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
 from duckflow.state.question import Answer, Question
+from duckflow.ui.choices import read_choice, wants_words
 from duckflow.ui.commands import Counter, Quit, run_command
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.desk import Desk
@@ -37,6 +38,7 @@ class Chat:
         self._history = history
         self._desk: Desk | None = None
         self._open: tuple[Question, asyncio.Future[Answer]] | None = None
+        self._half_answer: Answer | None = None
         self._waiting: list[str] = []
         self._turn: asyncio.Task[Any] | None = None
         self._session: PromptSession[str] | None = None
@@ -97,13 +99,24 @@ class Chat:
 
     def _answer(self, text: str) -> None:
         assert self._open
-        _, future = self._open
+        question, future = self._open
         self.screen.user(text)
-        answer = read_answer(text)
+        answer = read_answer(text) if question.kind == "gate" else self._chosen(text, question)
         if answer is None:
-            self.screen.warn(self._words("gate.unclear"))
+            self.screen.warn(self._words("gate.unclear" if question.kind == "gate" else "duck.words"))
         elif not future.done():
             future.set_result(answer)
+
+    def _chosen(self, text: str, question: Question) -> Answer | None:
+        """The answer to a Duck Call; a choice that needs words waits for them."""
+        if self._half_answer:
+            answer, self._half_answer = self._half_answer.model_copy(update={"text": text}), None
+            return answer
+        answer = read_choice(text, question)
+        if wants_words(answer, question):
+            self._half_answer = answer
+            return None
+        return answer
 
     def _submit(self, text: str) -> None:
         """Start a turn, or keep the message until the running one is over."""
@@ -182,9 +195,9 @@ class Chat:
         state = self._desk.state
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
-        return FormattedText([("", plain(f" Duckflow · {state.model} · {self._desk.mode} · {tokens} tok{cost} "))])
+        health = self._words.phrase(self._desk.health().bar())
+        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost} "))])
 
     def _redraw(self) -> None:
         if self._session:
             self._session.app.invalidate()
-

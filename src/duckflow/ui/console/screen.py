@@ -83,11 +83,18 @@ class Screen:
         self._console.print(Text(plain(text), style="yellow"))
 
     def ask(self, question: Question) -> None:
-        """The Gate: intent, rationale, impact, diff; then how to answer."""
+        """The Gate with its five points, or a Duck Call with its findings; then how to answer."""
         if question.gate:
             self._show_gate(question.gate)
-        choices = "  ".join(f"{n}. {self._words.phrase(c.label)}" for n, c in enumerate(question.choices, 1))
+        else:
+            self._console.print(Text(f"🦆 {self._words.phrase(question.title)}", style="bold yellow"))
+            for detail in question.details:
+                self._console.print(Text(plain(f"  {self._words.phrase(detail)}")))
+        gap = "  " if question.kind == "gate" else "\n"
+        choices = gap.join(f"{n}. {self._words.phrase(c.label)}" for n, c in enumerate(question.choices, 1))
         self._console.print(Text(choices, style="bold yellow"))
+        if question.kind == "duck_call":
+            self.note(self._words("duck.free"))
 
     def _stream(self, text: str) -> None:
         self._streamed += text

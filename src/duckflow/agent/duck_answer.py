@@ -1,0 +1,72 @@
+"""Does what was chosen at a Duck Call."""
+
+from collections.abc import Callable
+
+from duckflow.agent.phases import Phases
+from duckflow.agent.session import Session
+from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, Noticed, Outcome
+from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
+from duckflow.state.five import StateDelta
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, say
+
+Ending = tuple[Outcome, Phrase | None]
+STOCK_LINES = 12
+
+
+class DuckAnswers:
+    """Each effect of a choice, carried out. What goes into the next prompt is in the resolution itself."""
+
+    def __init__(self, session: Session, phases: Phases, second_opinion: Callable[[], None]) -> None:
+        self._session = session
+        self._phases = phases
+        self._second_opinion = second_opinion
+
+    def carry_out(self, call: DuckCall, resolution: Resolution) -> Ending | None:
+        """How the turn ends, if that was chosen; else nothing, and the loop goes on."""
+        effect, state = resolution.effect, self._session.state
+        if effect is Effect.STOP:
+            self._phases.wait_for_user()
+            return "pacemaker", say("turn.stopped")
+        if effect is Effect.ACCEPT:
+            files = ", ".join(state.files_changed) or "–"
+            return "done", say("turn.accepted", files=files)
+        if effect in BACK_TO_PLANNING:
+            self._phases.plan_anew(call.reason)
+        match effect:
+            case Effect.RESTART:
+                self._set_attempts_aside()
+            case Effect.TAKE_STOCK:
+                self._take_stock(call)
+            case Effect.NEW_REQUEST:
+                goal = resolution.pinned.partition("\n")[0].removeprefix("The user says: ")
+                self._session.emit(FiveChanged(delta=StateDelta(goal=goal, plan_brief=[], open_questions=[])))
+            case Effect.SECOND_OPINION:
+                self._second_opinion()
+            case _:
+                pass
+        return None
+
+    def _set_attempts_aside(self) -> None:
+        """The attempts of this turn leave the context; the user's own words stay."""
+        messages, turn = self._session.state.messages, self._session.state.turn
+        first = len(messages)
+        while first > 0 and messages[first - 1].turn == turn and messages[first - 1].role != "user":
+            first -= 1
+        if first < len(messages):
+            self._session.emit(MessagesSetAside(first=first, last=len(messages)))
+
+    def _take_stock(self, call: DuckCall) -> None:
+        """What is known, what was tried, what is open: computed, shown, and kept in the conversation."""
+        state = self._session.state
+        results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
+        lines = [
+            f"Goal: {state.five.goal or next((m.text for m in reversed(state.messages) if m.role == 'user'), '')}",
+            f"Files changed: {', '.join(state.files_changed) or 'none'}",
+            *(f"Result of {one.operation}: {one.text.partition(chr(10))[0][:160]}" for one in results[-STOCK_LINES:]),
+            *(f"Tried without success: {line}" for line in call.tried),
+            *(f"Open: {question}" for question in state.five.open_questions),
+        ]
+        stock = "\n".join(lines)
+        self._session.emit(Noticed(what=say("duck.stock", text=stock)))
+        self._session.emit(MessageAdded(message=Message(role="system", text=f"Stock-taking\n{stock}", turn=state.turn)))

@@ -1,0 +1,131 @@
+"""Brings the Pacemaker into the turn: feeds it, asks it before every loop, and carries its question to the user."""
+
+import logging
+
+from duckflow.agent.dispatcher import Dispatched
+from duckflow.agent.session import Session
+from duckflow.events.ports import Ask
+from duckflow.events.types import DuckAnswered, DuckCalled, Noticed, VitalsChanged
+from duckflow.pacemaker.health import Health
+from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
+from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
+from duckflow.pacemaker.profile import guess_profile
+from duckflow.pacemaker.step import step_of, user_spoke
+from duckflow.pacemaker.vitals import Signal
+from duckflow.state.action import Decision
+from duckflow.state.phrase import Phrase
+
+log = logging.getLogger("duckflow.pacemaker")
+
+
+class Pacing:
+    """One conversation's Pacemaker, with its outside."""
+
+    def __init__(self, session: Session, pacemaker: Pacemaker, ask: Ask, other_model: bool = False) -> None:
+        self._session = session
+        self._pacemaker = pacemaker
+        self._ask = ask
+        self._other_model = other_model
+        self._profile = ""
+        self._used = 0
+
+    def begin(self, text: str) -> None:
+        """The user has spoken: everything afresh, and a guess at what kind of task this is."""
+        self._pacemaker.observe(user_spoke(text))
+        self._profile = guess_profile(text)
+        self._used = self._tokens()
+        turn = self._session.state.turn
+        log.info("[DUCK_PACEMAKER] start turn=%s profile=%s %s", turn, self._profile, self._figures())
+
+    def beat(self) -> Verdict:
+        """The verdict before the next loop; the state and the screen learn how things are."""
+        verdict = self._pacemaker.beat(self._view())
+        self._publish()
+        match verdict:
+            case None:
+                pass
+            case Hint():
+                log.info("[DUCK_PACEMAKER] hint %s", verdict.for_model)
+            case Replan() | DuckCall():
+                log.info("[DUCK_PACEMAKER] %s %s %s", type(verdict).__name__, verdict.reason, self._figures())
+        if isinstance(verdict, Replan):
+            self._session.emit(Noticed(what=verdict.finding.phrase()))
+        return verdict
+
+    def limit(self) -> int:
+        """The loops this turn may take, counted from its beginning."""
+        limit = self._pacemaker.limit
+        return limit.value + self._pacemaker.allowance_from if limit else 0
+
+    def saw(self, decision: Decision, done: Dispatched) -> None:
+        """What a loop has brought."""
+        self._profile = decision.task_profile
+        self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)
+        if decision.objection():
+            self._pacemaker.notice(Signal.CHECK_FAILED)
+        if done.stop == "refused":
+            self._pacemaker.notice(Signal.REFUSED)
+        elif done.approved:
+            self._pacemaker.notice(Signal.APPROVED)
+        spent, self._used = self._tokens() - self._used, self._tokens()
+        actions = {action.action_id: action for action in decision.actions}
+        for result in done.results:
+            share = spent // len(done.results)
+            self._pacemaker.observe(step_of(actions[result.action_id], result, share))
+
+    def notice(self, signal: Signal) -> None:
+        self._pacemaker.notice(signal)
+
+    def too_many_errors(self, times: int) -> DuckCall:
+        return self._pacemaker.too_many_errors(times, self._other_model)
+
+    async def put(self, call: DuckCall) -> Resolution:
+        """Put the Duck Call to the user; vitals recover with the answer, and the loops count afresh."""
+        question = call.question()
+        self._session.emit(DuckCalled(question=question, reason=call.reason))
+        answer = await self._ask(question)
+        resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
+        self._session.emit(
+            DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value)
+        )
+        log.info("[DUCK_PACEMAKER] answered %s effect=%s", answer.choice, resolution.effect)
+        self._publish()
+        return resolution
+
+    def end(self, outcome: str) -> None:
+        self._publish()
+        loops, stepped_in = self._session.state.loop, dict(self._pacemaker.interventions)
+        log.info("[DUCK_PACEMAKER] end loops=%s interventions=%s result=%s", loops, stepped_in, outcome)
+
+    def health(self) -> Health:
+        return self._pacemaker.health()
+
+    def why(self) -> tuple[Phrase, ...]:
+        return self._pacemaker.why()
+
+    def _view(self) -> LoopView:
+        state = self._session.state
+        plan = state.plans.get(state.active_plan)
+        return LoopView(
+            loop=state.loop,
+            profile=self._profile,
+            files=len(state.files_changed),
+            turns=state.turn,
+            plan_running=plan is not None and plan.status == "in_progress",
+            other_model=self._other_model,
+        )
+
+    def _publish(self) -> None:
+        for notice in self._pacemaker.take_notices():
+            self._session.emit(Noticed(what=notice))
+        if causes := self._pacemaker.take_changes():
+            self._session.emit(VitalsChanged(vitals=self._pacemaker.vitals, causes=causes))
+
+    def _tokens(self) -> int:
+        usage = self._session.state.usage
+        return usage.prompt_tokens + usage.completion_tokens
+
+    def _figures(self) -> str:
+        vitals, limit = self._pacemaker.vitals, self._pacemaker.limit
+        loops = f"limit={limit.value} complexity={limit.complexity:.2f}" if limit else "limit=?"
+        return f"{loops} mood={vitals.mood:.2f} focus={vitals.focus:.2f} stamina={vitals.stamina:.2f}"

@@ -1,0 +1,30 @@
+"""Settings of undo."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MB = 1024 * 1024
+
+
+class UndoSettings(BaseModel):
+    """What is kept so that it can be brought back, and for how long. What is not kept is said, never skipped silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    enabled: bool = True
+    """Without it changes and commands run even where nothing can be kept, such as on a full disk."""
+    largest_file_mb: int = Field(default=50, ge=0)
+    """Larger files are not copied. When one is only moved, that can be undone all the same."""
+    copied_mb: int = Field(default=300, ge=0)
+    """At most this much is copied before one command or one change; what git already has need not be copied."""
+    files: int = Field(default=100_000, ge=0)
+    """In a folder with more files (ignored ones not counted) commands cannot be undone."""
+    watched_files: int = Field(default=20_000, ge=0)
+    """Of the ignored files as many are watched, so that a change to them can be told."""
+    kept_turns: int = Field(default=100, ge=1)
+    kept_mb: int = Field(default=1000, ge=1)
+    """Of a work folder; the oldest turns are forgotten first."""
+    diff_lines: int = Field(default=400, ge=0)
+    compared_files: int = Field(default=200, ge=0)
+    """A preview counts the lines of as many files; the others are named."""
+    git_seconds: float = Field(default=20.0, gt=0)
+    """How long one question to git may take."""
