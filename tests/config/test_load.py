@@ -17,7 +17,8 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_later_layers_win_value_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    user = write(tmp_path / "config.toml", 'language = "ja"\n[agent]\nbody_tokens = 900\n[memory]\nbudget_tokens = 5000\n')
+    text = 'language = "ja"\n[agent]\nbody_tokens = 900\n[memory]\nbudget_tokens = 5000\n'
+    user = write(tmp_path / "config.toml", text)
     write(tmp_path / ".duckflow/config.toml", "[memory]\nbudget_tokens = 6000\n")
     monkeypatch.setenv("DUCKFLOW_MODEL", "ollama:x")
     loaded = load(user, tmp_path, {"safety.mode": "plan", "language": None})

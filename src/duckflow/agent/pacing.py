@@ -34,12 +34,13 @@ class Pacing:
         self._pacemaker.observe(user_spoke(text))
         self._profile = guess_profile(text)
         self._used = self._tokens()
-        turn = self._session.state.turn
-        log.info("[DUCK_PACEMAKER] start turn=%s profile=%s %s", turn, self._profile, self._figures())
 
     def beat(self) -> Verdict:
         """The verdict before the next loop; the state and the screen learn how things are."""
+        state = self._session.state
         verdict = self._pacemaker.beat(self._view())
+        if state.loop == 0:
+            log.info("[DUCK_PACEMAKER] start turn=%s profile=%s %s", state.turn, self._profile, self._figures())
         self._publish()
         match verdict:
             case None:

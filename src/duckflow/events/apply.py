@@ -1,7 +1,7 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
 from duckflow.events import types as happened
-from duckflow.state.agent import HISTORY_LIMIT, AgentState
+from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
 
@@ -46,6 +46,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
                 state.active_plan = event.plan.plan_id
         case happened.VitalsChanged():
             state.vitals = event.vitals
+            state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
         case happened.UsageReported():
             state.usage = state.usage.plus(event.usage)
         case _:

@@ -9,9 +9,10 @@ from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.plan import Plan
 from duckflow.state.question import Question
 from duckflow.state.usage import Usage
-from duckflow.state.vitals import Vitals
+from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50
+CAUSES_LIMIT = 8
 
 
 class AgentState(Noun):
@@ -47,6 +48,7 @@ class AgentState(Noun):
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
     vitals: Vitals = Field(default_factory=Vitals)
+    vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     approvals: list[str] = Field(default_factory=list[str])
     files_changed: list[str] = Field(default_factory=list[str])
     usage: Usage = Field(default_factory=Usage)

@@ -44,6 +44,7 @@ def _status(counter: Counter, _: str) -> str:
     state, words = counter.desk.state, counter.words
     shown = [
         *map(words.phrase, counter.desk.health().report()),
+        *(f"  {words(f'vital.{one.vital}')} {one.delta:+.2f}: {words.phrase(one.cause)}" for one in state.vitals_causes),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=counter.desk.mode),

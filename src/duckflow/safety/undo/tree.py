@@ -83,11 +83,11 @@ class Tree:
     def dress(self, path: str, fact: Fact) -> None:
         """Give a file or folder the fact's mode and owner; its content stays."""
         with self._place(path) as (folder, name):
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-            try:
-                _dress(handle, fact)
-            finally:
-                os.close(handle)
+            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if (facts.st_uid, facts.st_gid) != (fact.owner, fact.group):
+                with contextlib.suppress(PermissionError):
+                    os.chown(name, fact.owner, fact.group, dir_fd=folder, follow_symlinks=False)
+            _set_mode(folder, name, fact.mode)
 
     def remove(self, path: str, now: Seen) -> None:
         """A file or link that is still what was looked at."""
@@ -136,10 +136,27 @@ def _dress(handle: int, fact: Fact) -> None:
     os.fchmod(handle, fact.mode)
 
 
+def _set_mode(folder: int, name: str, mode: int) -> None:
+    """Also of what its owner may not read, and never of what a link points to."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
+        return
+    handle = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{handle}", mode)
+    finally:
+        os.close(handle)
+
+
 def _refuse_if_touched(folder: int, name: str, path: str, now: Seen | None) -> None:
     try:
         stamp = Stamp.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         stamp = None
-    if stamp != (now.stamp if now else None):
+    if _essence(stamp) != _essence(now.stamp if now else None):
         raise changed(path)
+
+
+def _essence(stamp: Stamp | None) -> Stamp | None:
+    """Without the time of the last change: that also moves when another name of the same file is removed."""
+    return stamp._replace(changed=0) if stamp else None

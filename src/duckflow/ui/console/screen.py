@@ -48,6 +48,8 @@ class Screen:
                 self._line, self._streamed = "", ""
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
+            case happened.GateOpened() | happened.DuckCalled():
+                self._doing = Phrase(key="wait.you")
             case happened.ActionStarted() if event.action.operation not in TALK:
                 self._doing = Phrase(key="wait.action", values={"operation": event.action.operation})
             case happened.ActionFinished():
