@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from duckflow.agent.calls import Caller, Connected
+from duckflow.agent.calls import Connected
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
@@ -66,7 +66,7 @@ class Story:
         self.session: Session = (
             reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
         )
-        self.chat, self._caller = self._wired()
+        self.chat = self._wired()
 
     async def tell(self, text: str) -> Outcome:
         return await self.chat.say(text)
@@ -91,16 +91,16 @@ class Story:
         """What the model was sent, as one text."""
         return "\n".join(message.text for message in self.model.requests[number].messages)
 
-    def _wired(self) -> tuple[ChatLoop, Caller]:
+    def _wired(self) -> ChatLoop:
         home = self._home
         wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
 
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.model, say("model.chosen.flag"))
 
-        chat, caller, _ = wire(wiring, self.session, self._answer, connect)
+        wired = wire(wiring, self.session, self._answer, connect)
         self.session.subscribe(self.events.append)
-        return chat, caller
+        return wired.chat
 
     async def _answer(self, question: Question) -> Answer:
         self.questions.append(question)

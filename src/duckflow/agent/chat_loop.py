@@ -1,15 +1,16 @@
 """The control room: takes what the user says, runs one turn at a time, can be interrupted."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
 from duckflow.events.bus import Listener
-from duckflow.events.types import LanguageChosen, MessageAdded, Outcome, TurnEnded
+from duckflow.events.types import Event, LanguageChosen, MessageAdded, Outcome, TurnEnded
 from duckflow.pacemaker.health import Health
+from duckflow.safety.permissions import Permissions
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
@@ -35,6 +36,10 @@ class ChatLoop:
     def mode(self) -> Mode:
         return self._gatekeeper.mode
 
+    @property
+    def permissions(self) -> Permissions:
+        return self._gatekeeper.permissions
+
     def change_mode(self, mode: Mode) -> None:
         self._gatekeeper.mode = mode
 
@@ -46,6 +51,9 @@ class ChatLoop:
 
     def why(self) -> tuple[Phrase, ...]:
         return self._pacing.why()
+
+    def events(self) -> Iterator[Event]:
+        return self.session.events()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.session.subscribe(listener)

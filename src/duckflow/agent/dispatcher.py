@@ -7,32 +7,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.gatekeeper import ALLOWED, Gatekeeper, Planned
+from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
 from duckflow.tools.talk import ENDS_TURN, is_question
-from duckflow.tools.tool import AnyTool, Args
+from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
 Stop = Literal["", "error", "refused", "question"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """An action whose tool, arguments and preview are at hand."""
-
-    action: Action
-    tool: AnyTool
-    args: Args
-    preview: Preview
 
 
 @dataclass(slots=True)
@@ -82,9 +73,14 @@ class Dispatcher:
 
     def _changes(self, action: Action) -> bool:
         try:
-            return self._toolbox.find(action.operation).changes
+            tool = self._toolbox.find(action.operation)
         except ToolError:
             return False
+        try:
+            return not tool.reads_only(self._toolbox.arguments(tool, action.args))
+        except ToolError:
+            # What still lacks its body is judged by its kind.
+            return tool.changes
 
     async def _run_part(self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched) -> None:
         try:
@@ -99,13 +95,13 @@ class Dispatcher:
         if problem and not ready:
             self._fail(part[0], problem, done)
             return
-        if ready[0].tool.changes:
-            planned = [Planned(one.action, one.preview) for one in ready]
-            answer = await self._gatekeeper.clear(planned, reading.decision.rationale, reading.doubtful)
-            if answer.choice != "yes":
-                self._refuse(ready, answer.text, done)
-                return
-            done.approved |= answer is not ALLOWED
+        clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful)
+        if not clearance.allowed:
+            self._refuse(ready, clearance.reason, done)
+            return
+        done.approved |= clearance.asked
+        if clearance.edited is not None:
+            ready = self._edited(ready[0], clearance, done)
         for one in ready:
             await self._run_one(one, done)
             if done.stop:
@@ -114,13 +110,22 @@ class Dispatcher:
             # A change may build on one before it (edit what was just written), so the rest is looked at only now.
             await self._run_whole(rest, reading, done)
 
+    def _edited(self, one: Ready, clearance: Clearance, done: Dispatched) -> list[Ready]:
+        """The action with the user's own text in place of the proposed one."""
+        args = {**one.action.args, one.tool.editable(one.args): clearance.edited}
+        ready, problem = self._prepare([one.action.model_copy(update={"args": args})])
+        if problem:
+            self._fail(one.action, problem, done)
+        return ready
+
     async def _with_body(self, action: Action, reading: Reading, blocks: list[str]) -> Action:
         """The complete action: what travels outside the JSON is put into its arguments."""
         tool = self._toolbox.find(action.operation)
         phase = self._session.state.phase
-        if tool.changes and (objection := reading.decision.objection()):
+        changes = self._changes(action)
+        if changes and (objection := reading.decision.objection()):
             raise ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
-        if not self._toolbox.allowed(tool, phase):
+        if changes and phase is not Phase.EXECUTION:
             raise ToolError(
                 f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
                 "tool.wrong_phase",

@@ -1,54 +1,86 @@
-"""Stands between a decision and its changes: grades, and asks where the mode says so."""
+"""Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from duckflow.agent.session import Session
 from duckflow.events.ports import Ask
-from duckflow.events.types import GateAnswered, GateOpened
-from duckflow.safety.gate import gate_question
+from duckflow.events.types import GateAnswered, GateOpened, PermissionGiven
+from duckflow.safety.gate import Risky, gate_question
+from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
-from duckflow.safety.risk import grade
-from duckflow.state.action import Action
-from duckflow.state.question import Answer, Preview, Risk
+from duckflow.safety.risk import assess
+from duckflow.safety.tracked import tracked_files
+from duckflow.state.action import Action, Decision
+from duckflow.state.question import Answer, Preview, Question
+from duckflow.tools.tool import AnyTool, Args
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A change that is about to happen."""
+class Ready:
+    """An action whose tool, arguments and preview are at hand."""
 
     action: Action
+    tool: AnyTool
+    args: Args
     preview: Preview
 
 
-ALLOWED = Answer(choice="yes")
+@dataclass(frozen=True, slots=True)
+class Clearance:
+    """Whether the deeds may be done. `asked`: a person said so. `edited`: their text in place of the proposed one."""
+
+    allowed: bool
+    asked: bool = False
+    reason: str = ""
+    edited: str | None = None
 
 
 class Gatekeeper:
-    """One question for all changes of a list that need one."""
+    """One question for everything in a list that needs one; never for what was allowed before."""
 
-    def __init__(self, session: Session, ask: Ask, mode: Mode) -> None:
+    def __init__(self, session: Session, ask: Ask, mode: Mode, permissions: Permissions) -> None:
         self.mode = mode
+        self.permissions = permissions
         self._session = session
         self._ask = ask
 
-    async def clear(self, changes: Sequence[Planned], rationale: str, doubtful: bool) -> Answer:
-        """`yes`, or `no` with the reason."""
-        risks: list[Risk] = [grade(True, change.preview) for change in changes]
-        verdicts = [judge(self.mode, risk, doubtful) for risk in risks]
-        if "refuse" in verdicts:
-            return Answer(choice="no", text=f"mode {self.mode} is read-only: nothing may be changed")
-        asked = [index for index, verdict in enumerate(verdicts) if verdict == "ask"]
-        if not asked:
-            return ALLOWED
-        question = gate_question(
-            [changes[index].action for index in asked],
-            [changes[index].preview for index in asked],
-            [risks[index] for index in asked],
-            rationale,
-            doubtful,
-        )
+    async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool) -> Clearance:
+        risky: list[Risky] = []
+        for one in deeds:
+            changes = not one.tool.reads_only(one.args)
+            assessment = assess(one.tool.deed(one.args, one.preview))
+            verdict = judge(self.mode, assessment, changes, doubtful)
+            if verdict == "refuse":
+                return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
+            command = one.tool.command(one.args)
+            known = self.permissions.allows(one.action.operation, one.preview.impacts, command)
+            if verdict == "ask" and (assessment.always_ask or doubtful or not known):
+                rule = rule_for(one.action.operation, one.preview.impacts, command)
+                risky.append(Risky(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
+        if not risky:
+            return Clearance(True)
+        return await self._put(risky, decision, doubtful)
+
+    async def _put(self, risky: Sequence[Risky], decision: Decision, doubtful: bool) -> Clearance:
+        paths = [impact.path for one in risky for impact in one.preview.impacts]
+        tracked = await tracked_files(self._session.state.folder, paths)
+        question = gate_question(risky, decision, doubtful, tracked)
         self._session.emit(GateOpened(question=question))
         answer = await self._ask(question)
         self._session.emit(GateAnswered(question_id=question.question_id, answer=answer))
-        return answer
+        return self._meaning(answer, question, risky[0].rule)
+
+    def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:
+        offered = {choice.key for choice in question.choices}
+        match answer.choice:
+            case "yes":
+                return Clearance(True, asked=True)
+            case "edit" if "edit" in offered:
+                return Clearance(True, asked=True, edited=answer.text)
+            case "session" | "always" as scope if scope in offered and rule:
+                self.permissions.add(rule, for_good=scope == "always")
+                self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
+                return Clearance(True, asked=True)
+            case _:
+                return Clearance(False, asked=True, reason=answer.text)

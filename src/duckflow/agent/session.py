@@ -1,6 +1,6 @@
 """The one owner of state: applies every event, journals it, and tells everyone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +37,10 @@ class Session:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._bus.subscribe(listener)
+
+    def events(self) -> Iterator[Event]:
+        """Everything that happened, from the journal."""
+        return (event for _, event in self._journal.events())
 
     def close(self) -> None:
         self._journal.close()

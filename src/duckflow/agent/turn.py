@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers, Ending
@@ -18,6 +19,7 @@ from duckflow.state.message import Message, Role
 from duckflow.state.phrase import said, say
 
 RECOVERIES = 3
+log = logging.getLogger(__name__)
 
 
 class Turn:
@@ -56,6 +58,10 @@ class Turn:
             raise
         except DuckflowError as problem:
             outcome, why = _outcome(problem), said(problem)
+        except Exception:
+            # A mistake of ours must not take the conversation with it.
+            log.exception("a turn broke off")
+            outcome, why = "failed", say("turn.broke_off")
         self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome

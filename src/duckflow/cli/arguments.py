@@ -12,7 +12,7 @@ from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Options = argparse.Namespace
 Command = Callable[[Options, Words, Paths], int]
-SUBCOMMANDS = ("models", "doctor", "sessions")
+SUBCOMMANDS = ("models", "doctor", "sessions", "audit")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,6 +50,7 @@ def _talk(words: Words) -> argparse.ArgumentParser:
 
 
 def _subcommands(words: Words) -> argparse.ArgumentParser:
+    from duckflow.cli.audit import show_audit
     from duckflow.cli.doctor import doctor
     from duckflow.cli.models import models
     from duckflow.cli.session_list import list_sessions
@@ -67,6 +68,10 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     _common(one, words, doctor)
     one = commands.add_parser("sessions", help=words("cli.sessions"), description=words("cli.sessions"))
     _common(one, words, list_sessions)
+    one = commands.add_parser("audit", help=words("cli.audit"), description=words("cli.audit"))
+    one.add_argument("session", nargs="?", default="", help=words("cli.audit_session"))
+    one.add_argument("--json", action="store_true", help=words("cli.audit_json"))
+    _common(one, words, show_audit)
     return parser
 
 

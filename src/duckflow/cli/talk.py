@@ -57,14 +57,14 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
     session = open_session(options, wiring)
     session.subscribe(headless.hear)
-    chat, caller, _ = wire(wiring, session, headless.ask)
+    chat, _, close = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     try:
         await chat.say(prompt)
         return headless.finish(session.state)
     finally:
-        await caller.aclose()
+        await close()
         session.close()
 
 
@@ -75,7 +75,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
     session = open_session(options, wiring)
     wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
     screen = Chat(words, wiring.paths.history, settings.ui.color and "NO_COLOR" not in os.environ)
-    chat, caller, thinker = wire(wiring, session, screen.ask)
+    chat, thinker, close = wire(wiring, session, screen.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
     try:
@@ -83,7 +83,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
         return 0
     finally:
         warming.cancel()
-        await caller.aclose()
+        await close()
         spoken = session.state.turn > 0
         session.close()
         if spoken:

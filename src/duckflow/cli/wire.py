@@ -21,12 +21,17 @@ from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask
-from duckflow.events.types import Noticed
+from duckflow.events.types import Noticed, OutputStreamed
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
+from duckflow.safety.commands.verdict import CommandVerdict
+from duckflow.safety.permissions import Permissions
+from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.shell.background import Background
+from duckflow.tools.shell.run import ShellRun
 from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
@@ -49,18 +54,59 @@ class Wiring:
 
 
 class Wired(NamedTuple):
-    """A conversation, the way to its model (to be closed at the end), and the thinker (to be warmed)."""
+    """A conversation, the thinker (to be warmed), and what ends everything that was started for it."""
 
     chat: ChatLoop
-    caller: Caller
     thinker: Thinker
+    close: Callable[[], Awaitable[None]]
+
+
+class Sandboxes:
+    """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
+
+    def __init__(self, wiring: Wiring, session: Session) -> None:
+        self._wiring = wiring
+        self._session = session
+        self._found: Sandbox | None = None
+
+    def find(self) -> Sandbox:
+        from duckflow.safety.sandbox.choose import choose
+
+        if self._found is None:
+            paths, settings = self._wiring.paths, self._wiring.settings
+            self._found = choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
+            self._session.emit(Noticed(what=self._found.says))
+        return self._found
+
+    def close(self) -> None:
+        if self._found:
+            self._found.close()
+
+    def judge(self, command: str) -> CommandVerdict:
+        from duckflow.safety.commands.facts import Facts
+        from duckflow.safety.commands.judge import judge_command
+        from duckflow.safety.git_programs import git_runs_programs
+
+        folder = self._wiring.folder
+        # Looked at anew each time: a command may have changed the repository's settings.
+        runs_programs = "git" in command and git_runs_programs(folder)
+        return judge_command(command, Facts(str(folder), str(Path.home()), runs_programs))
 
 
 def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None = None) -> Wired:
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
-    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
+    background = Background()
+    sandboxes = Sandboxes(wiring, session)
+    shell = ShellRun(
+        sandboxes.find,
+        settings.shell,
+        sandboxes.judge,
+        background,
+        lambda text: session.emit(OutputStreamed(text=text)),
+    )
+    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files), shell])
     compiler = Compiler(toolbox.operations, _project_rules(workspace))
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
@@ -71,7 +117,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
     )
-    gatekeeper = Gatekeeper(session, ask, settings.safety.mode)
+    permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
+    gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
     phases = Phases(session, transition_table(settings))
@@ -79,7 +126,13 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing), caller, thinker)
+
+    async def close() -> None:
+        await caller.aclose()
+        await background.close()
+        sandboxes.close()
+
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing), thinker, close)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:

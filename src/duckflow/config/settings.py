@@ -8,7 +8,9 @@ from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.safety.policy import SafetySettings
+from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.shell.settings import ShellSettings
 from duckflow.ui.settings import UiSettings
 
 
@@ -25,6 +27,8 @@ class Settings(BaseModel):
     agent: AgentSettings = Field(default_factory=AgentSettings)
     safety: SafetySettings = Field(default_factory=SafetySettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
+    shell: ShellSettings = Field(default_factory=ShellSettings)
     files: FileSettings = Field(default_factory=FileSettings)
     ui: UiSettings = Field(default_factory=UiSettings)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)

@@ -121,6 +121,14 @@ class GateAnswered(Event):
     answer: Answer
 
 
+class PermissionGiven(Event):
+    """The user allowed more than once: for this session, or always. Follows its GateAnswered."""
+
+    kind = "permission_given"
+    rule: Phrase
+    scope: Literal["session", "always"]
+
+
 class DuckCalled(Event):
     """The Pacemaker has stopped the loop and asks. `reason` is one of the six."""
 
@@ -214,6 +222,14 @@ class TextStreamed(Event):
     channel: Literal["say", "body"] = "say"
 
 
+class OutputStreamed(Event):
+    """Live: what a running command prints."""
+
+    journaled = False
+    kind = "output_streamed"
+    text: str
+
+
 class StreamReset(Event):
     """Live: what was streamed since the last LoopBegan does not count (a retry, an unreadable reply)."""
 
@@ -239,7 +255,7 @@ class Noticed(Event):
 
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
-    ActionStarted, ActionFinished, GateOpened, GateAnswered, DuckCalled, DuckAnswered, MessagesSetAside,
+    ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered, MessagesSetAside,
     PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
     PlanChanged, VitalsChanged, UsageReported, TurnEnded,
 )  # fmt: skip

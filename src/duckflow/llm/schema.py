@@ -29,9 +29,11 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
     delta: Schema = (
         {"state_delta": {"anyOf": [_closed(StateDelta.model_json_schema(), ()), NULL]}} if with_delta else {}
     )
+    alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
     return _object(
         {
             "rationale": TEXT,
+            **alternative,
             "goal_consistency": TEXT,
             "constraint_check": TEXT,
             "confidence": {"type": "number"},

@@ -4,27 +4,29 @@ import unicodedata
 
 from duckflow.state.question import Answer
 
-YES = frozenset(
-    ("y", "yes", "ok", "okay", "sure", "1", "はい", "うん", "ええ", "お願い", "お願いします", "おねがいします")
-    + ("いいよ", "いいです", "了解", "承認", "どうぞ")
-)
-NO = frozenset(
-    ("n", "no", "nope", "2", "cancel", "stop", "いいえ", "いや", "だめ", "ダメ", "駄目", "やめて", "やめてください")
-    + ("中止", "却下", "拒否")
-)
+WORDS: dict[str, tuple[str, ...]] = {
+    "yes": ("y", "yes", "ok", "okay", "sure", "はい", "うん", "ええ", "お願い", "お願いします", "おねがいします")
+    + ("いいよ", "いいです", "了解", "承認", "どうぞ"),
+    "no": ("n", "no", "nope", "cancel", "stop", "いいえ", "いや", "だめ", "ダメ", "駄目", "やめて", "やめてください")
+    + ("中止", "却下", "拒否"),
+    "edit": ("e", "edit", "change", "編集", "直す", "編集する"),
+    "session": ("s", "session", "for this session", "このセッション", "今回は全部", "セッション"),
+    "always": ("a", "always", "いつも", "常に", "毎回"),
+}
+MEANINGS = {word: choice for choice, words in WORDS.items() for word in words}
 PUNCTUATION = " 。、.,!！"
 
 
-def read_answer(text: str) -> Answer | None:
-    """`yes`, `no`, `no: because …`; anything else is unclear and gives nothing."""
+def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no")) -> Answer | None:
+    """A number of the offered list, a word for it, or `no: because …`; anything else is unclear and gives nothing."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.strip(PUNCTUATION).casefold()
-    if word in YES:
-        return Answer(choice="yes")
-    if word in NO:
-        return Answer(choice="no")
+    if word.isdecimal() and 1 <= int(word) <= len(offered):
+        return Answer(choice=offered[int(word) - 1])
+    if MEANINGS.get(word) in offered:
+        return Answer(choice=MEANINGS[word])
     head, separator, reason = _split_reason(plain)
-    if separator and head.strip(PUNCTUATION).casefold() in NO and reason.strip():
+    if separator and MEANINGS.get(head.strip(PUNCTUATION).casefold()) == "no" and reason.strip():
         return Answer(choice="no", text=reason.strip())
     return None
 

@@ -1,28 +1,60 @@
 """The Gate: one question for the risky part of an ActionList."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from duckflow.safety.risk import highest
-from duckflow.state.action import Action
+from duckflow.safety.permissions import Permission
+from duckflow.safety.risk import Assessment, highest
+from duckflow.state.action import Action, Decision
 from duckflow.state.phrase import say
-from duckflow.state.question import Choice, GateRequest, Preview, Question, Risk
+from duckflow.state.question import Choice, GateRequest, Preview, Question
 
 YES = Choice(key="yes", label=say("gate.yes"))
 NO = Choice(key="no", label=say("gate.no"))
+EDIT = Choice(key="edit", label=say("gate.edit_it"))
 
 
-def gate_question(
-    actions: Sequence[Action], previews: Sequence[Preview], risks: list[Risk], rationale: str, doubtful: bool
-) -> Question:
-    """Intent and rationale come from the model; impact and diff are computed."""
+@dataclass(frozen=True, slots=True)
+class Risky:
+    """One action that needs a yes."""
+
+    action: Action
+    preview: Preview
+    assessment: Assessment
+    rule: Permission | None = None
+    editable: str = ""
+    """The argument a person may edit before it is done, or nothing."""
+
+
+def gate_question(risky: Sequence[Risky], decision: Decision, doubtful: bool, tracked: frozenset[str]) -> Question:
+    """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
+    impacts = [impact for one in risky for impact in one.preview.impacts]
+    alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
-        action_ids=tuple(action.action_id for action in actions),
-        operations=tuple(action.operation for action in actions),
-        intent=tuple(action.reasoning for action in actions),
-        rationale=rationale,
-        impacts=tuple(impact for preview in previews for impact in preview.impacts),
-        diff="\n".join(preview.diff for preview in previews if preview.diff),
-        risk=highest(risks),
+        action_ids=tuple(one.action.action_id for one in risky),
+        operations=tuple(one.action.operation for one in risky),
+        intent=tuple(one.action.reasoning for one in risky),
+        rationale=decision.rationale,
+        alternatives=(decision.alternative,) if decision.alternative else (),
+        impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
+        diff="\n".join(one.preview.diff for one in risky if one.preview.diff),
+        risk=highest([one.assessment.level for one in risky]),
+        reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
         doubtful=doubtful,
+        editable=str(alone.action.args.get(alone.editable, "")) if alone and alone.editable else "",
     )
-    return Question(kind="gate", title=say("gate.title"), gate=request, choices=(YES, NO))
+    return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))
+
+
+def _choices(risky: Sequence[Risky], request: GateRequest) -> tuple[Choice, ...]:
+    """What always asks cannot be allowed beyond once."""
+    choices = [YES, NO]
+    if request.editable:
+        choices.append(EDIT)
+    rules = {one.rule for one in risky if one.rule}
+    if len(rules) == 1 and all(one.rule for one in risky) and not any(one.assessment.always_ask for one in risky):
+        rule = rules.pop()
+        values = {"operation": rule.operation, "pattern": rule.pattern}
+        choices.append(Choice(key="session", label=say("gate.session", **values)))
+        choices.append(Choice(key="always", label=say("gate.always", **values)))
+    return tuple(choices)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from duckflow.safety.risk import Assessment
 from duckflow.state.question import Risk
 
 Verdict = Literal["pass", "ask", "refuse"]
@@ -35,10 +36,11 @@ class SafetySettings(BaseModel):
     mode: Mode = Mode.ASK
 
 
-def judge(mode: Mode, risk: Risk, doubtful: bool) -> Verdict:
-    """A doubtful reply (repaired or cut off) never changes anything without a yes."""
-    if mode is Mode.PLAN and risk != "low":
+def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Verdict:
+    """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
+    doubtful reply (repaired or cut off)."""
+    if mode is Mode.PLAN and changes:
         return "refuse"
-    if risk in PASSES[mode] and not (doubtful and risk != "low"):
+    if risk.level in PASSES[mode] and not risk.always_ask and not (doubtful and changes):
         return "pass"
     return "ask"

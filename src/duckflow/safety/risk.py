@@ -1,19 +1,120 @@
-"""How risky an action is: computed from what it would do, never guessed by the model."""
+"""How risky an action is, and why: computed from what it would do, never guessed by the model."""
 
-from duckflow.state.question import Preview, Risk
+from dataclasses import dataclass, field
+from typing import Literal
+
+from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import FileImpact, Risk
 
 MANY_FILES = 10
+MANY_LINES = 2000
 ORDER: tuple[Risk, ...] = ("low", "medium", "high", "forbidden")
+PROGRAMS = frozenset(
+    (".exe", ".bat", ".cmd", ".com", ".sh", ".bash", ".zsh", ".ps1", ".psm1", ".vbs", ".msi", ".dll", ".so", ".dylib")
+    + (".scr", ".jar", ".app", ".desktop", ".service")
+)
+
+Verdict = Literal["safe", "ask", "dangerous"]
 
 
-def grade(changes: bool, preview: Preview) -> Risk:
-    """Reads are low, changes inside the folder medium, deletions and many files at once high."""
-    if not changes:
-        return "low"
-    deletes = any(impact.change == "delete" for impact in preview.impacts)
-    if deletes or len(preview.impacts) > MANY_FILES or not all(impact.inside for impact in preview.impacts):
-        return "high"
-    return "medium"
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a shell command was judged to be, and what it is given."""
+
+    verdict: Verdict
+    reasons: tuple[Phrase, ...] = ()
+    sandboxed: bool = True
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What an action would do, as far as it can be computed."""
+
+    changes: bool
+    impacts: tuple[FileImpact, ...] = ()
+    diff: str = ""
+    reads: str = ""
+    """The path that is read, for what only reads."""
+    command: Command | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The level, the reasons, and whether it is asked for in every mode."""
+
+    level: Risk = "low"
+    reasons: tuple[Phrase, ...] = ()
+    always_ask: bool = False
+
+
+@dataclass(slots=True)
+class _Scale:
+    """Collects reasons; the highest one decides."""
+
+    level: Risk = "low"
+    always_ask: bool = False
+    reasons: list[Phrase] = field(default_factory=list[Phrase])
+
+    def add(self, level: Risk, reason: Phrase | None = None, always: bool = False) -> None:
+        self.level = highest([self.level, level])
+        self.always_ask |= always
+        if reason:
+            self.reasons.append(reason)
+
+
+def assess(deed: Deed) -> Assessment:
+    """Reads are low, changes inside medium, what is hard to take back high; outside, secrets and danger always ask."""
+    scale = _Scale()
+    if deed.reads and secret_name(deed.reads):
+        scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
+    if deed.command:
+        _weigh_command(deed.command, scale)
+    elif deed.changes:
+        scale.add("medium")
+    for impact in deed.impacts:
+        _weigh_file(impact, scale)
+    if len(deed.impacts) > MANY_FILES:
+        scale.add("high", say("risk.many_files", count=len(deed.impacts)))
+    if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
+        scale.add("high", say("risk.many_lines", count=MANY_LINES))
+    if deed.changes and secret_text(_added(deed.diff)):
+        scale.add("high", say("risk.secret_text"), always=True)
+    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask)
+
+
+def _weigh_command(command: Command, scale: _Scale) -> None:
+    if command.verdict == "safe" and command.sandboxed and not command.network:
+        return
+    scale.add("high")
+    for reason in command.reasons:
+        scale.add("high", reason)
+    if command.verdict == "dangerous":
+        scale.add("forbidden", always=True)
+    if not command.sandboxed:
+        scale.add("high", say("risk.no_sandbox"), always=True)
+    if command.network:
+        scale.add("high", say("risk.network"), always=True)
+
+
+def _weigh_file(impact: FileImpact, scale: _Scale) -> None:
+    path = impact.path
+    parts = path.split("/")
+    if not impact.inside:
+        scale.add("high", say("risk.outside", path=path), always=True)
+    if ".git" in parts:
+        scale.add("high", say("risk.git_internals", path=path), always=True)
+    if secret_name(path):
+        scale.add("high", say("risk.secret_name", path=path), always=True)
+    if impact.change == "delete":
+        scale.add("high", say("risk.delete", path=path))
+    if impact.change in ("create", "edit") and f".{parts[-1].rpartition('.')[2].lower()}" in PROGRAMS:
+        scale.add("high", say("risk.program", path=path))
+
+
+def _added(diff: str) -> str:
+    return "\n".join(line for line in diff.splitlines() if line.startswith("+"))
 
 
 def highest(risks: list[Risk]) -> Risk:

@@ -67,6 +67,8 @@ class Decision(Value):
     step: Phase
     next_step: NextStep
     prompt_pattern: PromptPattern
+    alternative: Line200 | None = None
+    """Another real way, if there is one: shown when the user is asked."""
     state_delta: StateDelta | None = None
     actions: list[Action]
 

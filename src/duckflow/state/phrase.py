@@ -12,6 +12,9 @@ class Phrase(Value):
     key: str
     values: dict[str, str | int | float] = Field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.key, *self.values.items()))
+
 
 def say(key: str, **values: str | int | float) -> Phrase:
     return Phrase(key=key, values=values)

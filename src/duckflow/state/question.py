@@ -18,6 +18,8 @@ class FileImpact(Value):
     added: int = 0
     removed: int = 0
     inside: bool = True
+    tracked: bool = False
+    """Whether git knows the file."""
 
 
 class Preview(Value):
@@ -41,6 +43,10 @@ class GateRequest(Value):
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     risk: Risk = "medium"
+    reasons: tuple[Phrase, ...] = ()
+    """Why it is risky, in words."""
+    editable: str = ""
+    """What a person may edit before it is done."""
     doubtful: bool = False
     """The reply was repaired or cut off, so even what the mode lets through is asked for."""
 

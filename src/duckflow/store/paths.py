@@ -42,6 +42,10 @@ class Paths:
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
         return self.data / "sessions" / f"{name}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
+    def permissions_of(self, folder: Path) -> Path:
+        """What the user has allowed for good in one work folder."""
+        return self.sessions_of(folder).with_suffix(".permissions.json")
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from duckflow.safety.risk import Deed
 from duckflow.state.operation import Operation
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Preview
@@ -36,6 +37,8 @@ class Tool(ABC, Generic[A]):
     operation: ClassVar[str]
     changes: ClassVar[bool] = False
     body: ClassVar[str] = ""
+    untold: ClassVar[frozenset[str]] = frozenset()
+    """Arguments that are understood but not told of: every word of a prompt is paid for in every call."""
     args: type[A]
 
     @abstractmethod
@@ -45,9 +48,29 @@ class Tool(ABC, Generic[A]):
         """What `run` would do. Tools that change something override this."""
         return Preview()
 
+    def reads_only(self, args: A) -> bool:
+        """Whether this call changes nothing."""
+        return not self.changes
+
+    def command(self, args: A) -> str:
+        """The shell command, where there is one."""
+        return ""
+
+    def editable(self, args: A) -> str:
+        """The argument a person may edit before it is done, or nothing."""
+        return self.body
+
+    def deed(self, args: A, preview: Preview) -> Deed:
+        """What the call would do, for the risk to be computed from."""
+        changes = not self.reads_only(args)
+        path = "" if changes else str(getattr(args, "path", ""))
+        return Deed(changes=changes, impacts=preview.impacts, diff=preview.diff, reads=path)
+
     def describe(self) -> Operation:
+        schema = self.args.model_json_schema()
+        told = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
         return Operation(
-            name=self.operation, parameters=self.args.model_json_schema(), changes=self.changes, body=self.body
+            name=self.operation, parameters={**schema, "properties": told}, changes=self.changes, body=self.body
         )
 
 

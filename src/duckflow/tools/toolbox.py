@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from duckflow.errors import ToolError
 from duckflow.state.operation import Operation
-from duckflow.state.phase import Phase
 from duckflow.tools.tool import AnyTool, Args
 
 
@@ -40,7 +39,3 @@ class Toolbox:
                 "tool.bad_args",
                 operation=tool.operation,
             ) from None
-
-    def allowed(self, tool: AnyTool, phase: Phase) -> bool:
-        """Reading always; changing only while executing."""
-        return not tool.changes or phase is Phase.EXECUTION

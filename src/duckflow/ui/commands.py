@@ -4,7 +4,10 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from duckflow.errors import UsageError
 from duckflow.safety.policy import Mode
+from duckflow.store.audit import audit
+from duckflow.ui.audit_lines import audit_lines
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
@@ -44,7 +47,7 @@ def _status(counter: Counter, _: str) -> str:
     state, words = counter.desk.state, counter.words
     shown = [
         *map(words.phrase, counter.desk.health().report()),
-        *(f"  {words(f'vital.{one.vital}')} {one.delta:+.2f}: {words.phrase(one.cause)}" for one in state.vitals_causes),
+        *(f"  {words(f'vital.{c.vital}')} {c.delta:+.2f}: {words.phrase(c.cause)}" for c in state.vitals_causes),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=counter.desk.mode),
@@ -72,6 +75,27 @@ def _mode(counter: Counter, wanted: str) -> str:
         return counter.words("mode.choices", mode=counter.desk.mode, modes=", ".join(Mode))
     counter.desk.change_mode(Mode(wanted))
     return counter.words("mode.now", mode=wanted)
+
+
+def _permissions(counter: Counter, rest: str) -> str:
+    words, permissions = counter.words, counter.desk.permissions
+    verb, _, number = rest.partition(" ")
+    if verb == "rm" and number.strip().isdecimal():
+        try:
+            rule = permissions.remove(int(number))
+        except UsageError as problem:
+            return words.error(problem)
+        return words("permission.removed", rule=words.phrase(rule.describe()))
+    kinds = [*(("always", rule) for rule in permissions.always), *(("session", rule) for rule in permissions.session)]
+    lines = [
+        f"{number}. {words.phrase(rule.describe())} ({words(f'permission.{kind}')})"
+        for number, (kind, rule) in enumerate(kinds, 1)
+    ]
+    return "\n".join(lines) or words("permission.none")
+
+
+def _audit(counter: Counter, _: str) -> str:
+    return "\n".join(audit_lines(audit(counter.desk.events()), counter.words))
 
 
 def _language(counter: Counter, wanted: str) -> str:
@@ -107,6 +131,8 @@ COMMANDS: dict[str, Command] = {
     "status": _status,
     "why": _why,
     "mode": _mode,
+    "permissions": _permissions,
+    "audit": _audit,
     "model": _model,
     "cost": _cost,
     "lang": _language,

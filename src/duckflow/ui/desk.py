@@ -1,10 +1,11 @@
 """What the screen needs from the conversation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from duckflow.events.types import Event, Outcome
 from duckflow.pacemaker.health import Health
+from duckflow.safety.permissions import Permissions
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
@@ -23,9 +24,14 @@ class Desk(Protocol):
 
     def change_language(self, language: str) -> None: ...
 
+    @property
+    def permissions(self) -> Permissions: ...
+
     def health(self) -> Health: ...
 
     def why(self) -> tuple[Phrase, ...]: ...
+
+    def events(self) -> Iterator[Event]: ...
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
 

@@ -1,6 +1,7 @@
 """Follows a text the way a shell would: statement by statement, through everything it runs."""
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duckflow.safety.commands.effects import take_effect
@@ -54,9 +55,18 @@ class Follower:
         output = self._statement(root, feed)
         if root.has_error:
             self.report.add(ask("unreadable"))
-            for words in salvage(text):
-                self._call(Invocation(words, scene=self.scope.scene()))
+            self._salvage(text)
         return output
+
+    def _salvage(self, text: str) -> None:
+        """Of what could be guessed, only harm counts."""
+        guess = Report(steps=self.report.steps)
+        follower = Follower(guess, self.scope, self.depth)
+        for words in salvage(text):
+            follower.call(Invocation(words, scene=self.scope.scene()))
+        for finding in guess.findings:
+            if finding.verdict == "dangerous":
+                self.report.add(finding)
 
     def _deeper(self, text: str, arguments: tuple[Word, ...] | None, feed: Output | None) -> Output:
         return Follower(self.report, self.scope.called_with(arguments), self.depth + 1).follow(text, feed)
@@ -74,8 +84,7 @@ class Follower:
             case "variable_assignment":
                 return self._assign((assignment(node, self.speller),))
             case "variable_assignments" | "declaration_command" | "unset_command":
-                given = [child for child in node.named_children if child.type == "variable_assignment"]
-                return self._assign(tuple(assignment(child, self.speller) for child in given))
+                return self._declare(node)
             case "function_definition":
                 return self._function(node)
             case "for_statement":
@@ -135,7 +144,7 @@ class Follower:
         around = Output()
         if body and body.type != "command":
             around = self._statement(body, feed)
-        output = self._call(
+        output = self.call(
             Invocation(tuple(parts.words), tuple(parts.assignments), tuple(parts.redirects), feed, self.scope.scene())
         )
         output = Output(output.text or around.text, around.programs + output.programs, around.secret or output.secret)
@@ -148,10 +157,19 @@ class Follower:
             self.report.spelled.extend(words)
 
     def _assign(self, assignments: tuple[Assignment, ...]) -> Output:
-        self._call(Invocation((), assignments, (), None, self.scope.scene()))
+        self.call(Invocation((), assignments, (), None, self.scope.scene()))
         for given in assignments:
-            self.scope.variables[given.name] = (given.value,)
+            self.scope.assign(given.name, given.value)
         return Output()
+
+    def _declare(self, node: "Node") -> Output:
+        """`export`, `declare`, `unset` and their kin."""
+        self.report.add(ask("sets_variable", name=self.speller.text(node)))
+        given = [child for child in node.named_children if child.type == "variable_assignment"]
+        for other in node.named_children:
+            if other not in given:
+                self.speller.words(other)
+        return self._assign(tuple(assignment(child, self.speller) for child in given))
 
     def _function(self, node: "Node") -> Output:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
@@ -175,29 +193,30 @@ class Follower:
         self.report.add(ask("sets_variable", name=name))
         values = [word for child in node.children_by_field_name("value") for word in self.speller.words(child)]
         for value in values[:MOST_TURNS] or [Word(f"${name}", known=False, plain=False)]:
-            self.scope.variables[name] = (value,)
+            self.scope.assign(name, value)
             self._statement(body, feed)
         return Output()
 
-    def _call(self, call: Invocation) -> Output:
+    def call(self, call: Invocation) -> Output:
         self.report.step()
         head = call.words[0].text if call.words else ""
         programs = list[str]()
         if head:
             self.report.programs[call.program] = None
             programs.append(call.program)
-        if head in self.scope.functions:
-            return self._deeper(self.scope.functions[head], call.arguments, call.feed)
-        if head in self.scope.aliases:
-            return self._alias(head, call)
+        if head in self.scope.functions or head in self.scope.aliases:
+            self.call(replace(call, words=()))
+            return self._defined(head, call)
         for opinion in opinions(call):
             programs.extend(self._heed(opinion, call).programs)
         take_effect(call, self.scope, self.report)
         secret = any(map(is_secret, call.texts)) or (call.feed is not None and call.feed.secret)
         return Output(printed(call) if head else None, tuple(programs), secret)
 
-    def _alias(self, name: str, call: Invocation) -> Output:
-        """An alias may name itself: inside, the name means the program."""
+    def _defined(self, name: str, call: Invocation) -> Output:
+        """A function or an alias of the same text. An alias may name itself: inside, the name means the program."""
+        if name in self.scope.functions:
+            return self._deeper(self.scope.functions[name], call.arguments, call.feed)
         text = self.scope.aliases.pop(name)
         rest = " ".join(word.text for word in call.arguments)
         output = self._deeper(f"{text} {rest}", (), call.feed)
@@ -207,7 +226,7 @@ class Follower:
     def _heed(self, opinion: Opinion, call: Invocation) -> Output:
         match opinion:
             case Runs(words):
-                return self._call(call.running(words)) if words else Output()
+                return self.call(call.running(words)) if words else Output()
             case RunsText(text, arguments):
                 is_feed = call.feed is not None and call.feed.text == text
                 return self._deeper(text, arguments, None if is_feed else call.feed)
@@ -217,11 +236,11 @@ class Follower:
 
 
 def _multiplies(name: str, body: "Node", speller: Speller) -> bool:
-    """A function that starts itself more than once, or starts itself and does not wait."""
+    """A function that starts itself and does not wait for it."""
     calls, waiting, background = 0, [body], False
     while waiting:
         node = waiting.pop()
         waiting.extend(node.children)
         background = background or node.type in ("&", "|")
         calls += node.type == "command_name" and speller.text(node) == name
-    return calls > 1 or (calls > 0 and background)
+    return calls > 0 and background

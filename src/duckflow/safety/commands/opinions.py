@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, Rule, RunsText
-from duckflow.safety.commands.reading.doubts import doubts, tells_version
+from duckflow.safety.commands.reading.doubts import doubts
 from duckflow.safety.commands.reading.editing import judge_awk, judge_find, judge_sed
 from duckflow.safety.commands.reading.programs import READERS
+from duckflow.safety.commands.reading.versions import tells_version
 from duckflow.safety.commands.redirections import judge_redirects
 from duckflow.safety.commands.rules import (
     containers,

@@ -6,6 +6,8 @@ from duckflow.safety.commands.verdict import CommandVerdict, Finding
 
 MOST_STEPS = 1500
 MOST_REASONS = 6
+GENERAL = frozenset(("command.unknown_program", "command.expands", "command.reads_outside"))
+"""Reasons that say little beside others."""
 
 
 class TooMuch(Exception):
@@ -34,6 +36,7 @@ class Report:
     def verdict(self) -> CommandVerdict:
         dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
         doubts = [finding for finding in self.findings if finding.verdict == "ask"]
+        doubts.sort(key=lambda finding: finding.key in GENERAL)
         reasons = tuple(finding.phrase for finding in (dangers + doubts)[:MOST_REASONS])
         verdict = "dangerous" if dangers else "ask" if doubts else "safe"
         return CommandVerdict(verdict, reasons, tuple(self.programs), tuple(self.writes))

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from duckflow.safety.commands.facts import Facts
 from duckflow.safety.commands.invocation import Scene
-from duckflow.safety.commands.text.words import Word
+from duckflow.safety.commands.text.words import UNKNOWN, Word
 
+LONGEST_VALUE = 4000
 Values = tuple[Word, ...]
 
 
@@ -30,6 +31,10 @@ class Scope:
     def called_with(self, arguments: Values | None) -> "Scope":
         """The same scope seen from inside a function or `bash -c`: names are shared, `$1` is not."""
         return replace(self, arguments=arguments)
+
+    def assign(self, name: str, value: Word) -> None:
+        """A value that keeps doubling is not followed."""
+        self.variables[name] = (value if len(value.text) <= LONGEST_VALUE else UNKNOWN,)
 
     def go(self, target: Word | None) -> None:
         """`cd`: follow it where that can be said beforehand."""

@@ -1,19 +1,14 @@
 """Names of files that hold secrets, and of files that run by themselves later."""
 
-import posixpath
 import re
+from functools import lru_cache
 
-SECRET = re.compile(
-    r"(?:^|/)(?:"
-    r"\.env(?:\.(?!example|sample|template|dist|test)[\w.-]+)?|\.envrc"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)\w*|[\w.-]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc)"
-    r"|\.netrc|\.pgpass|\.my\.cnf|\.git-credentials|\.htpasswd|\.vault-token|\.npmrc|\.pypirc|\.dockercfg"
-    r"|credentials(?:\.\w+)?|\.credentials(?:\.\w+)?|secrets?\.(?:ya?ml|json|toml|txt|env)|service[-_]account[\w-]*\.json"
-    r"|shadow|gshadow|sudoers|\w*_history|\.zhistory"
-    r")$"
-    r"|(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker|password-store)(?:/|$)|(?:^|/)\.config/(?:gcloud|gh)(?:/|$)"
-    r"|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)",
-    re.IGNORECASE,
+from duckflow.safety.secrets import secret_name
+
+MORE_SECRETS = re.compile(
+    r"(?:^|/)(?:\.envrc|\.vault-token|\.my\.cnf|\.dockercfg|gshadow|sudoers|\w*_history|\.zhistory|[\w.-]+\.ppk)$"
+    r"|(?:^|/)\.config/(?:gcloud|gh)(?:/|$)|(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker)(?:/|$)"
+    r"|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)"
 )
 PUBLIC = re.compile(r"\.pub$|(?:^|/)(?:known_hosts|config)$")
 STARTS_BY_ITSELF = re.compile(
@@ -25,10 +20,10 @@ STARTS_BY_ITSELF = re.compile(
 )
 
 
+@lru_cache(4096)
 def is_secret(path: str) -> bool:
     """Looks like a file that holds keys, passwords or tokens."""
-    name = posixpath.basename(path)
-    return bool(SECRET.search(path)) and not PUBLIC.search(name)
+    return (secret_name(path) or bool(MORE_SECRETS.search(path))) and not PUBLIC.search(path)
 
 
 def starts_by_itself(path: str) -> bool:

@@ -7,6 +7,8 @@ from enum import StrEnum
 from duckflow.safety.commands.invocation import Scene
 from duckflow.safety.commands.text.words import Word
 
+LONGEST_PATH = 1000
+
 
 class Target(StrEnum):
     """From harmless to everything."""
@@ -43,6 +45,8 @@ ALL_OF_IT = re.compile(r"(?:^|/)(?:\*+|\.\*|\{\.,\}\*|\.\[[^\]]*\]\*|\?+\*?)(?:/
 def target_of(word: Word, scene: Scene) -> Target:
     """Where a path leads, by its spelling alone: links are not followed."""
     text = word.text.rstrip()
+    if len(text) > LONGEST_PATH:
+        return Target.UNKNOWN
     everything = ALL_OF_IT.search(text)
     if everything:
         text = text[: everything.start()] or ("/" if text.startswith("/") else ".")

@@ -73,7 +73,7 @@ class Seen(NamedTuple):
     settled: bool
 
     def without_content(self) -> "Seen":
-        return self._replace(fact=self.fact._replace(content=self.stamp.elusive_content))
+        return self._replace(fact=self.fact._replace(content=self.stamp.elusive_content), settled=True)
 
 
 def dump_fact(fact: Fact | None) -> str:

@@ -39,11 +39,11 @@ class Reader:
             target = os.readlink(name, dir_fd=folder)
             return Seen(Fact(kind, 0, stamp.owner, stamp.group, 0, target), stamp, self._settled(stamp))
         if kind == "special":
-            return Seen(Fact(kind, mode, stamp.owner, stamp.group, 0, ""), stamp, settled=False)
+            return Seen(Fact(kind, mode, stamp.owner, stamp.group, 0, ""), stamp, settled=True)
         read = self.read(folder, name)
         if read is None:
             elusive = stamp.elusive_content
-            return Seen(Fact("file", mode, stamp.owner, stamp.group, stamp.size, elusive), stamp, settled=False)
+            return Seen(Fact("file", mode, stamp.owner, stamp.group, stamp.size, elusive), stamp, settled=True)
         return read[0]
 
     def read(self, folder: int, name: str) -> tuple[Seen, bytes] | None:

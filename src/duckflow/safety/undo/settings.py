@@ -6,7 +6,7 @@ MB = 1024 * 1024
 
 
 class UndoSettings(BaseModel):
-    """What is kept so that it can be brought back, and for how long. What is not kept is said, never skipped silently."""
+    """What is kept so that it can be brought back, and for how long. What is not kept is said."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

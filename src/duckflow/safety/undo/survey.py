@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
-from duckflow.safety.undo.ignored import Ignored
+from duckflow.safety.undo.ignored import GIT, Ignored, upwards
 from duckflow.safety.undo.tree import READ_FOLDER, Tree
 
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
-GIT = ".git"
 
 
 class TooManyFiles(Exception):
@@ -35,10 +34,22 @@ class Survey:
 
     def unseen(self, path: str) -> bool:
         """Whether something may have been there without being noticed."""
-        return bool(self.blind) and any(above in self.blind for above in _upwards(path))
+        return bool(self.blind) and any(above in self.blind for above in upwards(path))
 
     def ignored_above(self, path: str) -> str:
-        return next((above for above in _upwards(path) if above in self.ignored), path)
+        return next((above for above in upwards(path) if above in self.ignored), path)
+
+    def touched_since(self, before: "Survey") -> dict[str, int]:
+        """How many ignored files are new, gone or different, by the ignored file or folder they belong to."""
+        found: dict[str, int] = {}
+        for path in before.watched.keys() | self.watched.keys():
+            covered = self.covered.get(path)
+            old, new = before.watched.get(path), covered.stamp if covered else self.watched.get(path)
+            unknown = (old is None and before.unseen(path)) or (new is None and self.unseen(path))
+            if old != new and not unknown and not (old is None and path in before.covered):
+                place = self.ignored_above(path) if path in self.watched else before.ignored_above(path)
+                found[place] = found.get(place, 0) + 1
+        return found
 
 
 class Surveyor:
@@ -95,14 +106,14 @@ class _Walk:
             self.survey.repositories.append(prefix.rstrip("/"))
             foreign = foreign or bool(prefix)
         for name in folders:
-            if name != GIT:
+            if name != GIT or self._ignored.covers_git:
                 self._cover_folder(handle, name, prefix + name, foreign)
 
     def _cover_file(self, handle: int, name: str, path: str, facts: os.stat_result) -> None:
         stamp = Stamp.of(facts)
         if self._ignored.file(path):
             self.survey.ignored.add(path)
-            self._watch_file(path, stamp)
+            self._watch_file(path, stamp, or_else=path)
             return
         if OWN_TEMPORARY.fullmatch(name):
             return
@@ -163,7 +174,7 @@ class _Walk:
                 except FileNotFoundError:
                     continue
                 if not stat.S_ISDIR(facts.st_mode):
-                    self._watch_file(prefix + entry.name, Stamp.of(facts))
+                    self._watch_file(prefix + entry.name, Stamp.of(facts), or_else=prefix.rstrip("/"))
                 elif (facts.st_dev, facts.st_ino) != self._left_out:
                     folders.append(entry.name)
         for name in folders:
@@ -172,14 +183,8 @@ class _Walk:
             else:
                 self._enter(handle, name, prefix + name, foreign=None)
 
-    def _watch_file(self, path: str, stamp: Stamp) -> None:
+    def _watch_file(self, path: str, stamp: Stamp, or_else: str) -> None:
         if len(self.survey.watched) < self._most_watched:
             self.survey.watched[path] = stamp
         else:
-            self.survey.blind.add(path.rpartition("/")[0] or path)
-
-
-def _upwards(path: str) -> list[str]:
-    """The path itself, and every folder above it."""
-    names = path.split("/")
-    return ["/".join(names[:count]) for count in range(len(names), 0, -1)]
+            self.survey.blind.add(or_else)

@@ -143,7 +143,7 @@ def _set_mode(folder: int, name: str, mode: int) -> None:
         return
     handle = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        os.chmod(f"/proc/self/fd/{handle}", mode)
+        Path(f"/proc/self/fd/{handle}").chmod(mode)
     finally:
         os.close(handle)
 

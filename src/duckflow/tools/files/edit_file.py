@@ -25,7 +25,11 @@ class EditFile(FileTool[EditArgs]):
     operation = "file_ops.edit_file"
     changes = True
     body = "edits"
+    untold = frozenset({"old", "new", "all"})
     args = EditArgs
+
+    def editable(self, args: EditArgs) -> str:
+        return "edits" if args.edits.strip() else "new"
 
     def preview(self, args: EditArgs) -> Preview:
         return preview_change(self._change(args), self.seen, self.settings.diff_lines)

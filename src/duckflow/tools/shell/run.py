@@ -6,10 +6,13 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
+from duckflow.safety.commands.verdict import CommandVerdict
+from duckflow.safety.risk import Command, Deed
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
@@ -24,8 +27,7 @@ from duckflow.tools.shell.process import Process
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, Done, Tool
 
-Judge = Callable[[str], str]
-"""`safe` (it only reads), `ask` or `dangerous`."""
+Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
 SANDBOX_BROKEN = "bwrap: "
 
@@ -64,17 +66,28 @@ class ShellRun(Tool[ShellArgs]):
 
     operation = "shell.run"
     changes = True
+    untold = frozenset({"timeout_seconds"})
     args = ShellArgs
 
     def __init__(
-        self, sandbox: Sandbox, settings: ShellSettings, judge: Judge, background: Background, on_output: OnOutput
+        self,
+        find_sandbox: Callable[[], Sandbox],
+        settings: ShellSettings,
+        judge: Judge,
+        background: Background,
+        on_output: OnOutput,
     ) -> None:
-        self._sandbox = sandbox
+        self._find_sandbox = find_sandbox
         self._settings = settings
         self._judge = judge
         self._background = background
         self._on_output = on_output
         self._shell = shutil.which("bash") or "/bin/sh"
+
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        """Looked for with the first command: most conversations need none."""
+        return self._find_sandbox()
 
     def reads_only(self, args: ShellArgs) -> bool:
         """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
@@ -85,6 +98,18 @@ class ShellRun(Tool[ShellArgs]):
         notes = " ".join(f"{name}={value}" for name, value in unusual.items())
         lines = "\n> ".join(shown_line(line) for line in args.command.split("\n"))
         return Preview(diff=f"$ {lines}" + (f"\n# {notes}" if notes else ""))
+
+    def command(self, args: ShellArgs) -> str:
+        return args.command.strip()
+
+    def editable(self, args: ShellArgs) -> str:
+        return "command"
+
+    def deed(self, args: ShellArgs, preview: Preview) -> Deed:
+        judged = self._judge(args.command)
+        network = args.network and not self._sandbox.grounds.settings.network
+        command = Command(judged.verdict, judged.reasons, self._sandbox.kind != "none", network)
+        return Deed(changes=not self.reads_only(args), command=command)
 
     async def run(self, args: ShellArgs) -> Done:
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
@@ -101,7 +126,7 @@ class ShellRun(Tool[ShellArgs]):
             running.output.leave_screen()
 
     def _writes(self, args: ShellArgs) -> bool:
-        return args.network or args.background or self._judge(args.command) != "safe"
+        return args.network or args.background or self._judge(args.command).verdict != "safe"
 
     async def _start(self, args: ShellArgs) -> Running:
         writes = self._writes(args)

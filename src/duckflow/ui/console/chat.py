@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
+from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -19,6 +19,7 @@ from duckflow.safety.policy import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.ui.choices import read_choice, wants_words
 from duckflow.ui.commands import Counter, Quit, run_command
+from duckflow.ui.console.editor import edit_text
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
@@ -101,11 +102,22 @@ class Chat:
         assert self._open
         question, future = self._open
         self.screen.user(text)
-        answer = read_answer(text) if question.kind == "gate" else self._chosen(text, question)
-        if answer is None:
+        if question.kind == "gate":
+            answer = read_answer(text, tuple(choice.key for choice in question.choices))
+        else:
+            answer = self._chosen(text, question)
+        if answer and answer.choice == "edit" and question.gate:
+            edit = asyncio.ensure_future(self._edited(question.gate.editable))
+            edit.add_done_callback(lambda task: future.done() or future.set_result(task.result()))
+        elif answer is None:
             self.screen.warn(self._words("gate.unclear" if question.kind == "gate" else "duck.words"))
         elif not future.done():
             future.set_result(answer)
+
+    async def _edited(self, proposed: str) -> Answer:
+        """Let the user change the proposed text in their editor; an emptied text is a no."""
+        changed = await run_in_terminal(lambda: edit_text(proposed), in_executor=True)
+        return Answer(choice="edit", text=changed) if changed.strip() else Answer(choice="no")
 
     def _chosen(self, text: str, question: Question) -> Answer | None:
         """The answer to a Duck Call; a choice that needs words waits for them."""

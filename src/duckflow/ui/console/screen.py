@@ -25,6 +25,7 @@ class Screen:
         self._words = words
         self._line = ""
         self._streamed = ""
+        self._output = ""
         self._busy_since = 0.0
         self._doing: Phrase | None = None
 
@@ -42,6 +43,10 @@ class Screen:
                 self.note(f"{event.model}: {self._words.phrase(event.why)}")
             case happened.TextStreamed() if event.channel == "say":
                 self._stream(event.text)
+            case happened.OutputStreamed():
+                *lines, self._output = (self._output + event.text).split("\n")
+                for line in lines:
+                    self._console.print(Text(plain(f"  │ {line}"), style="dim"), soft_wrap=True)
             case happened.StreamReset():
                 if self._streamed:
                     self.note(self._words("stream.again"))
@@ -92,7 +97,7 @@ class Screen:
             self._console.print(Text(f"🦆 {self._words.phrase(question.title)}", style="bold yellow"))
             for detail in question.details:
                 self._console.print(Text(plain(f"  {self._words.phrase(detail)}")))
-        gap = "  " if question.kind == "gate" else "\n"
+        gap = "  " if len(question.choices) == 2 else "\n"
         choices = gap.join(f"{n}. {self._words.phrase(c.label)}" for n, c in enumerate(question.choices, 1))
         self._console.print(Text(choices, style="bold yellow"))
         if question.kind == "duck_call":
@@ -136,7 +141,12 @@ class Screen:
         print_text(Text(plain(f"  {self._words('gate.rationale')}: {gate.rationale}")))
         for impact in gate.impacts:
             change = self._words(f"gate.{impact.change}")
-            print_text(Text(plain(f"  {change}: {impact.path}  (+{impact.added} −{impact.removed})")))
+            known = self._words("gate.tracked" if impact.tracked else "gate.untracked")
+            print_text(Text(plain(f"  {change}: {impact.path}  (+{impact.added} −{impact.removed}, {known})")))
+        for alternative in gate.alternatives:
+            print_text(Text(plain(f"  {self._words('gate.alternative')}: {alternative}")))
+        for reason in gate.reasons:
+            print_text(Text(plain(f"  ⚠ {self._words.phrase(reason)}"), style="yellow"))
         if gate.doubtful:
             print_text(Text(f"  {self._words('gate.doubtful')}", style="yellow"))
         lines = gate.diff.splitlines()

@@ -1,37 +1,29 @@
 """Why a call may do more than read; no doubt at all means it only reads."""
 
+import re
 from collections.abc import Iterator
 
 from duckflow.safety.commands.git_call import read_git
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.reading.git import git_only_reads, is_revision
-from duckflow.safety.commands.reading.programs import (
-    CAPITAL_MEANS_VERSION,
-    READERS,
-    SHORT_MEANS_VERSION,
-    TELL_VERSION,
-    TRUSTED_FOLDERS,
-    WORD_MEANS_VERSION,
-    Reader,
-)
+from duckflow.safety.commands.reading.places import is_trusted_place
+from duckflow.safety.commands.reading.programs import READERS, Reader
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.targets import is_outside
 from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, ask
 
+SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 JUDGED_ELSEWHERE = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "find", "gfind"))
 NO_PATHS = frozenset(
     ("echo", "printf", "true", "false", ":", "sleep", "seq", "expr", "which", "type", "whereis", "hash")
-    + ("basename", "dirname")
-    + ("cd", "pwd", "git", "command", "whoami", "id", "date", "uname", "hostname")
+    + ("basename", "dirname", "cd", "pwd", "git", "command", "whoami", "id", "date", "uname", "hostname", "printenv")
 )
 """What they are given is not read, or is judged on its own."""
 
 
 def doubts(call: Invocation) -> Iterator[Finding]:
-    if tells_version(call):
-        return
     yield from _doubt_spelling(call)
     yield from _doubt_place(call)
     name = call.words[0].text.rpartition("/")[2]
@@ -51,28 +43,6 @@ def doubts(call: Invocation) -> Iterator[Finding]:
         yield from _doubt_paths(call)
 
 
-def tells_version(call: Invocation) -> bool:
-    """`python --version` and the like, for programs everybody knows."""
-    if len(call.words) != 2 or call.program not in TELL_VERSION:
-        return False
-    program = call.words[0]
-    if not (program.plain and program.text.islower() and _trusted(program.text)):
-        return False
-    match call.texts[0]:
-        case "--version":
-            return True
-        case "-v":
-            return call.program in SHORT_MEANS_VERSION
-        case "-V":
-            return call.program in CAPITAL_MEANS_VERSION
-        case "version":
-            return call.program in WORD_MEANS_VERSION
-        case "-version":
-            return call.program == "java"
-        case _:
-            return False
-
-
 def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
     is_git = call.words[0].text == "git"
     for word in call.words:
@@ -82,13 +52,8 @@ def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
 
 
 def _doubt_place(call: Invocation) -> Iterator[Finding]:
-    if not _trusted(call.words[0].text):
+    if not is_trusted_place(call.words[0].text):
         yield ask("program_place", program=call.words[0].text)
-
-
-def _trusted(program: str) -> bool:
-    folder = program[: program.rfind("/") + 1]
-    return not folder or folder in TRUSTED_FOLDERS
 
 
 def _doubt_options(call: Invocation, reader: Reader) -> Iterator[Finding]:
@@ -128,7 +93,7 @@ def _doubt_git(call: Invocation) -> Iterator[Finding]:
 def _doubt_secrets(call: Invocation) -> Iterator[Finding]:
     for text in call.texts:
         path = text.rpartition("=")[2].rpartition(":")[2]
-        if is_secret(path):
+        if is_secret(path) or (call.program == "printenv" and SECRET_VARIABLE.search(text)):
             yield ask("reads_secret", path=path)
 
 

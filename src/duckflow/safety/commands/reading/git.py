@@ -9,8 +9,7 @@ from duckflow.safety.commands.text.words import Word
 REVISION = re.compile(r"^[\w@][\w./@~^-]*$")
 OWN_OPTIONS = frozenset(("--no-pager", "-P", "--version", "-v", "--no-optional-locks", "--literal-pathspecs"))
 NEVER = ("--output", "--ext-diff", "--textconv", "--exec", "--open-files-in-pager", "--upload-pack", "--no-index") + (
-    "--filters",
-    "--show-signature",
+    ("--filters", "--show-signature", "--edit", "--replace-all", "--unset", "--unset-all", "--add")
 )
 LOOKING = frozenset(
     ("status", "log", "diff", "show", "rev-parse", "ls-files", "ls-tree", "cat-file", "describe", "shortlog", "blame")
@@ -18,23 +17,16 @@ LOOKING = frozenset(
     + ("diff-files", "check-ignore", "check-attr", "count-objects", "whatchanged", "range-diff", "cherry", "version")
     + ("show-branch", "var")
 )
-LISTING: dict[str, tuple[frozenset[str], bool]] = {
-    "branch": (
-        frozenset(
-            ("-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "--list", "-l", "--show-current", "--merged")
-        )
-        | frozenset(
-            ("--no-merged", "--contains", "--no-contains", "--sort", "--format", "--color", "--no-color", "--points-at")
-        )
-        | frozenset(("--column", "--no-column", "-i", "--ignore-case", "-q", "--quiet", "--abbrev", "--no-abbrev")),
-        False,
+LISTING: dict[str, frozenset[str]] = {
+    "branch": frozenset(
+        ("-a", "--all", "-r", "--remotes", "-v", "--verbose", "--list", "-l", "--show-current", "--merged", "-i")
+        + ("--no-merged", "--contains", "--no-contains", "--sort", "--format", "--color", "--no-color", "--points-at")
+        + ("--column", "--no-column", "--ignore-case", "-q", "--quiet", "--abbrev", "--no-abbrev")
     ),
-    "tag": (
-        frozenset(("-l", "--list", "-n", "--sort", "--contains", "--points-at", "--merged", "--format", "--column")),
-        False,
-    ),
-    "remote": (frozenset(("-v", "--verbose")), False),
+    "tag": frozenset(("-l", "--list", "-n", "--sort", "--contains", "--points-at", "--merged", "--format", "--column")),
+    "remote": frozenset(("-v", "--verbose")),
 }
+"""Subcommands that list with these options, and change something with others or with a name."""
 SUBWORDS: dict[str, frozenset[str]] = {
     "stash": frozenset(("list", "show")),
     "reflog": frozenset(("show", "exists")),
@@ -44,13 +36,11 @@ SUBWORDS: dict[str, frozenset[str]] = {
     "bisect": frozenset(("log",)),
     "config": frozenset(("--get", "--get-all", "--list", "-l", "--get-regexp", "get", "list")),
     "submodule": frozenset(("status",)),
-    "lfs": frozenset(("ls-files", "status")),
 }
 BARE = frozenset(("reflog", "branch", "tag", "remote"))
-LISTS_WITH_OPERAND = frozenset(
+NAMES_WHAT_TO_LIST = frozenset(
     ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 )
-MUST_NOT_OPEN = re.compile(r"^-O")
 
 
 def git_only_reads(git: GitCall) -> bool:
@@ -60,21 +50,17 @@ def git_only_reads(git: GitCall) -> bool:
     if not git.subcommand:
         return bool(git.own)
     options = read_options(git.arguments)
-    given = [option for option, _ in options.given]
-    if any(options.has(name) for name in NEVER) or (
-        git.subcommand == "grep" and any(map(MUST_NOT_OPEN.match, git.texts))
-    ):
+    if options.has(*NEVER) or (git.subcommand == "grep" and options.has("-O")):
         return False
     if git.subcommand in LOOKING:
         return True
     if not git.arguments:
         return git.subcommand in BARE
-    if git.subcommand in SUBWORDS and git.texts[0] in SUBWORDS[git.subcommand]:
-        return git.subcommand != "config" or not {"--replace-all", "--unset", "--add"} & set(given)
-    if git.subcommand in LISTING:
-        allowed, _ = LISTING[git.subcommand]
-        harmless = all(option in allowed for option in given)
-        return harmless and (not options.operands or not LISTS_WITH_OPERAND.isdisjoint(given))
+    if git.texts[0] in SUBWORDS.get(git.subcommand, ()):
+        return True
+    given = {option for option, _ in options.given}
+    if git.subcommand in LISTING and given <= LISTING[git.subcommand]:
+        return not options.operands or not NAMES_WHAT_TO_LIST.isdisjoint(given)
     return False
 
 

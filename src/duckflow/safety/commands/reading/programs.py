@@ -21,21 +21,18 @@ class Reader:
 
 
 PLAIN = Reader()
-NEEDS_ONE = Reader(least=1)
 DIGITS = "0123456789"
 
 HARMLESS = (
-    ("tac", "paste", "tr", "comm", "join", "fold", "fmt", "expand", "unexpand", "od", "hexdump", "strings")
-    + ("md5sum", "md5")
-    + ("sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum", "cksum", "sum", "cmp", "diff")
-    + ("dir", "vdir", "stat", "du", "df", "echo", "basename", "dirname", "realpath", "readlink", "whereis", "type")
-    + ("whoami", "id", "groups", "users", "who", "uptime", "uname", "arch", "nproc", "lscpu", "lsblk", "free")
-    + ("ps", "pgrep")
-    + ("true", "false", "test", "[", ":", "seq", "sleep", "expr", "getconf", "locale", "zgrep", "rev", "numfmt")
-    + ("factor",)
-    + ("tsort", "cal", "colrm", "nm", "readelf", "size", "eza", "exa", "tty", "sw_vers", "vm_stat", "zcat", "logname")
-    + ("hostid", "lsusb", "lspci", "getent", "pathchk", "tokei", "scc", "objdump", "dpkg-query")
+    ("tac", "paste", "tr", "comm", "join", "fold", "fmt", "expand", "unexpand", "od", "hexdump", "strings", "rev")
+    + ("md5sum", "md5", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum", "cksum")
+    + ("sum", "cmp", "diff", "dir", "vdir", "stat", "du", "df", "echo", "basename", "dirname", "realpath", "readlink")
+    + ("whereis", "type", "whoami", "id", "groups", "users", "who", "uptime", "uname", "arch", "nproc", "lscpu")
+    + ("lsblk", "free", "ps", "pgrep", "true", "false", "test", "[", ":", "seq", "sleep", "expr", "getconf", "locale")
+    + ("zgrep", "zcat", "numfmt", "factor", "tsort", "cal", "colrm", "readelf", "eza", "exa", "tty", "sw_vers")
+    + ("vm_stat", "logname", "hostid", "lsusb", "lspci", "getent", "pathchk", "dpkg-query")
 )
+LOADS_PLUGINS = Reader(never=("--plugin",))
 GREP = Reader(
     "abcdeEfFGhHiIlLmnoPqrRsTuUvVwxyzZABC" + DIGITS,
     with_value="efmABCdD",
@@ -96,23 +93,7 @@ READERS: dict[str, Reader] = dict.fromkeys(HARMLESS, PLAIN) | {
     "yq": Reader("", ("-i", "--inplace", "-s", "--split-exp")),
     "ss": Reader("hVnrlaoempiszZtuwxd460O", ("-K", "--kill", "-D", "--diag"), "fAFD"),
     "hash": Reader("t", most=0),
+    "nm": LOADS_PLUGINS,
+    "size": LOADS_PLUGINS,
+    "objdump": LOADS_PLUGINS,
 }
-
-TELL_VERSION = frozenset(
-    ("python", "pip", "node", "npm", "npx", "yarn", "pnpm", "bun", "deno", "ruby", "gem", "bundle", "perl")
-    + ("php", "composer")
-    + ("java", "javac", "mvn", "gradle", "go", "rustc", "cargo", "rustup", "gcc", "g++", "clang", "cmake")
-    + ("make", "ninja")
-    + ("docker", "podman", "kubectl", "helm", "terraform", "aws", "gcloud", "gh", "bash", "zsh", "sh", "uv", "poetry")
-    + ("ruff", "mypy", "pytest", "tsc", "eslint", "prettier", "swift", "dotnet", "lua", "julia", "sqlite3")
-    + ("psql", "mysql")
-    + ("curl", "wget", "ssh", "rsync", "tar", "sed", "awk", "gawk", "find", "vim", "nvim", "emacs", "tmux")
-    + ("brew", "tree")
-)
-SHORT_MEANS_VERSION = frozenset(("node", "npm", "ruby", "php", "yarn", "pnpm", "bun", "composer"))
-CAPITAL_MEANS_VERSION = frozenset(
-    ("python", "pip", "curl", "wget", "ssh", "uv", "ruff", "mypy", "tmux", "rustc", "cargo")
-)
-WORD_MEANS_VERSION = frozenset(("go", "docker", "kubectl", "helm", "terraform", "deno", "npm", "gh"))
-
-TRUSTED_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")

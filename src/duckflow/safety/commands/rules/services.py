@@ -13,21 +13,8 @@ DESTROYING = frozenset(
     + ("obliterate", "deleteall", "unpublish", "yank")
 )
 TAKING_AWAY = frozenset(
-    (
-        "remove",
-        "rm",
-        "rb",
-        "rmdir",
-        "rmdirs",
-        "rmi",
-        "del",
-        "deletefile",
-        "disable",
-        "revoke",
-        "forget",
-        "prune",
-        "compact",
-    )
+    ("remove", "rm", "rb", "rmdir", "rmdirs", "rmi", "del", "deletefile", "disable", "revoke", "forget")
+    + ("prune", "compact")
     + ("clear", "flush", "reset", "archive", "detach", "evict", "drain", "uninstall", "rollback", "invalidate")
     + ("expire", "unsubscribe", "offline", "seal", "rekey", "deactivate", "suspend", "unlink", "truncate")
     + ("cleanup", "trash", "discard", "cancel", "undo")
@@ -35,24 +22,8 @@ TAKING_AWAY = frozenset(
 HARMLESS = frozenset(
     ("list", "ls", "get", "describe", "show", "status", "info", "view", "head", "lookup", "read", "search", "check")
     + ("version", "diff", "plan", "whoami", "help", "stats", "cat", "find", "inspect", "explain", "create", "add")
-    + (
-        "new",
-        "init",
-        "start",
-        "login",
-        "download",
-        "copy",
-        "cp",
-        "pull",
-        "clone",
-        "watch",
-        "validate",
-        "lint",
-        "fmt",
-        "invoke",
-        "send",
-        "publish",
-    )
+    + ("new", "init", "start", "login", "download", "copy", "cp", "pull", "clone", "watch", "validate", "lint")
+    + ("fmt", "invoke", "send", "publish")
 )
 OF_THEIR_OWN: dict[str, frozenset[str]] = {
     "rclone": frozenset(("sync", "move", "moveto", "dedupe")),

@@ -31,7 +31,7 @@ class Parts:
             case "variable_assignment":
                 given = assignment(node, speller)
                 self.assignments.append(given)
-                speller.scope.variables[given.name] = (given.value,)
+                speller.scope.assign(given.name, given.value)
             case "file_redirect":
                 self._redirect(node, speller)
             case "herestring_redirect":
@@ -56,15 +56,25 @@ class Parts:
             self.words.extend(speller.words(more))
 
     def _heredoc(self, node: "Node", speller: Speller) -> None:
-        self.feed = Output("")
+        """The text is everything between its first line and its end mark.
+
+        The grammar takes a text that begins with a backslash for more words of the command, so it is found here."""
+        start = next(
+            (child.end_byte for child in node.named_children if child.type == "heredoc_start"), node.start_byte
+        )
+        line_end = speller.source.find(b"\n", start)
+        body_start = line_end + 1 if line_end >= 0 else node.end_byte
+        body_end = next(
+            (child.start_byte for child in node.named_children if child.type == "heredoc_end"), node.end_byte
+        )
         for child in node.named_children:
-            if child.type == "heredoc_body":
-                speller.run_inside(child)
-                self.feed = Output(speller.text(child))
-            elif child.type in FOLLOWING:
+            if child.type in FOLLOWING:
                 self.following.append(child)
+            elif child.start_byte >= line_end >= 0:
+                speller.run_inside(child)
             else:
                 self.read(child, speller)
+        self.feed = Output(speller.source[body_start:body_end].decode("utf-8", "replace"))
 
 
 def assignment(node: "Node", speller: Speller) -> Assignment:

@@ -23,6 +23,7 @@ LINE_BREAK = hide("\n")
 ESCAPED_LETTER = re.compile(r"\\\w")
 ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
 PARAMETER = re.compile(r"^\$\{(!?)(\w+|[@*])(\[[@*]\])?(?:(:?[-=+?])(.*))?\}$", re.DOTALL)
+POSITION = re.compile(r"^[1-9][0-9]{0,3}$", re.ASCII)
 MOST_WORDS = 400
 
 Runner = Callable[["Node"], Output]
@@ -132,7 +133,7 @@ class Speller:
     def _value(self, name: str) -> Word | None:
         """What is known of a variable. Unset positional ones are empty; `$IFS` is the space it is used for."""
         given = self.scope.arguments
-        if name.isdigit() and name != "0" and given is not None:
+        if POSITION.match(name) and given is not None:
             return given[int(name) - 1] if int(name) <= len(given) else Word("", plain=False)
         if name in ("@", "*") and given is not None:
             return Word(" ".join(word.text for word in given), all(word.known for word in given), False)

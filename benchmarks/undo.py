@@ -1,0 +1,102 @@
+"""What a snapshot around a command costs: `python -m benchmarks.undo [files]`.
+
+Builds a repository in a temporary folder and prints milliseconds. Checks that the user's repository stays as it is."""
+
+import asyncio
+import hashlib
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.undo.undo import Undo
+from duckflow.safety.workspace import Workspace
+
+FILES = 5000
+ROUNDS = 21
+WORDS = [f"word{number}" for number in range(500)]
+
+
+def build(folder: Path, files: int) -> None:
+    """Source-like files of some kilobytes, an ignored folder, a few untracked files."""
+    chance = random.Random(1)
+    for number in range(files):
+        place = folder / f"package{number % 50}" / f"module{number % 10}"
+        place.mkdir(parents=True, exist_ok=True)
+        lines = (" ".join(chance.choices(WORDS, k=8)) for _ in range(chance.randint(20, 200)))
+        (place / f"file{number}.py").write_text("\n".join(lines) + "\n")
+    (folder / ".gitignore").write_text("build/\n*.log\n")
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "all")
+    (folder / "build").mkdir()
+    for number in range(200):
+        (folder / f"build/{number}.o").write_bytes(os.urandom(1000))
+    for number in range(20):
+        (folder / f"untracked{number}.txt").write_text("not yet added\n")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = {f"GIT_{role}_{what}": "nobody" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = os.environ | who | {"GIT_CONFIG_GLOBAL": os.devnull}
+    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True)
+
+
+def repository_state(folder: Path) -> dict[str, str]:
+    """Every file of .git, with the bytes it has."""
+    files = (path for path in sorted((folder / ".git").rglob("*")) if path.is_file())
+    return {str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files}
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> float:
+    start = time.perf_counter()
+    await work()
+    return 1000 * (time.perf_counter() - start)
+
+
+async def measure(folder: Path, data: Path) -> None:
+    undo = Undo(Workspace(folder), data, UndoSettings(), "benchmark")
+    undo.begin_turn(1)
+    befores: list[float] = []
+    afters: list[float] = []
+    for number in range(ROUNDS):
+        window = undo.command()
+        befores.append(await timed(window.__aenter__))
+        (folder / "package1/module1/file1.py").write_text(f"print({number})\n")
+        afters.append(await timed(lambda window=window: window.__aexit__(None, None, None)))
+    print(f"first snapshot            {befores[0]:7.1f} ms")
+    print(f"before a command, median  {statistics.median(befores[1:]):7.1f} ms (max {max(befores[1:]):.1f})")
+    print(f"after a command, median   {statistics.median(afters):7.1f} ms (max {max(afters):.1f})")
+    print(f"preview                   {await timed(undo.preview_undo):7.1f} ms")
+    print(f"undo                      {await timed(undo.undo):7.1f} ms")
+    await undo.close()
+    again = Undo(Workspace(folder), data, UndoSettings(), "benchmark")
+    print(f"first after a restart     {await timed(again.command().__aenter__):7.1f} ms")
+    size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file() and path.stat().st_nlink == 1)
+    print(f"disk used beside git's    {size / 1024 / 1024:7.1f} MB")
+
+
+def main() -> None:
+    files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
+    with tempfile.TemporaryDirectory() as top:
+        folder, data = Path(top, "work"), Path(top, "data")
+        folder.mkdir()
+        build(folder, files)
+        for packed in (False, True):
+            if packed:
+                git(folder, "gc", "--quiet")
+            before = repository_state(folder)
+            print(f"{files} files, objects {'packed' if packed else 'loose'}")
+            asyncio.run(measure(folder, data / str(packed)))
+            same = repository_state(folder) == before
+            print(f"the user's .git           {'unchanged, byte by byte' if same else 'CHANGED'}\n")
+
+
+if __name__ == "__main__":
+    main()

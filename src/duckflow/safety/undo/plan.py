@@ -1,0 +1,128 @@
+"""What must be done to bring files to an earlier or later state, and what stands in the way."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from duckflow.safety.undo.fact import Fact, Seen
+from duckflow.safety.undo.ledger import Change
+from duckflow.safety.undo.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A path is to become `want`; it should now be `expected`."""
+
+    change: Change
+    expected: Fact | None
+    want: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A wish, and what the path is now."""
+
+    wish: Wish
+    now: Seen | None
+
+    @property
+    def path(self) -> str:
+        return self.wish.change.path
+
+    @property
+    def fact(self) -> Fact | None:
+        return self.now.fact if self.now else None
+
+    @property
+    def target(self) -> Fact | None:
+        """What is wanted; mode and owner stay as they are where the change did not touch them."""
+        want, expected, now = self.wish.want, self.wish.expected, self.fact
+        if not (want and expected and now) or not want.kind == expected.kind == now.kind:
+            return want
+        mode = now.mode if want.mode == expected.mode else want.mode
+        same_owner = (want.owner, want.group) == (expected.owner, expected.group)
+        owner, group = (now.owner, now.group) if same_owner else (want.owner, want.group)
+        return want._replace(mode=mode, owner=owner, group=group)
+
+    @property
+    def reached(self) -> bool:
+        return self.fact == self.target
+
+    @property
+    def conflicts(self) -> bool:
+        """Whether someone else had a hand in it."""
+        expected, now = self.wish.expected, self.fact
+        if not self.wish.change.sure:
+            return True
+        if expected is None or now is None:
+            return expected is not now
+        target = self.target
+        if _bare(now) != _bare(expected):
+            return True
+        return target is not None and target.kind == now.kind and now.mode not in (expected.mode, target.mode)
+
+    @property
+    def same_content(self) -> bool:
+        """Only mode and owner differ."""
+        now, target = self.fact, self.target
+        return now is not None and target is not None and _bare(now) == _bare(target)
+
+
+@dataclass(slots=True)
+class Plan:
+    """Steps to take, steps that would destroy someone else's work, and steps that cannot be taken at all."""
+
+    steps: list[Step] = field(default_factory=list[Step])
+    conflicts: list[Step] = field(default_factory=list[Step])
+    impossible: list[Step] = field(default_factory=list[Step])
+
+    def moves(self) -> dict[str, str]:
+        """From where to where: files whose content is not kept can only be moved back."""
+        steps = [*self.steps, *self.conflicts]
+        wanted = {step.target.content: step.path for step in steps if step.target and step.target.elusive}
+        return {
+            step.path: wanted[step.fact.content]
+            for step in steps
+            if step.fact and step.fact.elusive and not step.same_content and step.fact.content in wanted
+        }
+
+    def blobs(self) -> set[str]:
+        """Contents to put back."""
+        return {step.target.blob for step in self.steps if step.target and not step.same_content} - {""}
+
+
+def wishes(changes: Iterable[Change], back: bool) -> list[Wish]:
+    """Back: as it was before the turn. Else: as the turn had made it."""
+    if back:
+        return [Wish(one, one.after, one.before) for one in changes if not one.undone]
+    return [Wish(one, one.before, one.after) for one in changes if one.undone]
+
+
+def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
+    """Look at every path, and sort the wishes that are not yet true."""
+    found = Plan()
+    for wish in wanted:
+        step = Step(wish, tree.look(wish.change.path))
+        if not step.reached:
+            (found.conflicts if step.conflicts else found.steps).append(step)
+    moves = found.moves()
+    moved = {*moves, *moves.values()}
+
+    def possible(step: Step) -> bool:
+        return step.path in moved or _possible(step)
+
+    found.impossible = [step for step in (*found.steps, *found.conflicts) if not possible(step)]
+    found.steps = list(filter(possible, found.steps))
+    found.conflicts = list(filter(possible, found.conflicts))
+    return found
+
+
+def _possible(step: Step) -> bool:
+    """Nothing is destroyed that could not be brought back, and nothing is promised that is not there."""
+    if step.same_content:
+        return True
+    return all(fact is None or fact.kept for fact in (step.fact, step.target))
+
+
+def _bare(fact: Fact) -> Fact:
+    """Without mode and owner."""
+    return fact._replace(mode=0, owner=0, group=0)

@@ -1,0 +1,26 @@
+"""What is forgotten, so that undo does not fill the disk: the oldest turns."""
+
+from duckflow.safety.undo.ledger import Turn
+from duckflow.safety.undo.settings import MB
+from duckflow.safety.undo.site import Site
+
+
+def retain(site: Site, current: Turn) -> None:
+    """Forget turns beyond the allowed number, then until little enough is kept. The current turn always stays."""
+    older = [turn for turn in site.ledger.oldest_first() if turn != current]
+    excess = older[: max(0, len(older) + 1 - site.settings.kept_turns)]
+    for turn in excess:
+        site.ledger.forget(turn)
+    if excess or site.database.size > site.settings.kept_mb * MB:
+        _sweep(site)
+    for turn in older[len(excess) :]:
+        if site.database.size <= site.settings.kept_mb * MB:
+            return
+        site.ledger.forget(turn)
+        _sweep(site)
+
+
+def _sweep(site: Site) -> None:
+    """Drop contents that neither a turn nor the next command's undo needs."""
+    needed = site.ledger.blobs() | {seen.fact.blob for seen in site.baseline.entries.values()}
+    site.vault.forget_all_but(needed)

@@ -1,0 +1,159 @@
+"""Undo, redo and diff, per turn."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from duckflow.errors import DuckflowError, PathRefused, ToolError
+from duckflow.safety.undo.desk import Desk, Outcome, TurnState
+from duckflow.safety.undo.ledger import Turn
+from duckflow.safety.undo.preview import UndoPreview
+from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import Phrase
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+OnConflict = Literal["refuse", "skip", "overwrite"]
+
+
+class Undo:
+    """Wraps every change and command of a session, and takes turns back.
+
+    `data` lies outside the work folder and belongs to it alone; sessions in the same folder share it. All of it is on
+    disk before a change happens, so it survives a crash at any moment."""
+
+    def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings, session: str = "") -> None:
+        self._workspace = workspace
+        self._data = data
+        self._settings = settings
+        self._session = session
+        self._turn = 0
+        self._desk: Desk | None = None
+        self._lock = threading.Lock()
+
+    def begin_turn(self, turn: int) -> None:
+        """What follows belongs to this turn, unless it says otherwise."""
+        self._turn = turn
+
+    @asynccontextmanager
+    async def change(self, paths: Sequence[str], turn: int | None = None) -> AsyncGenerator[tuple[Phrase, ...]]:
+        """Around one change of Duckflow's own, with every path it may touch. Gives what of it could not be undone.
+
+        Raises ToolError, before anything is changed, when what is there cannot be kept."""
+        if not self._settings.enabled:
+            yield ()
+            return
+        whose = self._whose(turn)
+        window, uncovered = await self._prepare(lambda desk: desk.open_change(whose, self._roots(paths)))
+        try:
+            yield uncovered
+        finally:
+            await self._note(window)
+
+    @asynccontextmanager
+    async def command(self, turn: int | None = None, left_running: str = "") -> AsyncGenerator[None]:
+        """Around a command. `left_running`: its name, when it goes on in the background after this ends."""
+        if not self._settings.enabled:
+            yield
+            return
+        whose = self._whose(turn)
+        window = await self._prepare(lambda desk: desk.open_command(whose, left_running))
+        try:
+            yield
+        finally:
+            await self._note(window)
+
+    async def turns(self) -> tuple[TurnState, ...]:
+        """Those of this session that changed something, oldest first."""
+        return await self._do(lambda desk: desk.turns(self._session))
+
+    async def diff(self, turn: int | None = None) -> UndoPreview:
+        """What a turn did; the latest one when none is named."""
+        return await self._do(lambda desk: desk.diff(self._session, turn))
+
+    async def preview_undo(self, turn: int | None = None) -> UndoPreview:
+        """What `undo` would do: to the latest turn that is not undone, or to a named one."""
+        return await self._do(lambda desk: desk.preview(self._session, turn, back=True))
+
+    async def preview_redo(self, turn: int | None = None) -> UndoPreview:
+        return await self._do(lambda desk: desk.preview(self._session, turn, back=False))
+
+    async def undo(self, turn: int | None = None, on_conflict: OnConflict = "refuse") -> Outcome:
+        """Bring back the files as they were before a turn.
+
+        Files that someone else changed since are conflicts: with `refuse` nothing at all is done, with `skip` they stay
+        as they are, with `overwrite` they are replaced too, and `redo` gives back what was replaced."""
+        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, back=True))
+
+    async def redo(self, turn: int | None = None, on_conflict: OnConflict = "refuse") -> Outcome:
+        """Undo the latest undo, or that of a named turn."""
+        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, back=False))
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._close)
+
+    def _whose(self, turn: int | None) -> Turn:
+        return Turn(self._session, self._turn if turn is None else turn)
+
+    def _roots(self, paths: Sequence[str]) -> list[str]:
+        """With and without following a link in last place: a tool may write through it, or replace it."""
+        found: dict[str, None] = {}
+        for path in paths:
+            for follow in (False, True):
+                try:
+                    found[self._workspace.relative(path, follow).removeprefix("./")] = None
+                except (OSError, PathRefused):
+                    # The tool will be refused the same path.
+                    continue
+        found.pop(".", None)
+        return list(found)
+
+    async def _prepare(self, work: Callable[[Desk], T]) -> T:
+        try:
+            return await asyncio.to_thread(self._at_desk, work)
+        except (sqlite3.Error, OSError) as problem:
+            reason = str(problem)
+            raise ToolError(
+                f"Not done, because it could not be made undoable: {reason}. Tell the user.",
+                "undo.unavailable",
+                reason=reason,
+            ) from problem
+
+    async def _note(self, window: int | None) -> None:
+        """Also when the turn is being cancelled: what was done was done."""
+        if window is not None:
+            await asyncio.shield(asyncio.to_thread(self._note_now, window))
+
+    def _note_now(self, window: int) -> None:
+        try:
+            self._at_desk(lambda desk: desk.close_window(window))
+        except (sqlite3.Error, OSError) as problem:
+            # What was noted before is safe; what came of it is found out the next time.
+            log.warning("undo: could not note what changed: %s", problem)
+            self._at_desk(lambda desk: desk.give_up(window))
+
+    async def _do(self, work: Callable[[Desk], T]) -> T:
+        if not self._settings.enabled:
+            raise DuckflowError("undo.off")
+        try:
+            return await asyncio.to_thread(self._at_desk, work)
+        except (sqlite3.Error, OSError) as problem:
+            raise DuckflowError("undo.unusable", reason=str(problem)) from problem
+
+    def _at_desk(self, work: Callable[[Desk], T]) -> T:
+        with self._lock:
+            if self._desk is None:
+                self._desk = Desk(self._workspace.root, self._data, self._settings)
+            return work(self._desk)
+
+    def _close(self) -> None:
+        with self._lock:
+            if self._desk:
+                self._desk.close()
+            self._desk = None

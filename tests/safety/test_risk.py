@@ -1,0 +1,79 @@
+"""Risk is computed, with its reasons."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duckflow.safety.policy import Mode, judge
+from duckflow.safety.risk import Assessment, Command, Deed, assess
+from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.state.question import FileImpact, Risk
+
+
+def file(path: str, change: str = "edit", added: int = 1, inside: bool = True) -> FileImpact:
+    return FileImpact.model_validate({"path": path, "change": change, "added": added, "inside": inside})
+
+
+CASES = [
+    (Deed(changes=False, reads="src/app.py"), "low", False),
+    (Deed(changes=False, reads=".env"), "high", True),
+    (Deed(changes=False, reads="home/.ssh/id_rsa"), "high", True),
+    (Deed(changes=True, impacts=(file("a.py"),)), "medium", False),
+    (Deed(changes=True, impacts=(file("a.py", "delete"),)), "high", False),
+    (Deed(changes=True, impacts=(file("run.sh", "create"),)), "high", False),
+    (Deed(changes=True, impacts=(file("config/.env", "create"),)), "high", True),
+    (Deed(changes=True, impacts=(file(".git/hooks/pre-commit", "create"),)), "high", True),
+    (Deed(changes=True, impacts=(file("/etc/passwd", inside=False),)), "high", True),
+    (Deed(changes=True, impacts=tuple(file(f"{n}.py") for n in range(11))), "high", False),
+    (Deed(changes=True, impacts=(file("big.txt", added=3000),)), "high", False),
+    (Deed(changes=True, impacts=(file("a.py"),), diff="+key = 'AKIAABCDEFGHIJKLMNOP'"), "high", True),
+    (Deed(changes=True, impacts=(file("a.py"),), diff="-key = 'AKIAABCDEFGHIJKLMNOP'"), "medium", False),
+    (Deed(changes=False, command=Command("safe")), "low", False),
+    (Deed(changes=True, command=Command("safe", sandboxed=False)), "high", True),
+    (Deed(changes=True, command=Command("ask")), "high", False),
+    (Deed(changes=True, command=Command("ask", network=True)), "high", True),
+    (Deed(changes=True, command=Command("dangerous")), "forbidden", True),
+]
+
+
+@pytest.mark.parametrize(("deed", "level", "always"), CASES)
+def test_level_and_whether_it_always_asks(deed: Deed, level: Risk, always: bool) -> None:
+    assessment = assess(deed)
+    assert (assessment.level, assessment.always_ask) == (level, always)
+
+
+VERDICTS = {
+    Mode.ASK: {"low": "pass", "medium": "ask", "high": "ask", "forbidden": "ask"},
+    Mode.AUTO_EDIT: {"low": "pass", "medium": "pass", "high": "ask", "forbidden": "ask"},
+    Mode.FULL_AUTO: {"low": "pass", "medium": "pass", "high": "pass", "forbidden": "ask"},
+    Mode.PLAN: {"low": "refuse", "medium": "refuse", "high": "refuse", "forbidden": "refuse"},
+}
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("level", ["low", "medium", "high", "forbidden"])
+def test_each_mode(mode: Mode, level: Risk) -> None:
+    assert judge(mode, Assessment(level), changes=True, doubtful=False) == VERDICTS[mode][level]
+
+
+@given(st.sampled_from(Mode), st.sampled_from(["low", "medium", "high", "forbidden"]), st.booleans())
+def test_what_always_asks_and_what_is_doubtful_never_passes(mode: Mode, level: Risk, changes: bool) -> None:
+    assert judge(mode, Assessment(level, always_ask=True), changes, doubtful=False) != "pass"
+    assert judge(mode, Assessment(level), changes=True, doubtful=True) != "pass"
+
+
+@pytest.mark.parametrize("name", [".env", ".env.local", "a/b/id_ed25519", "key.pem", ".aws/config", "credentials.json"])
+def test_names_of_secrets(name: str) -> None:
+    assert secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["env.py", ".env.example", "id_rsa.pub", "src/secret_santa.py", "tokens.py", "README.md"])
+def test_names_that_only_sound_like_secrets(name: str) -> None:
+    assert not secret_name(name)
+
+
+def test_texts_that_look_like_keys() -> None:
+    assert secret_text("-----BEGIN OPENSSH PRIVATE KEY-----")
+    assert secret_text("password = 'correct-horse-battery'")
+    assert not secret_text("password = os.environ['PASSWORD']")
+    assert not secret_text("the skeleton key is under the mat")

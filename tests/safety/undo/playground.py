@@ -1,0 +1,119 @@
+"""A work folder with real files, real git and a real shell, and Undo over it."""
+
+import asyncio
+import os
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.undo.undo import Undo
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.toolbox import Toolbox
+
+Picture = dict[str, tuple[str, int, bytes]]
+PATHS_OF = {"move_file": ("source", "target")}
+
+
+class Playground:
+    """Acts as Duckflow (`do`, `shell`), and as the user (`put`, `git`)."""
+
+    def __init__(self, top: Path, **settings: Any) -> None:
+        self.folder = top / "work"
+        self.data = top / "data"
+        self.home = top / "home"
+        for folder in (self.folder, self.home):
+            folder.mkdir(exist_ok=True)
+        self.settings = UndoSettings(**settings)
+        self._turn = 0
+        self.restart()
+
+    def restart(self, session: str = "s1") -> Undo:
+        """Everything in memory is gone, as after a crash."""
+        workspace = Workspace(self.folder)
+        self.toolbox = Toolbox(file_tools(workspace, FileSettings()))
+        self.undo = Undo(workspace, self.data, self.settings, session)
+        self.undo.begin_turn(self._turn)
+        return self.undo
+
+    def next_turn(self) -> int:
+        self._turn += 1
+        self.undo.begin_turn(self._turn)
+        return self._turn
+
+    async def do(self, name: str, **args: Any) -> None:
+        """One of Duckflow's own changes, in the turn that is open."""
+        tool = self.toolbox.find(f"file_ops.{name}")
+        checked = self.toolbox.arguments(tool, args)
+        paths = [args[path] for path in PATHS_OF.get(name, ("path",))]
+        async with self.undo.change(paths):
+            await tool.run(checked)
+
+    async def shell(self, command: str) -> None:
+        async with self.undo.command():
+            await asyncio.to_thread(self.run, command)
+
+    def run(self, command: str, **more: str) -> str:
+        """As somebody other than Duckflow."""
+        environment = self.environment() | more
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, capture_output=True, check=True)
+        return done.stdout.decode()
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.folder, env=self.environment(), capture_output=True, check=True
+        )
+        return done.stdout.decode()
+
+    def commit_all(self) -> None:
+        if not (self.folder / ".git").exists():
+            self.git("init", "-q", "-b", "main")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "as it was")
+
+    def environment(self) -> dict[str, str]:
+        names = {name: "somebody" for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")}
+        mails = {name: "somebody@example.org" for name in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **names, **mails}
+
+    def put(self, path: str, content: str | bytes) -> Path:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    def fill(self, files: Mapping[str, str | bytes]) -> None:
+        for path, content in files.items():
+            self.put(path, content)
+
+    def picture(self) -> Picture:
+        """Every file, folder and link with its mode and bytes; git's own files are not in it."""
+        found: Picture = {}
+        for path in sorted(self.folder.rglob("*")):
+            name = str(path.relative_to(self.folder))
+            if ".git" in Path(name).parts:
+                continue
+            facts = path.lstat()
+            if stat.S_ISLNK(facts.st_mode):
+                found[name] = ("link", 0, os.fsencode(path.readlink()))
+            elif stat.S_ISDIR(facts.st_mode):
+                found[name] = ("folder", stat.S_IMODE(facts.st_mode), b"")
+            else:
+                content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
+                found[name] = ("file", stat.S_IMODE(facts.st_mode), content)
+        return found
+
+    async def there_and_back(self, before: Picture) -> None:
+        """What was done is undone and redone and undone again, to the byte, also after a restart."""
+        after = self.picture()
+        assert after != before, "the story must change something"
+        for _ in range(2):
+            assert (await self.undo.undo()).done
+            assert self.picture() == before
+            self.restart()
+            assert (await self.undo.redo()).done
+            assert self.picture() == after

@@ -1,0 +1,28 @@
+"""The record joins question, answer, deed and evidence."""
+
+from pathlib import Path
+
+from duckflow.state.question import Answer
+from duckflow.store.audit import audit
+from duckflow.ui.audit_lines import audit_lines
+from duckflow.ui.i18n.words import Words
+from tests.journeys.story import Story, act, decide, respond
+
+
+async def test_every_deed_with_its_gate_and_its_answer(tmp_path: Path) -> None:
+    replies = [
+        decide(act("file_ops.write_file", "it was asked for", path="a.txt", content="x\n"), next_step="continue"),
+        decide(act("file_ops.delete_file", "to tidy up", path="a.txt"), next_step="continue"),
+        decide(act("file_ops.list_files"), respond("ok"), step="PLANNING"),
+    ]
+    story = Story(tmp_path, replies, mode="ask")
+    story.answers = [Answer(choice="yes"), Answer(choice="no", text="keep it")]
+    await story.tell("go")
+    made, deleted, listed, said = audit(story.session.events())
+    assert (made.operation, made.answer, made.ok, made.changed) == ("file_ops.write_file", "yes", True, ("a.txt",))
+    assert (deleted.answer, deleted.ok) == ("no: keep it", False)
+    assert deleted.gate and deleted.gate != made.gate
+    assert listed.gate == "" and listed.ok and said.operation == "response"
+    for language in ("en", "ja"):
+        lines = "\n".join(audit_lines([made, deleted], Words(language)))
+        assert "a.txt" in lines and "keep it" in lines and "to tidy up" in lines
