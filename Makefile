@@ -20,6 +20,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 fix: $(VENV)/.dev
+	$(BIN)/python -m duckflow.cli.offer
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 

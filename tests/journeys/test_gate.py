@@ -101,7 +101,8 @@ async def test_a_command_that_only_reads_runs_unasked_in_every_mode(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "command", ["touch made", "echo x > made", "python3 -c \"open('made','w')\"", "bash -c 'touch made'", "sed -i s/a/b/ f"]
+    "command",
+    ["touch made", "echo x > made", "python3 -c \"open('made','w')\"", "bash -c 'touch made'", "sed -i s/a/b/ f"],
 )
 async def test_plan_mode_changes_nothing_by_any_route(tmp_path: Path, command: str) -> None:
     story = Story(tmp_path, [decide(act("shell.run", command=command)), END], mode="plan")
@@ -112,7 +113,9 @@ async def test_plan_mode_changes_nothing_by_any_route(tmp_path: Path, command: s
 
 
 async def test_a_command_that_changes_things_is_asked_for_and_runs_in_the_folder(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(act("shell.run", command="touch made && pwd"), next_step="continue"), END], mode="ask")
+    story = Story(
+        tmp_path, [decide(act("shell.run", command="touch made && pwd"), next_step="continue"), END], mode="ask"
+    )
     story.answers = [YES]
     assert await story.tell("make it") == "pending_user"
     assert (story.folder / "made").exists()

@@ -87,8 +87,7 @@ def test_the_whole_schema() -> None:
         {
             "type": "object",
             "properties": {
-                "rationale": {"type": "string"},
-                "goal_consistency": {"type": "string"},
+                "rationale": {"type": "string"}, 'alternative': {'type': ['string', 'null']}, "goal_consistency": {"type": "string"},
                 "constraint_check": {"type": "string"},
                 "confidence": {"type": "number"},
                 "task_profile": {
@@ -169,8 +168,7 @@ def test_the_whole_schema() -> None:
                 "prompt_pattern": {"type": "string", "enum": ["base_main", "base_main_specialized"]},
             },
             "required": [
-                "rationale",
-                "goal_consistency",
+                "rationale", 'alternative', "goal_consistency",
                 "constraint_check",
                 "confidence",
                 "task_profile",
@@ -199,7 +197,7 @@ def test_its_fields_are_those_of_a_decision() -> None:
 
 def test_a_small_model_is_spared_the_delta_and_read_all_the_same() -> None:
     fields = decision_schema([RESPONSE], with_delta=False)["properties"]
-    assert fields.keys() == Decision.model_fields.keys() - {"state_delta"}
+    assert fields.keys() == Decision.model_fields.keys() - {"state_delta", "alternative"}
 
 
 def test_reasons_come_before_actions_and_what_comes_next_after_them() -> None:
@@ -272,6 +270,7 @@ def test_arguments_that_hold_themselves_are_left_open() -> None:
 def test_what_the_schema_asks_for_is_what_is_read() -> None:
     asked = {
         "rationale": "to see it",
+        "alternative": None,
         "goal_consistency": "yes",
         "constraint_check": "yes",
         "confidence": 0.9,
@@ -296,4 +295,4 @@ def test_what_the_schema_asks_for_is_what_is_read() -> None:
 
 def test_it_stays_small() -> None:
     compact = json.dumps(decision_schema([RESPONSE, WRITE, READ, FOLDER]), separators=(",", ":"))
-    assert len(compact) < 2400
+    assert len(compact) < 2500

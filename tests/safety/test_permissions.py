@@ -32,7 +32,8 @@ def test_a_rule_for_a_command_is_its_program_and_first_word(command: str, patter
 
 
 @pytest.mark.parametrize(
-    "hidden", ["pytest; rm -rf ~", "pytest && evil", "pytest $(evil)", "pytest `evil`", "pytest > x", "pytest\nevil", "pytestx"]
+    "hidden",
+    ["pytest; rm -rf ~", "pytest && evil", "pytest $(evil)", "pytest `evil`", "pytest > x", "pytest\nevil", "pytestx"],
 )
 def test_nothing_hides_behind_an_allowed_beginning(hidden: str) -> None:
     rule = Permission(operation="shell.run", pattern="pytest")

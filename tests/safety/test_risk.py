@@ -67,7 +67,9 @@ def test_names_of_secrets(name: str) -> None:
     assert secret_name(name)
 
 
-@pytest.mark.parametrize("name", ["env.py", ".env.example", "id_rsa.pub", "src/secret_santa.py", "tokens.py", "README.md"])
+@pytest.mark.parametrize(
+    "name", ["env.py", ".env.example", "id_rsa.pub", "src/secret_santa.py", "tokens.py", "README.md"]
+)
 def test_names_that_only_sound_like_secrets(name: str) -> None:
     assert not secret_name(name)
 

@@ -95,6 +95,9 @@ class Dispatcher:
         if problem and not ready:
             self._fail(part[0], problem, done)
             return
+        if ready[0].action.operation in ENDS_TURN:
+            await self._run_one(ready[0], done)
+            return
         clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful)
         if not clearance.allowed:
             self._refuse(ready, clearance.reason, done)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from duckflow.cli.arguments import Options
-from duckflow.llm.local.catalogue import DEFAULT_MODEL
+from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
 from duckflow.ui.headless import print_out

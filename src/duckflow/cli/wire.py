@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
@@ -20,21 +20,21 @@ from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
-from duckflow.events.ports import Ask
+from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
-from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.permissions import Permissions
-from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
-from duckflow.tools.files.toolset import file_tools
-from duckflow.tools.shell.background import Background
-from duckflow.tools.shell.run import ShellRun
-from duckflow.tools.talk import DuckCall, Exit, Response
+from duckflow.tools.offer import packaged_operations
+from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
+
+if TYPE_CHECKING:
+    from duckflow.safety.commands.verdict import CommandVerdict
+    from duckflow.safety.sandbox.sandbox import Sandbox
+    from duckflow.tools.shell.background import Background
 
 AGENTS_FILE = "AGENTS.md"
 AGENTS_LIMIT = 8000
@@ -64,25 +64,39 @@ class Wired(NamedTuple):
 class Sandboxes:
     """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
 
-    def __init__(self, wiring: Wiring, session: Session) -> None:
+    def __init__(self, wiring: Wiring, emit: Emit) -> None:
         self._wiring = wiring
-        self._session = session
+        self._emit = emit
         self._found: Sandbox | None = None
+        self._background: Background | None = None
 
-    def find(self) -> Sandbox:
+    def find(self) -> "Sandbox":
         from duckflow.safety.sandbox.choose import choose
 
         if self._found is None:
             paths, settings = self._wiring.paths, self._wiring.settings
             self._found = choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
-            self._session.emit(Noticed(what=self._found.says))
+            self._emit(Noticed(what=self._found.says))
         return self._found
 
-    def close(self) -> None:
+    def runner(self) -> AnyTool:
+        from duckflow.tools.shell.background import Background
+        from duckflow.tools.shell.run import ShellRun
+
+        self._background = Background()
+        settings = self._wiring.settings.shell
+        return ShellRun(self.find, settings, self.judge, self._background, self._show)
+
+    def _show(self, text: str) -> None:
+        self._emit(OutputStreamed(text=text))
+
+    async def aclose(self) -> None:
+        if self._background:
+            await self._background.close()
         if self._found:
             self._found.close()
 
-    def judge(self, command: str) -> CommandVerdict:
+    def judge(self, command: str) -> "CommandVerdict":
         from duckflow.safety.commands.facts import Facts
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.git_programs import git_runs_programs
@@ -96,18 +110,9 @@ class Sandboxes:
 def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None = None) -> Wired:
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
-    workspace = Workspace(wiring.folder)
-    background = Background()
-    sandboxes = Sandboxes(wiring, session)
-    shell = ShellRun(
-        sandboxes.find,
-        settings.shell,
-        sandboxes.judge,
-        background,
-        lambda text: session.emit(OutputStreamed(text=text)),
-    )
-    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files), shell])
-    compiler = Compiler(toolbox.operations, _project_rules(workspace))
+    sandboxes = Sandboxes(wiring, session.emit)
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes))
+    compiler = Compiler(toolbox.operations, _project_rules(wiring.folder))
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     thinker = Thinker(
@@ -129,10 +134,17 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
 
     async def close() -> None:
         await caller.aclose()
-        await background.close()
-        sandboxes.close()
+        await sandboxes.aclose()
 
     return Wired(ChatLoop(session, turn, gatekeeper, pacing), thinker, close)
+
+
+def make_tools(wiring: Wiring, sandboxes: Sandboxes) -> list[AnyTool]:
+    """Everything that does more than talk."""
+    from duckflow.safety.workspace import Workspace
+    from duckflow.tools.files.toolset import file_tools
+
+    return [*file_tools(Workspace(wiring.folder), wiring.settings.files), sandboxes.runner()]
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
@@ -148,9 +160,13 @@ async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
 
 
-def _project_rules(workspace: Workspace) -> str:
+def _project_rules(folder: Path) -> str:
     """AGENTS.md of the work folder, head only when it is very long."""
+    if not (folder / AGENTS_FILE).is_file():
+        return ""
+    from duckflow.safety.workspace import Workspace
+
     try:
-        return workspace.read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
+        return Workspace(folder).read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
     except (OSError, ValueError):
         return ""

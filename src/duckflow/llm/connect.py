@@ -72,4 +72,4 @@ def _embedded(
     local = local.model_copy(update={"model": name})
     if settings.temperature is None:
         settings = settings.model_copy(update={"temperature": local.temperature})
-    return Embedded(LocalServer(path, local, places.local_log), name, local.window(model), settings)
+    return Embedded(LocalServer(path, local, places.local_log), name, local.window(model.context), settings)

@@ -101,7 +101,7 @@ class Discovery:
 
 
 def embedded_default() -> str:
-    from duckflow.llm.local.catalogue import DEFAULT_MODEL
+    from duckflow.llm.local.settings import DEFAULT_MODEL
 
     return DEFAULT_MODEL
 

@@ -27,7 +27,7 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
     Without `with_delta` the model is spared the changes to the five items: a small one only makes them up."""
     actions = _actions(operations, inline_bodies)
     delta: Schema = (
-        {"state_delta": {"anyOf": [_closed(StateDelta.model_json_schema(), ()), NULL]}} if with_delta else {}
+        {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     )
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
     return _object(
@@ -45,6 +45,13 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
             "prompt_pattern": _one_of(get_args(PromptPattern)),
         }
     )
+
+
+def _delta() -> Schema:
+    """StateDelta, written out: asking pydantic for it costs time at every start."""
+    text, texts = {"type": ["string", "null"]}, {"type": ["array", "null"], "items": TEXT}
+    lists = ("constraints", "plan_brief", "open_questions")
+    return _object({name: texts if name in lists else text for name in StateDelta.model_fields})
 
 
 def _actions(operations: Sequence[Operation], inline_bodies: bool) -> list[Schema]:

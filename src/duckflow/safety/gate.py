@@ -9,10 +9,6 @@ from duckflow.state.action import Action, Decision
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, GateRequest, Preview, Question
 
-YES = Choice(key="yes", label=say("gate.yes"))
-NO = Choice(key="no", label=say("gate.no"))
-EDIT = Choice(key="edit", label=say("gate.edit_it"))
-
 
 @dataclass(frozen=True, slots=True)
 class Risky:
@@ -48,9 +44,9 @@ def gate_question(risky: Sequence[Risky], decision: Decision, doubtful: bool, tr
 
 def _choices(risky: Sequence[Risky], request: GateRequest) -> tuple[Choice, ...]:
     """What always asks cannot be allowed beyond once."""
-    choices = [YES, NO]
+    choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
     if request.editable:
-        choices.append(EDIT)
+        choices.append(Choice(key="edit", label=say("gate.edit_it")))
     rules = {one.rule for one in risky if one.rule}
     if len(rules) == 1 and all(one.rule for one in risky) and not any(one.assessment.always_ask for one in risky):
         rule = rules.pop()

@@ -4,7 +4,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from duckflow.events.types import ActionFinished, ActionStarted, DuckAnswered, DuckCalled, Event, GateAnswered, GateOpened
+from duckflow.events.types import (
+    ActionFinished,
+    ActionStarted,
+    DuckAnswered,
+    DuckCalled,
+    Event,
+    GateAnswered,
+    GateOpened,
+)
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 

@@ -1,30 +1,39 @@
-"""All tools, by name."""
+"""All tools, by name. Those that do more than talk are made when the first of them is needed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
 from duckflow.errors import ToolError
 from duckflow.state.operation import Operation
+from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.tool import AnyTool, Args
 
 
 class Toolbox:
     """Finds a tool and checks its arguments; what is wrong is told to the model."""
 
-    def __init__(self, tools: Iterable[AnyTool]) -> None:
-        self._tools = {tool.operation: tool for tool in tools}
-        self.operations: tuple[Operation, ...] = tuple(tool.describe() for tool in self._tools.values())
+    def __init__(self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]]) -> None:
+        self.operations = tuple(operations)
+        self._make = make
+        self._talk: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCall(), Exit())}
+
+    @cached_property
+    def _tools(self) -> dict[str, AnyTool]:
+        return {tool.operation: tool for tool in self._make()}
+
+    def all(self) -> tuple[AnyTool, ...]:
+        return (*self._talk.values(), *self._tools.values())
 
     def find(self, operation: str) -> AnyTool:
-        try:
-            return self._tools[operation]
-        except KeyError:
-            valid = ", ".join(self._tools)
-            raise ToolError(
-                f"unknown operation {operation!r}. Valid operations: {valid}", "tool.unknown", operation=operation
-            ) from None
+        if tool := self._talk.get(operation) or self._tools.get(operation):
+            return tool
+        valid = ", ".join(one.name for one in self.operations)
+        raise ToolError(
+            f"unknown operation {operation!r}. Valid operations: {valid}", "tool.unknown", operation=operation
+        )
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
         """The given arguments, checked. A null for an optional one is the same as leaving it out."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import DuckflowError, ModelError, UsageError
-from duckflow.llm.local.catalogue import CATALOGUE, DEFAULT_MODEL, HubFile, LocalModel, known_model
-from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.local.catalogue import CATALOGUE, HubFile, LocalModel, known_model
+from duckflow.llm.local.settings import DEFAULT_MODEL, LocalSettings
 from duckflow.llm.local.source import Stage
 from duckflow.llm.local.weights import Weights
 
@@ -43,8 +43,8 @@ def test_the_parts_of_a_known_model_add_up(model: LocalModel) -> None:
 def test_the_default_model_is_known_and_its_window_fits() -> None:
     settings = LocalSettings()
     assert settings.model == DEFAULT_MODEL
-    assert settings.window(known_model(settings.model)) == settings.context
-    assert settings.window(MODEL) == MODEL.context
+    assert settings.window(known_model(settings.model).context) == settings.context
+    assert settings.window(MODEL.context) == MODEL.context
 
 
 def test_an_unknown_name_is_told_the_known_ones(tmp_path: Path) -> None:

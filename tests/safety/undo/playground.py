@@ -13,7 +13,6 @@ from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.files.toolset import file_tools
-from duckflow.tools.toolbox import Toolbox
 
 Picture = dict[str, tuple[str, int, bytes]]
 PATHS_OF = {"move_file": ("source", "target")}
@@ -22,12 +21,12 @@ PATHS_OF = {"move_file": ("source", "target")}
 class Playground:
     """Acts as Duckflow (`do`, `shell`), and as the user (`put`, `git`)."""
 
-    def __init__(self, top: Path, **settings: Any) -> None:
-        self.folder = top / "work"
+    def __init__(self, top: Path, folder: Path | None = None, **settings: Any) -> None:
+        self.folder = folder or top / "work"
         self.data = top / "data"
         self.home = top / "home"
         for folder in (self.folder, self.home):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         self.settings = UndoSettings(**settings)
         self._turn = 0
         self.restart()
@@ -35,7 +34,7 @@ class Playground:
     def restart(self, session: str = "s1") -> Undo:
         """Everything in memory is gone, as after a crash."""
         workspace = Workspace(self.folder)
-        self.toolbox = Toolbox(file_tools(workspace, FileSettings()))
+        self._tools = {tool.operation: tool for tool in file_tools(workspace, FileSettings())}
         self.undo = Undo(workspace, self.data, self.settings, session)
         self.undo.begin_turn(self._turn)
         return self.undo
@@ -47,8 +46,8 @@ class Playground:
 
     async def do(self, name: str, **args: Any) -> None:
         """One of Duckflow's own changes, in the turn that is open."""
-        tool = self.toolbox.find(f"file_ops.{name}")
-        checked = self.toolbox.arguments(tool, args)
+        tool = self._tools[f"file_ops.{name}"]
+        checked = tool.args.model_validate(args)
         paths = [args[path] for path in PATHS_OF.get(name, ("path",))]
         async with self.undo.change(paths):
             await tool.run(checked)
@@ -57,11 +56,9 @@ class Playground:
         async with self.undo.command():
             await asyncio.to_thread(self.run, command)
 
-    def run(self, command: str, **more: str) -> str:
+    def run(self, command: str) -> None:
         """As somebody other than Duckflow."""
-        environment = self.environment() | more
-        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, capture_output=True, check=True)
-        return done.stdout.decode()
+        subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment(), capture_output=True, check=True)
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from duckflow.errors import UsageError
-
-DEFAULT_MODEL = "qwen2.5-coder-1.5b"
+from duckflow.llm.local.settings import DEFAULT_MODEL
 
 
 @dataclass(frozen=True, slots=True)

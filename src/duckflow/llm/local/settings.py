@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
-from duckflow.llm.local.catalogue import DEFAULT_MODEL, LocalModel
 from duckflow.state.noun import Value
+
+DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 
 
 class LocalSettings(Value):
@@ -23,5 +24,6 @@ class LocalSettings(Value):
     repeat_penalty: float = Field(default=1.1, ge=1.0, le=2.0)
     start_seconds: float = Field(default=120.0, gt=0)
 
-    def window(self, model: LocalModel) -> int:
-        return min(self.context, model.context)
+    def window(self, most: int) -> int:
+        """The context in use, for a model that has at most so much."""
+        return min(self.context, most)

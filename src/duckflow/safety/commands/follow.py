@@ -9,6 +9,7 @@ from duckflow.safety.commands.invocation import Assignment, Invocation, Output
 from duckflow.safety.commands.opinion import Opinion, Runs, RunsText
 from duckflow.safety.commands.opinions import opinions
 from duckflow.safety.commands.output import printed
+from duckflow.safety.commands.reading.operands import files_read
 from duckflow.safety.commands.report import Report, TooMuch
 from duckflow.safety.commands.scope import Scope
 from duckflow.safety.commands.secret_names import is_secret
@@ -210,7 +211,7 @@ class Follower:
         for opinion in opinions(call):
             programs.extend(self._heed(opinion, call).programs)
         take_effect(call, self.scope, self.report)
-        secret = any(map(is_secret, call.texts)) or (call.feed is not None and call.feed.secret)
+        secret = any(is_secret(word.text) for word in files_read(call)) or (call.feed is not None and call.feed.secret)
         return Output(printed(call) if head else None, tuple(programs), secret)
 
     def _defined(self, name: str, call: Invocation) -> Output:

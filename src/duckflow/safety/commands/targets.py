@@ -28,6 +28,7 @@ class Target(StrEnum):
 
 
 BROAD = frozenset((Target.HERE, Target.REPOSITORY, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
+INSIDE = frozenset((Target.INSIDE, Target.HERE, Target.REPOSITORY))
 HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME\}|~)(?=/|$)")
 OTHER_HOME = re.compile(r"^~[\w.-]+(?=/|$)")
 TEMPORARY_NAMES = re.compile(r"^(?:\$TMPDIR|\$\{TMPDIR(?::-[^}]*)?\}|\$TMP|\$\{TMP\}|\$TEMP|\$\{TEMP\})(?=/|$)")
@@ -94,4 +95,5 @@ def _absolute(text: str, scene: Scene) -> Target:
 
 
 def is_outside(word: Word, scene: Scene) -> bool:
-    return target_of(word, scene) not in (Target.INSIDE, Target.HERE, Target.REPOSITORY)
+    """Also when an earlier `cd` fails and the work folder itself is the place."""
+    return any(target_of(word, place) not in INSIDE for place in (scene, Scene(scene.facts)))

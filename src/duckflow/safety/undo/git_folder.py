@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 MB = 1024 * 1024
@@ -44,18 +45,22 @@ class GitFolder:
         name = head.removeprefix("ref: ").strip()
         return f"{name.removeprefix('refs/heads/')} {self._commit(name)[:SHORT_ID]}".strip()
 
-    def refs(self) -> Iterator[str]:
-        """Every branch, tag and stash with its commit, in a fixed order."""
-        yield plain_text(self.common / "packed-refs", LARGEST)
-        for folder in ("refs", "reftable"):
-            yield from _contents(self.common / folder)
+    def refs(self) -> dict[str, str]:
+        """Every branch, tag and stash with its commit."""
+        return self._packed() | {name: text for place in ("refs", "reftable") for name, text in self._loose(place)}
 
     def _commit(self, name: str) -> str:
-        for folder in (self.own, self.common):
-            if loose := plain_text(folder / name).strip():
-                return loose
-        packed = re.search(rf"^([0-9a-f]+) {re.escape(name)}$", plain_text(self.common / "packed-refs", LARGEST), re.M)
-        return packed[1] if packed else ""
+        return plain_text(self.common / name).strip() or self._packed().get(name, "")
+
+    def _packed(self) -> dict[str, str]:
+        lines = plain_text(self.common / "packed-refs", LARGEST).splitlines()
+        pairs = (line.partition(" ") for line in lines if line[:1] not in ("#", "^"))
+        return {name: commit for commit, _, name in pairs}
+
+    def _loose(self, place: str) -> Iterator[tuple[str, str]]:
+        files = (Path(top, name) for top, _, names in os.walk(self.common / place) for name in names)
+        for path in islice(files, MOST_REFS):
+            yield path.relative_to(self.common).as_posix(), plain_text(path).strip()
 
 
 def git_folder_at(top: Path) -> GitFolder | None:
@@ -90,9 +95,3 @@ def plain_bytes(path: Path, limit: int = LARGEST) -> bytes:
 
 def plain_text(path: Path, limit: int = SHORT) -> str:
     return plain_bytes(path, limit).decode("utf-8", "surrogateescape")
-
-
-def _contents(folder: Path) -> Iterator[str]:
-    found = sorted(Path(top, name) for top, _, names in os.walk(folder) for name in names)
-    for path in found[:MOST_REFS]:
-        yield f"{path} {plain_text(path)}"

@@ -1,10 +1,11 @@
 """Whether a command moved something inside a repository: undo brings back files, not branches or the index."""
 
-import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.safety.digest import digest
 from duckflow.safety.undo.git_folder import GitFolder, git_folder_around, git_folder_at, plain_bytes
 from duckflow.safety.undo.shadow import Shadow
 
@@ -66,8 +67,5 @@ class GitWatch:
 
 
 def _mark(repository: GitFolder) -> Mark:
-    refs = hashlib.sha256()
-    for text in repository.refs():
-        refs.update(text.encode("utf-8", "surrogateescape") + b"\0")
-    index = hashlib.sha256(plain_bytes(repository.index)).hexdigest()
-    return Mark(repository.head(), refs.hexdigest(), index)
+    refs = json.dumps(sorted(repository.refs().items())).encode()
+    return Mark(repository.head(), digest(refs), digest(plain_bytes(repository.index)))

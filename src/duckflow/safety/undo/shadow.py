@@ -41,7 +41,7 @@ class Shadow:
         self._format = object_format
         self._git = GitProgram(program, folder, work, seconds)
         self._repository: GitFolder | None = None
-        self._packs: tuple[str, int] | None = None
+        self._packs = b""
         self.secure = True
         """Whether what the user's repository has outlives that repository."""
 
@@ -73,19 +73,17 @@ class Shadow:
         repository = git_folder_around(self._work)
         if repository and repository.object_format != self._format:
             repository = None
-        packs = (str(repository.objects), _modified(repository.objects / "pack")) if repository else ("", 0)
         self._repository = repository
-        if packs == self._packs:
-            return False
+        packs = f"{_modified(repository.objects / 'pack')} {repository.objects.absolute()}" if repository else "none"
         self._set_up()
-        self._packs, self.secure = packs, True
-        self._drop_links()
-        self._point_at(repository)
-        if repository:
-            # A pack counts as there when its index is, so that comes last.
-            for name in sorted(_names(repository.objects / "pack"), reverse=True):
-                if PACK.fullmatch(name):
-                    self._link(repository.objects, f"pack/{name}")
+        linked = self._folder / "linked"
+        if self.secure and os.fsencode(packs) in (self._packs, plain_bytes(linked)):
+            # On disk only now: what was found missing the last time has been kept since.
+            linked.write_bytes(os.fsencode(packs))
+            return False
+        linked.unlink(missing_ok=True)
+        self._packs = os.fsencode(packs)
+        self._link_packs(repository)
         return True
 
     def held(self, blobs: Sequence[str]) -> set[str]:
@@ -131,6 +129,15 @@ class Shadow:
         (self._folder / "config").write_text(text)
         (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
 
+    def _link_packs(self, repository: GitFolder | None) -> None:
+        self._drop_links()
+        self._point_at(repository)
+        self.secure = True
+        # A pack counts as there when its index is, so that comes last.
+        for name in sorted(_names(repository.objects / "pack"), reverse=True) if repository else ():
+            if repository and PACK.fullmatch(name):
+                self._link(repository.objects, f"pack/{name}")
+
     def _point_at(self, repository: GitFolder | None) -> None:
         objects = str(repository.objects.absolute()) if repository else ""
         # One path a line: what cannot be written that way is linked or copied instead.
@@ -152,6 +159,7 @@ class Shadow:
             # Another file system, or files that are not ours: then only the alternates are left.
             if problem.errno in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOTSUP):
                 self.secure = False
+                (self._folder / "linked").unlink(missing_ok=True)
             return False
         return True
 

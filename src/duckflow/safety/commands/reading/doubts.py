@@ -6,21 +6,16 @@ from collections.abc import Iterator
 from duckflow.safety.commands.git_call import read_git
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.reading.git import git_only_reads, is_revision
+from duckflow.safety.commands.reading.operands import NO_FILES, files_read
 from duckflow.safety.commands.reading.places import is_trusted_place
 from duckflow.safety.commands.reading.programs import READERS, Reader
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.targets import is_outside
 from duckflow.safety.commands.text.options import read_options
-from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, ask
 
 SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 JUDGED_ELSEWHERE = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "find", "gfind"))
-NO_PATHS = frozenset(
-    ("echo", "printf", "true", "false", ":", "sleep", "seq", "expr", "which", "type", "whereis", "hash")
-    + ("basename", "dirname", "cd", "pwd", "git", "command", "whoami", "id", "date", "uname", "hostname", "printenv")
-)
-"""What they are given is not read, or is judged on its own."""
 
 
 def doubts(call: Invocation) -> Iterator[Finding]:
@@ -38,9 +33,9 @@ def doubts(call: Invocation) -> Iterator[Finding]:
         yield from _doubt_options(call, reader)
     elif name not in JUDGED_ELSEWHERE:
         yield ask("unknown_program", program=call.program)
-    yield from _doubt_secrets(call)
-    if name not in NO_PATHS:
-        yield from _doubt_paths(call)
+    yield from _doubt_files(call)
+    if call.program == "printenv" and any(map(SECRET_VARIABLE.search, call.texts)):
+        yield ask("reads_secret", path=" ".join(call.texts))
 
 
 def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
@@ -90,20 +85,14 @@ def _doubt_git(call: Invocation) -> Iterator[Finding]:
         yield ask("git_changes", action=git.subcommand or "git")
 
 
-def _doubt_secrets(call: Invocation) -> Iterator[Finding]:
-    for text in call.texts:
-        path = text.rpartition("=")[2].rpartition(":")[2]
-        if is_secret(path) or (call.program == "printenv" and SECRET_VARIABLE.search(text)):
-            yield ask("reads_secret", path=path)
-
-
-def _doubt_paths(call: Invocation) -> Iterator[Finding]:
-    if call.scene.place is None:
+def _doubt_files(call: Invocation) -> Iterator[Finding]:
+    if call.scene.place is None and call.program not in NO_FILES and call.program != "git":
         yield ask("reads_elsewhere")
-    for word in call.arguments:
-        path = word.text.rpartition("=")[2]
-        if _is_path(path) and is_outside(Word(path, word.known), call.scene):
-            yield ask("reads_outside", path=path)
+    for word in files_read(call):
+        if is_secret(word.text):
+            yield ask("reads_secret", path=word.text)
+        if _is_path(word.text) and call.program != "git" and is_outside(word, call.scene):
+            yield ask("reads_outside", path=word.text)
 
 
 def _is_path(text: str) -> bool:

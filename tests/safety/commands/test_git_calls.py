@@ -1,0 +1,119 @@
+"""git: what looks, what changes, what throws work away, and whose settings it obeys."""
+
+import pytest
+
+from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.judge import judge_command
+
+CHECKED = Facts(folder="/work/pond", git_runs_programs=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status --short",
+        "git log --oneline -5",
+        "git log -p --stat HEAD~3..HEAD",
+        "git diff HEAD~1 -- src/duck.py",
+        "git diff main...nest",
+        "git show HEAD^",
+        "git show HEAD:src/duck.py",
+        "git --no-pager blame duck.py",
+        "git branch",
+        "git branch -a -vv",
+        "git branch --contains abc123",
+        "git tag -l 'v*'",
+        "git remote -v",
+        "git stash list",
+        "git config --get user.name",
+        "git grep -n quack",
+        "cd /work/pond && git status",
+    ],
+)
+def test_looking_is_safe_once_the_repository_has_been_looked_at(command: str) -> None:
+    assert judge_command(command, CHECKED).verdict == "safe"
+    assert judge_command(command, Facts(folder="/work/pond")).verdict == "ask"
+    assert judge_command(command, Facts(folder="/work/pond", git_runs_programs=True)).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C ../other status",
+        "git --git-dir=evil status",
+        "git -c core.pager=cat log",
+        "git -p log",
+        "git --exec-path=evil status",
+        "cd nest && git status",
+        "git log --output=log.txt",
+        "git log --outp=log.txt",
+        "git diff --ext-diff",
+        "git show --textconv HEAD",
+        "git cat-file --filters HEAD:a",
+        "git grep -Ovim quack",
+        "git grep -nOvim quack",
+        "git grep --open-files-in-pager=vim quack",
+        "git branch nest",
+        "git branch -m pond lake",
+        "git tag v1",
+        "git remote add pond url",
+        "git config user.name duck",
+        "git config core.pager less",
+        "git show HEAD:.env",
+        "git add .",
+        "git commit --amend",
+        "git checkout main",
+        "git checkout -b nest",
+        "git switch nest",
+        "git restore --staged duck.py",
+        "git reset HEAD~1",
+        "git clean -nd",
+        "git push --force-with-lease",
+        "git stash pop",
+        "git rebase main",
+        "git rm --cached duck.py",
+    ],
+)
+def test_what_changes_or_may_run_something_is_asked_about(command: str) -> None:
+    assert judge_command(command, CHECKED).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset --hard",
+        "git reset --har HEAD~1",
+        "git -C pond reset --hard",
+        "git --no-pager reset -q --hard",
+        "git reset --merge",
+        "git checkout .",
+        "git checkout -- duck.py",
+        "git checkout -f main",
+        "git checkout main duck.py",
+        "git switch --discard-changes main",
+        "git restore duck.py",
+        "git restore --staged --worktree duck.py",
+        "git clean -fdx",
+        "git push --force",
+        "git push -fu pond main",
+        "git push pond +main",
+        "git push pond :main",
+        "git push --delete pond main",
+        "git push --mirror",
+        "git branch -D nest",
+        "git branch -d --force nest",
+        "git stash drop",
+        "git stash clear",
+        "git worktree remove --force ../nest",
+        "git reflog expire --expire=now --all",
+        "git gc --prune=now",
+        "git update-ref -d refs/heads/nest",
+        "git filter-branch --all",
+        "git rm -rf .",
+        "git submodule deinit -f nest",
+        "git read-tree -u --reset HEAD",
+        "git clone 'ext::sh -c rm% -rf% ~'",
+    ],
+)
+def test_what_throws_work_away_is_dangerous(command: str) -> None:
+    assert judge_command(command, CHECKED).verdict == "dangerous"
