@@ -68,7 +68,7 @@ def stream(text: str, whole: bool = True) -> Reply:
             chunk = {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
             handler.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
         if whole:
-            end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            end: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
             handler.wfile.write(f"data: {json.dumps(end)}\n\ndata: [DONE]\n\n".encode())
 
     return reply

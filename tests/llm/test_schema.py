@@ -87,7 +87,9 @@ def test_the_whole_schema() -> None:
         {
             "type": "object",
             "properties": {
-                "rationale": {"type": "string"}, 'alternative': {'type': ['string', 'null']}, "goal_consistency": {"type": "string"},
+                "rationale": {"type": "string"},
+                "alternative": {"type": ["string", "null"]},
+                "goal_consistency": {"type": "string"},
                 "constraint_check": {"type": "string"},
                 "confidence": {"type": "number"},
                 "task_profile": {
@@ -168,7 +170,9 @@ def test_the_whole_schema() -> None:
                 "prompt_pattern": {"type": "string", "enum": ["base_main", "base_main_specialized"]},
             },
             "required": [
-                "rationale", 'alternative', "goal_consistency",
+                "rationale",
+                "alternative",
+                "goal_consistency",
                 "constraint_check",
                 "confidence",
                 "task_profile",

@@ -8,10 +8,7 @@ from duckflow.memory.tokens import count
 from duckflow.state.message import Message, Role
 
 ROLES: list[Role] = ["user", "assistant", "tool", "system"]
-MESSAGES = st.lists(
-    st.builds(lambda role, text: Message(role=role, text=text), st.sampled_from(ROLES), st.text(max_size=3000)),
-    max_size=40,
-)
+MESSAGES = st.lists(st.builds(Message, role=st.sampled_from(ROLES), text=st.text(max_size=3000)), max_size=40)
 
 
 @given(MESSAGES, st.integers(min_value=2000, max_value=20000))

@@ -15,6 +15,7 @@ def edits(*paths: str) -> tuple[FileImpact, ...]:
 
 def test_a_rule_for_files_is_their_kind_in_their_folder() -> None:
     rule = rule_for("file_ops.write_file", edits("src/a.py", "src/b.py"), "")
+    assert rule is not None
     assert rule == Permission(operation="file_ops.write_file", pattern="src/*.py")
     assert rule.covers("file_ops.write_file", edits("src/c.py"), "")
     assert not rule.covers("file_ops.write_file", edits("src/c.py", "setup.cfg"), "")

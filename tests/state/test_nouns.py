@@ -1,5 +1,7 @@
 """The nouns keep their limits."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.state.vitals import Vitals
 
-DECISION = {
+DECISION: dict[str, Any] = {
     "rationale": "r",
     "goal_consistency": "yes",
     "constraint_check": "yes",

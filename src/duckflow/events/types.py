@@ -255,8 +255,8 @@ class Noticed(Event):
 
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
-    ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered, MessagesSetAside,
-    PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
-    PlanChanged, VitalsChanged, UsageReported, TurnEnded,
+    ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
+    MessagesSetAside, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
+    UsageReported, TurnEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -26,9 +26,7 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
 
     Without `with_delta` the model is spared the changes to the five items: a small one only makes them up."""
     actions = _actions(operations, inline_bodies)
-    delta: Schema = (
-        {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
-    )
+    delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
     return _object(
         {

@@ -47,9 +47,9 @@ def _choices(risky: Sequence[Risky], request: GateRequest) -> tuple[Choice, ...]
     choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
     if request.editable:
         choices.append(Choice(key="edit", label=say("gate.edit_it")))
-    rules = {one.rule for one in risky if one.rule}
-    if len(rules) == 1 and all(one.rule for one in risky) and not any(one.assessment.always_ask for one in risky):
-        rule = rules.pop()
+    rule = risky[0].rule
+    alike = all(one.rule == rule and not one.assessment.always_ask for one in risky)
+    if rule and alike:
         values = {"operation": rule.operation, "pattern": rule.pattern}
         choices.append(Choice(key="session", label=say("gate.session", **values)))
         choices.append(Choice(key="always", label=say("gate.always", **values)))

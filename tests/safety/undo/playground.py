@@ -58,7 +58,9 @@ class Playground:
 
     def run(self, command: str) -> None:
         """As somebody other than Duckflow."""
-        subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment(), capture_output=True, check=True)
+        subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, env=self.environment(), capture_output=True, check=True
+        )
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -73,8 +75,8 @@ class Playground:
         self.git("commit", "-qm", "as it was")
 
     def environment(self) -> dict[str, str]:
-        names = {name: "somebody" for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")}
-        mails = {name: "somebody@example.org" for name in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL")}
+        names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "somebody")
+        mails = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "somebody@example.org")
         return {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **names, **mails}
 
     def put(self, path: str, content: str | bytes) -> Path:

@@ -40,7 +40,7 @@ COMMANDS = {
     "odd names": "echo x >> $'line\\nbreak.txt'; rm $'\\u202egnp.exe'; rm -- ' -rf'; touch $'\\u202etxt.sh'",
     "broken name": "printf x > $'\\xff\\xfe.txt'; ln -s $'\\xff' $'link\\xff'",
     "hard link": "ln main.py twin.py && echo more >> twin.py",
-    "same time and size": "t=$(stat -c %y main.py); printf 'print(\"HELLO\")\\n' > main.py; touch -d \"$t\" main.py",
+    "same time and size": 't=$(stat -c %y main.py); printf \'print("HELLO")\\n\' > main.py; touch -d "$t" main.py',
 }
 
 

@@ -224,7 +224,9 @@ async def test_a_linked_work_tree_is_covered(ground: Playground, tmp_path: Path)
 
 
 async def test_a_folder_inside_a_repository(ground: Playground) -> None:
-    ground.fill({".gitignore": "*.log\n/part/out/\n", "part/a.py": "one\n", "part/x.log": "log\n", "part/out/x": "made\n"})
+    ground.fill(
+        {".gitignore": "*.log\n/part/out/\n", "part/a.py": "one\n", "part/x.log": "log\n", "part/out/x": "made\n"}
+    )
     ground.commit_all()
     part = Playground(ground.folder.parent, folder=ground.folder / "part")
     before = part.picture()

@@ -19,7 +19,8 @@ class Hands:
 
     def __init__(self, folder: Path, settings: FileSettings) -> None:
         self.folder = folder
-        self._toolbox = Toolbox(file_tools(Workspace(folder), settings))
+        workspace = Workspace(folder)
+        self._toolbox = Toolbox((), lambda: file_tools(workspace, settings))
 
     async def do(self, name: str, **args: Any) -> Done:
         tool = self._toolbox.find(f"file_ops.{name}")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duckflow.errors import ToolError
+from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -15,8 +16,8 @@ from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Done
 
 
-def reads(command: str) -> str:
-    return "safe" if command.startswith(("cat ", "ls")) else "ask"
+def reads(command: str) -> CommandVerdict:
+    return CommandVerdict("safe" if command.startswith(("cat ", "ls")) else "ask", (), (), ())
 
 
 class Shell:
@@ -26,7 +27,7 @@ class Shell:
         self.sandbox = sandbox
         self.background = Background()
         self.heard: list[str] = []
-        self.tool = ShellRun(sandbox, settings or ShellSettings(), reads, self.background, self.heard.append)
+        self.tool = ShellRun(lambda: sandbox, settings or ShellSettings(), reads, self.background, self.heard.append)
 
     async def run(
         self, command: str, timeout: int | None = None, background: bool = False, network: bool = False

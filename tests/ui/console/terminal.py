@@ -10,6 +10,8 @@ from typing import Any
 
 import pexpect
 import pyte
+from rich.style import Style
+from rich.text import Text
 
 
 class _AnsweringScreen(pyte.HistoryScreen):
@@ -21,20 +23,30 @@ class _AnsweringScreen(pyte.HistoryScreen):
         self.answer(data)
 
 
-class Terminal:
-    """`duckflow` in a terminal of its own, with a scripted model."""
+def _style(cell: Any) -> Style:
+    colors = {"brown": "yellow", "default": "default"}
+    foreground: str = colors.get(cell.fg, str(cell.fg))
+    known = foreground if foreground.isalpha() else f"#{foreground}"
+    return Style(color=known, bold=cell.bold, reverse=cell.reverse)
 
-    def __init__(self, top: Path, replies: list[Any], *arguments: str, columns: int = 90, **environment: str) -> None:
+
+class Terminal:
+    """`duckflow` in a terminal of its own, with a scripted model (or another one, when there are no replies)."""
+
+    def __init__(
+        self, top: Path, replies: list[Any] | None, *arguments: str, columns: int = 90, **environment: str
+    ) -> None:
         self.work = top / "work"
         self.work.mkdir(exist_ok=True)
         script = top / "script.jsonl"
-        script.write_text("\n".join(json.dumps(line) for line in replies))
+        script.write_text("\n".join(json.dumps(line) for line in replies or []))
+        model = [] if replies is None else ["-m", f"scripted:{script}"]
         self._screen = _AnsweringScreen(columns, 40, history=1000)
         self._stream = pyte.ByteStream(self._screen)
         settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
         self.process: Any = pexpect.spawn(
             sys.executable,
-            ["-m", "duckflow", "-m", f"scripted:{script}", *arguments],
+            ["-m", "duckflow", *model, *arguments],
             cwd=str(self.work),
             env={"PATH": os.environ["PATH"], "HOME": str(top)} | settings | environment,
             dimensions=(40, columns),
@@ -58,11 +70,22 @@ class Terminal:
         return "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
 
     def wait_for(self, text: str, seconds: float = 15.0) -> str:
+        return self.wait_until(lambda screen: text in screen, seconds, repr(text))
+
+    def wait_until(self, seen: Callable[[str], bool], seconds: float = 15.0, what: str = "it") -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if text in (screen := self.shown()):
+            if seen(screen := self.shown()):
                 return screen
-        raise AssertionError(f"{text!r} never came; the screen shows:\n{self.shown()}")
+        raise AssertionError(f"{what} never came; the screen shows:\n{self.shown()}")
+
+    def styled(self) -> list[Text]:
+        """The lines of the screen in their colours."""
+        lines: list[Text] = []
+        for row in range(self._screen.lines):
+            cells = [self._screen.buffer[row][column] for column in range(self._screen.columns)]
+            lines.append(Text.assemble(*((cell.data, _style(cell)) for cell in cells if cell.data)))
+        return lines
 
     def wait_for_end(self) -> int:
         self._read(0.2)

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import Terminal
 
 from tests.journeys.story import act, decide, respond
+from tests.ui.console.terminal import Terminal
 
 WRITE = {"json": decide(act("file_ops.write_file", path="hello.py"), respond("It is written."))}
 BODY = "print('hello')\n"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 DEEPEST = 10
 HIDES = re.compile(r"[;&|$`<>\\]")
 MOST_TURNS = 6
+TWO_BRACKETS = re.compile(r"\((?=\()")
 COMPOUND = frozenset(
     ("compound_statement", "subshell", "if_statement", "while_statement", "c_style_for_statement", "case_statement")
 )
@@ -63,6 +64,9 @@ class Follower:
         """Of what could be guessed, only harm counts."""
         guess = Report(steps=self.report.steps)
         follower = Follower(guess, self.scope, self.depth)
+        if "((" in text:
+            # Bash takes two brackets for two subshells when they do not close together.
+            follower.follow(TWO_BRACKETS.sub("( ", text))
         for words in salvage(text):
             follower.call(Invocation(words, scene=self.scope.scene()))
         for finding in guess.findings:

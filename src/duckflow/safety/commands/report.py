@@ -6,7 +6,7 @@ from duckflow.safety.commands.verdict import CommandVerdict, Finding
 
 MOST_STEPS = 1500
 MOST_REASONS = 6
-GENERAL = frozenset(("command.unknown_program", "command.expands", "command.reads_outside"))
+GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
 """Reasons that say little beside others."""
 
 

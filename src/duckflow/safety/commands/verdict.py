@@ -34,11 +34,11 @@ class Finding:
 
 
 def ask(key: str, **values: str) -> Finding:
-    return Finding("ask", f"command.{key}", _short(values))
+    return Finding("ask", f"harm.{key}", _short(values))
 
 
 def danger(key: str, **values: str) -> Finding:
-    return Finding("dangerous", f"command.{key}", _short(values))
+    return Finding("dangerous", f"harm.{key}", _short(values))
 
 
 def _short(values: dict[str, str]) -> tuple[tuple[str, str], ...]:

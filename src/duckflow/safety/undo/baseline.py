@@ -64,8 +64,8 @@ class Baseline:
             old = entries.get(path)
             if old is now:
                 continue
-            if old is None and before and (path in before.watched or before.unseen(path)):
-                # It was there already, only ignored then.
+            if old is None and before and before.may_have_had(path, now.fact.kind == "folder"):
+                # Only ignored then.
                 yield Difference(path, now, now)
             elif old is None or old != now:
                 yield Difference(path, old, now)

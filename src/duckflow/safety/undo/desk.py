@@ -96,6 +96,7 @@ class Desk:
             if on_conflict == "overwrite":
                 planned.steps += planned.conflicts
                 planned.conflicts = []
+            planned.conflicts += planned.drop(planned.conflicts)
             self._secure(turn, planned, back)
         stayed = self._carry_out(turn, changes, planned)
         with self._transaction():
@@ -180,8 +181,9 @@ class Desk:
             gone = step.target is not None and step.target.blob in lost
             return step.same_content or step.path in moved or not (gone or step.path in unsafe)
 
-        planned.impossible += [step for step in planned.steps if not possible(step)]
+        stuck = [step for step in planned.steps if not possible(step)]
         planned.steps = list(filter(possible, planned.steps))
+        planned.impossible += [*stuck, *planned.drop(stuck)]
         self._site.ledger.settle(turn, [_found(step, back) for step in planned.steps])
 
     def _settle(self, turn: Turn, changes: list[Change], planned: Plan, back: bool) -> None:

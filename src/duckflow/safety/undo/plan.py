@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from duckflow.safety.undo.fact import Fact, Seen
+from duckflow.safety.undo.ignored import upwards
 from duckflow.safety.undo.ledger import Change
 from duckflow.safety.undo.tree import Tree
 
@@ -85,6 +86,22 @@ class Plan:
             if step.fact and step.fact.elusive and not step.same_content and step.fact.content in wanted
         }
 
+    def drop(self, stuck: Iterable[Step]) -> list[Step]:
+        """Take out, and give, the steps that cannot be taken because others are not."""
+        by_path = {step.path: step for step in stuck}
+        holding = {above for path in by_path for above in upwards(path)[1:]}
+
+        def blocked(step: Step) -> bool:
+            above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
+            if any(not is_folder(one.fact) for one in above):
+                return True
+            return step.path in holding and is_folder(step.fact) and step.target is not None
+
+        dropped = [step for step in self.steps if blocked(step) and not step.same_content]
+        gone = {step.path for step in dropped}
+        self.steps = [step for step in self.steps if step.path not in gone]
+        return dropped
+
     def blobs(self) -> set[str]:
         """Contents to put back."""
         return {step.target.blob for step in self.steps if step.target and not step.same_content} - {""}
@@ -113,6 +130,7 @@ def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
     found.impossible = [step for step in (*found.steps, *found.conflicts) if not possible(step)]
     found.steps = list(filter(possible, found.steps))
     found.conflicts = list(filter(possible, found.conflicts))
+    found.impossible += found.drop(found.impossible)
     return found
 
 
@@ -121,6 +139,10 @@ def _possible(step: Step) -> bool:
     if step.same_content:
         return True
     return all(fact is None or fact.kept for fact in (step.fact, step.target))
+
+
+def is_folder(fact: Fact | None) -> bool:
+    return fact is not None and fact.kind == "folder"
 
 
 def _bare(fact: Fact) -> Fact:

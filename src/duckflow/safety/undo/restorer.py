@@ -2,9 +2,8 @@
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.shown import shown
-from duckflow.safety.undo.fact import Fact
 from duckflow.safety.undo.ledger import Change
-from duckflow.safety.undo.plan import Plan, Step, Wish, plan
+from duckflow.safety.undo.plan import Plan, Step, Wish, is_folder, plan
 from duckflow.safety.undo.tree import Tree
 from duckflow.safety.undo.vault import Vault
 
@@ -66,7 +65,7 @@ class Restorer:
         """Not strict: something may still be in the way."""
         for step in steps:
             target = step.target
-            if target and target.kind == "folder" and step.path not in made and not _is_folder(step.fact):
+            if target and target.kind == "folder" and step.path not in made and not is_folder(step.fact):
                 try:
                     self._tree.make_folder(step.path)
                     made.add(step.path)
@@ -76,7 +75,7 @@ class Restorer:
         return made
 
     def _remove_folders(self, steps: list[Step]) -> list[str]:
-        unwanted = [step.path for step in steps if _is_folder(step.fact) and not _is_folder(step.target)]
+        unwanted = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
         return [path for path in reversed(unwanted) if not self._tree.remove_folder(path)]
 
     def _put(self, step: Step) -> None:
@@ -103,11 +102,7 @@ class Restorer:
                 self._tree.dress(step.path, target)
 
 
-def _is_folder(fact: Fact | None) -> bool:
-    return fact is not None and fact.kind == "folder"
-
-
 def _replaced(step: Step) -> bool:
     """Whether something new takes the place of what is there by a mere renaming."""
     target = step.target
-    return target is not None and target.kind in ("file", "link") and not _is_folder(step.fact)
+    return target is not None and target.kind in ("file", "link") and not is_folder(step.fact)

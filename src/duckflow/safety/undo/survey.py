@@ -36,6 +36,12 @@ class Survey:
         """Whether something may have been there without being noticed."""
         return bool(self.blind) and any(above in self.blind for above in upwards(path))
 
+    def may_have_had(self, path: str, is_folder: bool) -> bool:
+        """Whether something was there that is not covered, as far as is known."""
+        if path in self.watched or self.unseen(path):
+            return True
+        return is_folder and any(above in self.ignored for above in upwards(path))
+
     def ignored_above(self, path: str) -> str:
         return next((above for above in upwards(path) if above in self.ignored), path)
 

@@ -68,7 +68,8 @@ class Vault:
         for blob in wanted:
             for (data,) in self._database.execute("SELECT data FROM contents WHERE blob = ?", (blob,)):
                 found[blob] = zlib.decompress(data)
-        found |= self._shadow.fetch(blob for blob in wanted if blob not in found)
+        if missing := [blob for blob in wanted if blob not in found]:
+            found |= self._shadow.fetch(missing)
         return found
 
     def forget_all_but(self, needed: set[str]) -> None:

@@ -20,13 +20,12 @@ AWK_ACTS = re.compile(r"system|getline|[|>@]|\bclose\b")
 AWK_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 AWK_RUNS = re.compile(r"\bsystem\b|\|")
 LONGEST_SCRIPT = 300
+MOST_LITERALS = 20
 FIND_VALUES = frozenset(
-    ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-type", "-xtype", "-size")
-    + ("-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-user")
-    + ("-group", "-uid")
-    + ("-gid", "-perm", "-maxdepth", "-mindepth", "-printf", "-lname", "-ilname", "-links", "-inum")
-    + ("-samefile", "-fstype")
-    + ("-used", "-regextype", "-context", "-D", "-files0-from")
+    ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-type", "-xtype")
+    + ("-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer", "-cnewer", "-user")
+    + ("-group", "-uid", "-gid", "-perm", "-maxdepth", "-mindepth", "-printf", "-lname", "-ilname", "-links", "-inum")
+    + ("-samefile", "-fstype", "-used", "-regextype", "-context", "-D", "-files0-from")
 )
 DELETERS = ("rm", "unlink", "shred", "mv", "truncate")
 BROADER = frozenset((Target.ROOT, Target.HOME, Target.SYSTEM, Target.OUTSIDE, Target.UNKNOWN))
@@ -69,7 +68,7 @@ def judge_awk(call: Invocation) -> Iterator[Opinion]:
     if AWK_ACTS.search(harmless):
         yield ask("runs_code", program=call.program)
     if AWK_RUNS.search(harmless):
-        for found in AWK_LITERAL.finditer(program):
+        for found in list(AWK_LITERAL.finditer(program))[:MOST_LITERALS]:
             yield RunsText(found[1].replace('\\"', '"'))
 
 
@@ -94,11 +93,8 @@ def judge_find(call: Invocation) -> Iterator[Opinion]:
             yield ask("option_changes", program=call.program, option=text)
             command = tuple(_found(word, starts[0]) for word in call.arguments[place:end])
             yield Runs(command)
-            if (
-                command
-                and command[0].text in DELETERS
-                and any(target_of(word, call.scene) in BROADER for word in starts)
-            ):
+            broad = any(target_of(word, call.scene) in BROADER for word in starts)
+            if broad and command and command[0].text in DELETERS:
                 yield danger("deletes_found", path=starts[0].text)
             place = end + 1
 

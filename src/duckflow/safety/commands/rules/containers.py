@@ -10,11 +10,10 @@ from duckflow.safety.commands.verdict import ask, danger
 
 RUN_VALUES = Wrapper(
     "acehlmpuvw",
-    ("--name", "--volume", "--env", "--user", "--workdir", "--network", "--entrypoint", "--publish")
-    + ("--mount", "--env-file")
-    + ("--memory", "--cpus", "--platform", "--label", "--hostname", "--pid", "--ipc", "--device", "--cap-add")
-    + ("--add-host",)
-    + ("--gpus", "--restart", "--tmpfs", "--ulimit", "--shm-size", "--security-opt", "--namespace", "--container"),
+    ("--name", "--volume", "--env", "--user", "--workdir", "--network", "--entrypoint", "--publish", "--mount")
+    + ("--env-file", "--memory", "--cpus", "--platform", "--label", "--hostname", "--pid", "--ipc", "--device")
+    + ("--cap-add", "--add-host", "--gpus", "--restart", "--tmpfs", "--ulimit", "--shm-size", "--security-opt")
+    + ("--namespace", "--container"),
     operands=1,
 )
 MANAGED = frozenset(

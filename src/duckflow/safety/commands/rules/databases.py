@@ -9,10 +9,20 @@ from duckflow.safety.commands.verdict import Finding, danger
 
 CLIENTS = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "sqlcmd", "sqlplus", "duckdb", "clickhouse-client", "clickhouse")
-    + ("cqlsh", "mongosh", "mongo", "redis-cli", "valkey-cli", "keydb-cli", "influx", "cockroach", "snowsql")
-    + ("bq", "trino")
-    + ("presto", "usql", "pgcli", "mycli", "litecli", "neo4j-admin", "cypher-shell", "osqueryi", "isql")
-    + ("bsqldb", "tsql")
+    + ("cqlsh", "mongosh", "mongo", "redis-cli", "valkey-cli", "keydb-cli", "influx", "cockroach", "snowsql", "bq")
+    + (
+        "trino",
+        "presto",
+        "usql",
+        "pgcli",
+        "mycli",
+        "litecli",
+        "neo4j-admin",
+        "cypher-shell",
+        "osqueryi",
+        "isql",
+        "tsql",
+    )
     + ("supabase", "turso", "wrangler", "rails", "prisma", "spanner-cli", "arangosh", "couchbase-cli")
 )
 DROPS: dict[str, frozenset[str]] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.secret_names import is_secret, starts_by_itself
 from duckflow.safety.commands.targets import BROAD, Target, target_of
-from duckflow.safety.commands.text.options import Options, read_options
+from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import Finding, danger
 
@@ -84,10 +84,6 @@ def judge_written(call: Invocation, word: Word) -> Iterator[Finding]:
 
 
 def judge_writer(call: Invocation) -> Iterator[Finding]:
-    """tee, touch, ln and their kin: every operand is written."""
-    for word in _operands(call).operands:
+    """tee, touch and their kin: every operand is written."""
+    for word in read_options(call.arguments).operands:
         yield from judge_written(call, word)
-
-
-def _operands(call: Invocation) -> Options:
-    return read_options(call.arguments)

@@ -41,9 +41,3 @@ def judge_dd(call: Invocation) -> Iterator[Finding]:
         name, _, path = word.text.partition("=")
         if name == "of":
             yield from judge_written(call, Word(path, word.known, word.plain))
-        if name == "if" and path in ("/dev/zero", "/dev/urandom", "/dev/random") and _writes_over(call):
-            yield danger("destroys_for_good", program=call.program)
-
-
-def _writes_over(call: Invocation) -> bool:
-    return any(text.startswith("of=") for text in call.texts)

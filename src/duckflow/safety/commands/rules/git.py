@@ -1,5 +1,6 @@
 """git: what throws work away, rewrites history, or takes it from others."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from duckflow.safety.commands.git_call import GitCall, read_git
@@ -15,6 +16,8 @@ RUNS_PROGRAMS = (
     + ("pager.", "sequence.editor", "diff.external", "credential.helper", "gpg.program", "uploadpack.", "filter.")
     + ("core.gitproxy", "merge.", "difftool.", "mergetool.", "browser.", "web.browser", "protocol.ext", "interactive.")
 )
+REMOVES_REMOTE = re.compile(r"^:.")
+REMOTE_PROGRAMS = ("--upload-pack", "--receive-pack", "--exec")
 OPTIONAL_VALUES = frozenset(("direct", "inherit", "on-demand", "checkout"))
 """Words that may follow `--track` and `--recurse-submodules` without being a path."""
 
@@ -58,10 +61,8 @@ def _runs(git: GitCall) -> Iterator[Opinion]:
             if len(words) > 1:
                 yield from _judge_setting(words[0], words[1])
         case "clone" | "fetch" | "pull" | "ls-remote" | "archive" | "push":
-            options = read_options(git.arguments, "u", ("--upload-pack", "--receive-pack", "--exec"))
-            for value in options.values(
-                "--upload-pack", "--receive-pack", "--exec", "-u" if git.subcommand == "clone" else "--exec"
-            ):
+            options = read_options(git.arguments, "u" if git.subcommand == "clone" else "", REMOTE_PROGRAMS)
+            for value in options.values("-u", *REMOTE_PROGRAMS):
                 yield RunsText(value.text)
             for word in git.arguments:
                 if word.text.startswith("ext::"):
@@ -82,17 +83,11 @@ def _checkout(git: GitCall) -> Iterator[Finding]:
     texts = git.texts
     paths_follow = "--" in texts and texts.index("--") < len(texts) - 1
     makes_branch = options.has("-b", "-B", "--orphan")
-    operands = [
-        word.text for word in options.operands if word.text not in OPTIONAL_VALUES or _is_last(word.text, texts)
-    ]
+    operands = [word.text for word in options.operands if word.text not in OPTIONAL_VALUES or word.text == texts[-1]]
     forced = options.has("-f", "--force", "--pathspec-from-file", "--ours", "--theirs") or paths_follow
     names_paths = len(operands) > 1 or any(_looks_like_path(text) for text in operands)
     if forced or (names_paths and not makes_branch):
         yield danger("git_discards", action="checkout")
-
-
-def _is_last(text: str, texts: tuple[str, ...]) -> bool:
-    return texts[-1] == text
 
 
 def _looks_like_path(text: str) -> bool:
@@ -127,13 +122,11 @@ def _push(git: GitCall) -> Iterator[Finding]:
     if options.has("-n", "--dry-run"):
         return
     exact = {option for option, _ in options.given}
-    if exact & {"-f", "--force", "--mirror", "--prune", "--forc", "--for"}:
+    if exact & {"-f", "--force", "--mirror", "--prune"}:
         yield danger("git_force_push")
     if any(word.text.startswith("+") for word in options.operands[1:]):
         yield danger("git_force_push")
-    if options.has("-d", "--delete") or any(
-        word.text.startswith(":") and word.text != ":" for word in options.operands[1:]
-    ):
+    if options.has("-d", "--delete") or any(REMOVES_REMOTE.match(word.text) for word in options.operands[1:]):
         yield danger("git_deletes_remote")
 
 
@@ -180,9 +173,8 @@ def _rm(git: GitCall) -> Iterator[Finding]:
     options = _options(git)
     if options.has("-n", "--dry-run", "--cached"):
         return
-    if options.has("-f", "--force") or (
-        options.has("-r") and any(_looks_like_path(word.text) for word in options.operands)
-    ):
+    everything = options.has("-r") and any(_looks_like_path(word.text) for word in options.operands)
+    if options.has("-f", "--force") or everything:
         yield danger("git_discards", action="rm")
 
 

@@ -17,7 +17,20 @@ DESTROYING_PATH = re.compile(
     re.IGNORECASE,
 )
 CURL_VALUES = "XdFTHuoAebcxKmwrCEYyzDtQUPh"
-FILE_IN_VALUE = re.compile(r"[@<=:,]")
+VALUES = {"curl": CURL_VALUES, "scp": "iFJlocPSX", "sftp": "iFJlocPSXbB", "rsync": "efBTM", "nc": "eciIpPqsTVwXx"}
+UPLOADS = (
+    "-d",
+    "--data",
+    "--data-binary",
+    "--data-raw",
+    "--data-urlencode",
+    "-F",
+    "--form",
+    "-T",
+    "--upload-file",
+    "--json",
+) + ("--post-data", "--post-file", "--body-data", "--body-file")
+PIECES = re.compile(r"[@<=:,\s()\"'`]")
 
 
 def judge_request(call: Invocation) -> Iterator[Finding]:
@@ -34,12 +47,11 @@ def judge_request(call: Invocation) -> Iterator[Finding]:
 
 def judge_sending(call: Invocation) -> Iterator[Finding]:
     """A file that looks like a secret on its way to another machine."""
-    sent = [part for text in call.texts for part in FILE_IN_VALUE.split(text) if "://" not in text]
+    options = read_options(call.arguments, VALUES.get(call.program, ""), UPLOADS)
+    sent = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
     sent += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
-    options = read_options(call.arguments, CURL_VALUES)
-    kept = {word.text for word in options.values("-o", "-i", "-E")}
     if call.feed and call.feed.secret:
         yield danger("sends_secret", path="")
-    for path in sent:
-        if path not in kept and is_secret(path):
+    for path in (piece for text in sent if "://" not in text or "$" in text for piece in PIECES.split(text)):
+        if is_secret(path):
             yield danger("sends_secret", path=path)

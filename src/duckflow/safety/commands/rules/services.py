@@ -13,11 +13,10 @@ DESTROYING = frozenset(
     + ("obliterate", "deleteall", "unpublish", "yank")
 )
 TAKING_AWAY = frozenset(
-    ("remove", "rm", "rb", "rmdir", "rmdirs", "rmi", "del", "deletefile", "disable", "revoke", "forget")
-    + ("prune", "compact")
-    + ("clear", "flush", "reset", "archive", "detach", "evict", "drain", "uninstall", "rollback", "invalidate")
-    + ("expire", "unsubscribe", "offline", "seal", "rekey", "deactivate", "suspend", "unlink", "truncate")
-    + ("cleanup", "trash", "discard", "cancel", "undo")
+    ("remove", "rm", "rb", "rmdir", "rmdirs", "rmi", "del", "deletefile", "disable", "revoke", "forget", "prune")
+    + ("compact", "clear", "flush", "reset", "archive", "detach", "evict", "drain", "uninstall", "rollback", "undo")
+    + ("invalidate", "expire", "unsubscribe", "offline", "seal", "rekey", "deactivate", "suspend", "unlink")
+    + ("truncate", "cleanup", "trash", "discard", "cancel")
 )
 HARMLESS = frozenset(
     ("list", "ls", "get", "describe", "show", "status", "info", "view", "head", "lookup", "read", "search", "check")
@@ -47,12 +46,10 @@ DRY = ("--dry-run", "--dryrun", "--dry_run")
 TELLS = frozenset(("--help", "--version"))
 MOST_WORDS = 8
 LOCAL = frozenset(
-    ("mkdir", "make", "cargo", "npm", "yarn", "pnpm", "bun", "go", "pytest", "tox", "nox", "vim", "nano")
-    + ("emacs", "code")
-    + ("open", "less", "more", "man", "gcc", "clang", "cmake", "ninja", "mvn", "gradle", "dotnet", "ruff")
-    + ("mypy", "black")
-    + ("jest", "vitest", "tsc", "eslint", "pip", "uv", "poetry", "brew", "apt", "apt-get", "logger", "say")
-    + ("notify-send",)
+    ("mkdir", "make", "cargo", "npm", "yarn", "pnpm", "bun", "go", "pytest", "tox", "nox", "vim", "nano", "emacs")
+    + ("code", "open", "less", "more", "man", "gcc", "clang", "cmake", "ninja", "mvn", "gradle", "dotnet", "ruff")
+    + ("mypy", "black", "jest", "vitest", "tsc", "eslint", "pip", "uv", "poetry", "brew", "apt", "apt-get", "logger")
+    + ("say", "notify-send")
 )
 """Programs that are given names of files, tests and packages: a word such as `delete` is a name there."""
 

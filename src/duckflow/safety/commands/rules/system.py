@@ -17,8 +17,9 @@ STOPS = frozenset(
     ("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec", "isolate")
     + ("rescue", "emergency", "unload", "bootout", "remove")
 )
+ACTION_FIRST = ("systemctl", "launchctl", "sv")
 ACCOUNTS = frozenset(("userdel", "groupdel", "deluser", "delgroup", "passwd", "chpasswd", "usermod", "visudo", "vipw"))
-FIREWALL = {
+SETTINGS = {
     "iptables": ("-F", "--flush", "-X", "-D", "-P"),
     "ip6tables": ("-F", "--flush", "-X", "-D", "-P"),
     "nft": ("flush", "delete"),
@@ -36,6 +37,8 @@ FIREWALL = {
     "auditctl": ("-D",),
     "journalctl": ("--rotate", "--vacuum-time", "--vacuum-size"),
 }
+EVERYTHING = frozenset((".", ".*", "*"))
+BY_OWNER = frozenset(("-u", "-U", "--euid", "--uid", "-v", "--inverse"))
 SIGNALS = re.compile(r"^-(?:\d+|[A-Z]+\d?|s|n|l)$")
 
 
@@ -47,12 +50,11 @@ def judge_power(call: Invocation) -> Iterator[Finding]:
 
 
 def judge_service(call: Invocation) -> Iterator[Finding]:
+    """The action comes first for systemctl and launchctl, after the name for service."""
     words = [text for text in call.texts if not text.startswith("-")]
-    for word in words[:1] if call.program in ("systemctl", "launchctl", "rc-service", "sv") else words[1:2]:
+    for word in words[:1] if call.program in ACTION_FIRST else words[1:2]:
         if word in STOPS:
             yield danger("stops_service", program=call.program, action=word)
-    if call.program == "rc-service" and words[1:2] and words[1] in STOPS:
-        yield danger("stops_service", program=call.program, action=words[1])
 
 
 def judge_account(call: Invocation) -> Iterator[Finding]:
@@ -63,22 +65,19 @@ def judge_account(call: Invocation) -> Iterator[Finding]:
 
 
 def judge_system_option(call: Invocation) -> Iterator[Finding]:
-    for option in FIREWALL[call.program]:
+    for option in SETTINGS[call.program]:
         if any(text == option or (len(option) > 2 and text.startswith(f"{option}=")) for text in call.texts):
             yield danger("system_setting", program=f"{call.program} {option}")
 
 
 def judge_kill(call: Invocation) -> Iterator[Finding]:
     """Everything at once, or the first process."""
-    operands = [text for text in call.texts if not SIGNALS.match(text)]
-    after = call.texts[call.texts.index("--") + 1 :] if "--" in call.texts else ()
-    last = call.texts[-1:] if len(call.texts) > 1 else ()
-    if "-1" in after or "-1" in last or "1" in operands:
+    names = [text for text in call.texts if not SIGNALS.match(text)]
+    after = call.texts[1:]
+    if ("-1" in after and call.program == "kill") or "1" in names:
         yield danger("kills_all")
-    if call.program in ("killall", "killall5", "pkill") and (
-        any(text in ("-u", "-U", "--euid", "--uid", "-9", "-KILL", "-v", "--inverse") for text in call.texts)
-        or any(text in (".", ".*", "*") for text in operands)
-        or call.program == "killall5"
+    if call.program in ("killall", "pkill", "killall5") and (
+        call.program == "killall5" or not EVERYTHING.isdisjoint(names) or not BY_OWNER.isdisjoint(call.texts)
     ):
         yield danger("kills_all")
 

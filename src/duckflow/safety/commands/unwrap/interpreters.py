@@ -48,9 +48,20 @@ CODE_LETTERS: dict[str, str] = {
     "swipl": "g",
     "m4": "",
 }
-LONG = ("--eval", "--print", "--command", "-Command", "--execute", "-ex", "--eval-command", "eval", "--run") + (
-    "--batch-eval",
-)
+LONG = (
+    "--eval",
+    "--print",
+    "--command",
+    "-Command",
+    "--execute",
+    "-ex",
+    "--eval-command",
+    "eval",
+    "--run",
+    "--cmd",
+) + ("--batch-eval",)
+LIBRARY = re.compile(r"^-[MmIrWXDC]")
+"""Options whose value is attached and is no code: `-MList::Util`, `-I lib`, `-W ignore`."""
 MODULE = "m"
 EDITORS = frozenset(("vim", "vi", "nvim", "ex"))
 BANG = re.compile(r"!\s*(.+)$", re.MULTILINE)
@@ -104,7 +115,9 @@ def _judge_editor_command(text: str) -> Iterator[RunsText]:
 
 
 def _is_code_option(text: str, letters: str) -> bool:
-    return text.startswith("-") and not text.startswith("--") and any(letter in text for letter in letters)
+    if text.startswith("--") or not text.startswith("-") or (LIBRARY.match(text) and text[1] not in letters):
+        return False
+    return any(letter in text for letter in letters)
 
 
 def _judge_fed(call: Invocation) -> Iterator[Opinion]:

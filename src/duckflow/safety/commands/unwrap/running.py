@@ -9,10 +9,7 @@ from duckflow.safety.commands.text.words import Word
 from duckflow.safety.commands.verdict import ask
 
 RUNNING: dict[str, tuple[str, ...]] = {
-    "tar": (
-        ("--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command", "-I", "--info-script")
-        + ("-F",)
-    ),
+    "tar": ("--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command", "-I", "-F"),
     "rsync": ("-e", "--rsh", "--rsync-path"),
     "scp": ("-S", "-oProxyCommand", "ProxyCommand"),
     "sftp": ("-S", "-oProxyCommand", "ProxyCommand"),

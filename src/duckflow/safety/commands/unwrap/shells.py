@@ -23,15 +23,13 @@ def judge_shell(call: Invocation) -> Iterator[Opinion]:
     """`bash -c text`, `bash script`, and a bare `bash` that reads what it is fed."""
     words = list(call.arguments)
     is_text = False
-    while words and words[0].text[:1] in "-+" and words[0].text not in ("", "-", "--"):
+    while words and words[0].text.startswith(("-", "+")) and len(words[0].text) > 1 and words[0].text != "--":
         option = words.pop(0).text
-        is_text = is_text or (option[0] == "-" and not option.startswith("--") and "c" in option)
-        if option in ("-c", "--command") and call.program == "fish":
-            is_text = True
+        is_text = is_text or option == "--command" or (option[0] == "-" and option[1] != "-" and "c" in option)
         if option in WITH_VALUE and words:
             words.pop(0)
         if " " in option:
-            yield RunsText(option)
+            yield RunsText(option.partition("=")[2] if option.startswith("--") else option)
         if option in ("-s", "-is"):
             yield from judge_fed(call)
             return

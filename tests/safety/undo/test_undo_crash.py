@@ -1,0 +1,102 @@
+"""Undo when Duckflow dies in the middle of something."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+from playground import Playground
+
+DIES = """
+    import asyncio, os, subprocess, sys
+    from pathlib import Path
+    from duckflow.safety.undo.settings import UndoSettings
+    from duckflow.safety.undo.undo import Undo
+    from duckflow.safety.workspace import Workspace
+
+    work, data = map(Path, sys.argv[1:])
+
+    async def main():
+        undo = Undo(Workspace(work), data, UndoSettings(), "s1")
+        undo.begin_turn(1)
+        async with undo.{around}:
+            {deed}
+            os._exit(9)
+
+    asyncio.run(main())
+"""
+
+
+def die(ground: Playground, around: str, deed: str) -> None:
+    """Another process works as Duckflow, and dies without a chance to say anything."""
+    script = textwrap.dedent(DIES).format(around=around, deed=deed)
+    died = subprocess.run([sys.executable, "-c", script, ground.folder, ground.data], env=os.environ, check=False)
+    assert died.returncode == 9
+    ground.next_turn()
+
+
+async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    die(ground, 'change(["a.txt"])', "pass")
+    assert await ground.undo.turns() == ()
+
+
+async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    die(ground, 'change(["a.txt", "new/b.txt"])', '(work / "a.txt").write_text("changed"); (work / "new").mkdir()')
+    preview = await ground.undo.preview_undo()
+    assert [one.key for one in preview.conflicts] == ["undo.conflict_unsure"] * 2
+    assert [one.key for one in preview.not_covered] == ["undo.interrupted"]
+    assert not (await ground.undo.undo()).done
+    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    assert (ground.folder / "a.txt").read_text() == "as it was\n"
+    assert not (ground.folder / "new").exists()
+    assert (await ground.undo.redo()).done
+    assert (ground.folder / "a.txt").read_text() == "changed"
+
+
+async def test_dead_during_a_command_that_deletes_everything(ground: Playground) -> None:
+    ground.fill({f"src/{number}.py": f"print({number})\n" for number in range(20)})
+    ground.commit_all()
+    ground.put("untracked.txt", "mine\n")
+    before = ground.picture()
+    deed = 'subprocess.run(["bash", "-c", "find . -mindepth 1 -delete"], cwd=work, check=True)'
+    die(ground, "command()", deed)
+    assert ground.picture() == {}
+    preview = await ground.undo.preview_undo()
+    assert {one.key for one in preview.not_covered} == {"undo.interrupted", "undo.git_gone"}
+    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    assert ground.picture() == before
+
+
+async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    die(ground, "command()", '(work / "a.txt").write_text("by the command")')
+    ground.put("mine.txt", "written after the crash\n")
+    ground.run("echo by the user >> a.txt")
+    after = ground.picture()
+    assert not (await ground.undo.undo()).done
+    assert (await ground.undo.undo(on_conflict="skip")).done
+    assert ground.picture() == after
+
+
+async def test_the_next_command_is_measured_from_where_the_crash_left_the_folder(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    die(ground, "command()", '(work / "a.txt").write_text("by the command")')
+    crashed = ground.picture()
+    ground.next_turn()
+    await ground.shell("echo second > b.txt")
+    assert [one.turn for one in await ground.undo.turns()] == [1, 2]
+    await ground.undo.undo()
+    assert ground.picture() == crashed
+
+
+async def test_a_command_that_fails_or_is_cancelled_is_covered_all_the_same(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    before = ground.picture()
+    ground.next_turn()
+    try:
+        await ground.shell("echo half > a.txt; exit 3")
+    except subprocess.CalledProcessError as failed:
+        assert failed.returncode == 3
+    await ground.there_and_back(before)

@@ -1,0 +1,222 @@
+"""What is not covered is said: ignored, large, unreadable, too many. What is kept does not grow without end."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playground import Playground
+
+from duckflow.errors import DuckflowError
+from duckflow.state.phrase import Phrase
+
+MB = 1024 * 1024
+
+
+async def said(ground: Playground) -> dict[str, Phrase]:
+    return {one.key: one for one in (await ground.undo.preview_undo()).not_covered}
+
+
+async def test_ignored_files_that_a_command_changed_are_counted_and_named(ground: Playground) -> None:
+    ground.fill({".gitignore": "*.log\nbuild/\n.env\n", "a.txt": "a\n", ".env": "KEY=1\n", "x.log": "x\n"})
+    ground.fill({f"build/{number}.o": "object\n" for number in range(10)})
+    ground.commit_all()
+    ground.next_turn()
+    await ground.shell("echo b > a.txt; echo KEY=2 > .env; rm build/1.o; echo > build/new.o; touch build/2.o")
+    phrase = (await said(ground))["undo.ignored"]
+    assert phrase.values == {"count": 4, "names": "build, .env"}
+    await ground.undo.undo()
+    assert (ground.folder / "a.txt").read_text() == "a\n"
+    assert (ground.folder / ".env").read_text() == "KEY=2\n"
+
+
+async def test_a_command_that_leaves_ignored_files_alone_says_nothing(ground: Playground) -> None:
+    ground.fill({".gitignore": "*.log\n", "a.txt": "a\n", "x.log": "x\n", "node_modules/x/y.js": "y\n"})
+    ground.commit_all()
+    ground.next_turn()
+    await ground.shell("cat x.log > a.txt")
+    assert await said(ground) == {}
+
+
+async def test_a_file_that_stops_being_ignored_was_there_before(ground: Playground) -> None:
+    ground.fill({".gitignore": ".env\nout/\n", ".env": "KEY=1\n", "out/x": "x\n"})
+    before = ground.picture()
+    ground.next_turn()
+    await ground.shell("rm .gitignore")
+    assert [one.path for one in (await ground.undo.preview_undo()).impacts] == [".gitignore"]
+    await ground.there_and_back(before)
+
+
+async def test_a_file_that_begins_to_be_ignored_is_still_covered(ground: Playground) -> None:
+    ground.fill({"a.txt": "a\n", "out/x": "x\n"})
+    before = ground.picture()
+    ground.next_turn()
+    await ground.shell("printf 'a.txt\\nout/\\n' > .gitignore; echo b > a.txt; rm out/x")
+    await ground.there_and_back(before)
+
+
+async def test_large_files_are_said_and_never_touched(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, largest_file_mb=1)
+    ground.fill({"big.bin": os.urandom(2 * MB), "small.txt": "small\n", "victim.bin": os.urandom(2 * MB)})
+    ground.next_turn()
+    await ground.shell("echo x >> big.bin; echo x > small.txt; head -c 3M /dev/urandom > made.bin; rm victim.bin")
+    after = ground.picture()
+    phrases = await said(ground)
+    assert phrases["undo.large"].values == {"count": 3, "names": "big.bin, made.bin, victim.bin"}
+    assert phrases["undo.impossible"].values["count"] == 3
+    outcome = await ground.undo.undo()
+    assert outcome.changed == ("small.txt",)
+    assert {one.key for one in outcome.not_covered} == {"undo.large", "undo.impossible"}
+    assert (ground.folder / "small.txt").read_text() == "small\n"
+    await ground.undo.redo()
+    assert ground.picture() == after
+
+
+async def test_a_large_file_that_was_only_moved_goes_back(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, largest_file_mb=1)
+    ground.fill({"big.bin": os.urandom(2 * MB), "other.bin": os.urandom(2 * MB)})
+    before = ground.picture()
+    ground.next_turn()
+    await ground.do("move_file", source="big.bin", target="deep/down/big.bin")
+    await ground.shell("mkdir there; mv other.bin there/; chmod 600 there/other.bin")
+    assert await said(ground) == {}
+    await ground.there_and_back(before)
+
+
+async def test_a_huge_file_costs_nothing(ground: Playground) -> None:
+    """Two gigabytes that take no room on the disk: nobody may read them."""
+    ground.put("small.txt", "small\n")
+    os.truncate(ground.put("huge.bin", b""), 2 * 1024 * MB)
+    ground.next_turn()
+    await ground.do("delete_file", path="huge.bin")
+    async with ground.undo.change(["small.txt"]) as uncovered:
+        assert uncovered == ()
+    os.truncate(ground.put("huge.bin", b""), 2 * 1024 * MB)
+    async with ground.undo.change(["huge.bin"]) as uncovered:
+        assert [one.key for one in uncovered] == ["undo.large"]
+    assert ground.data.stat().st_size < MB
+
+
+async def test_too_many_files_are_said_and_own_changes_still_undone(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, files=50)
+    ground.fill({f"{number}.txt": "x\n" for number in range(60)})
+    ground.next_turn()
+    await ground.shell("rm 1.txt")
+    await ground.do("delete_file", path="2.txt")
+    phrase = (await said(ground))["undo.too_many"]
+    assert phrase.values["count"] == 50
+    assert (await ground.undo.undo()).changed == ("2.txt",)
+
+
+async def test_more_than_may_be_copied_is_said(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, copied_mb=1)
+    ground.fill({f"{number}.bin": os.urandom(MB // 2) for number in range(5)})
+    ground.next_turn()
+    await ground.shell("rm *.bin")
+    assert (await said(ground))["undo.unkept"].values["count"] == 3
+    assert len((await ground.undo.undo()).changed) == 2
+
+
+async def test_unwatched_ignored_folders_are_said(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, watched_files=10)
+    ground.fill({f"node_modules/pack{number}/x.js": "x\n" for number in range(30)})
+    ground.put("a.txt", "a\n")
+    ground.next_turn()
+    await ground.shell("echo b > a.txt; rm -r node_modules/pack*/; printf x > .gitignore")
+    assert "undo.ignored" in await said(ground)
+    ground.next_turn()
+    ground.fill({f"node_modules/pack{number}/x.js": "x\n" for number in range(30)})
+    await ground.shell("echo c > a.txt; echo y >> node_modules/pack29/x.js; echo y >> node_modules/pack1/x.js")
+    assert (await said(ground))["undo.blind"].values["names"] == "node_modules"
+
+
+async def test_special_files_are_said_and_do_not_hang(ground: Playground) -> None:
+    ground.put("a.txt", "a\n")
+    ground.run("mkfifo pipe")
+    ground.next_turn()
+    await ground.shell("echo b > a.txt; mkfifo another")
+    assert (await said(ground))["undo.special"].values["names"] == "another"
+    assert (await ground.undo.undo()).changed == ("a.txt",)
+    assert (ground.folder / "another").is_fifo()
+
+
+async def test_files_nobody_may_read(ground: Playground) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    ground.fill({"a.txt": "a\n", "secret.txt": "s\n", "closed/x.txt": "x\n"})
+    ground.run("chmod 0 secret.txt; chmod 0 closed")
+    ground.next_turn()
+    await ground.shell("echo b > a.txt; rm -f secret.txt")
+    assert (await said(ground))["undo.unkept"].values["names"] == "secret.txt"
+    assert (await ground.undo.undo()).changed == ("a.txt",)
+    ground.run("chmod 700 closed")
+
+
+async def test_without_git_on_the_machine_commands_are_still_undone(
+    ground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground.fill({"a.txt": "a\n", "src/b.txt": "b\n", "node_modules/x.js": "x\n"})
+    ground.commit_all()
+    before = ground.picture()
+    monkeypatch.setenv("PATH", str(ground.home))
+    ground.restart()
+    ground.next_turn()
+    async with ground.undo.command():
+        (ground.folder / "a.txt").write_text("changed\n")
+        (ground.folder / "src/b.txt").unlink()
+        (ground.folder / "node_modules/x.js").write_text("changed\n")
+    assert (await said(ground))["undo.ignored"].values["names"] == "node_modules"
+    (ground.folder / "node_modules/x.js").write_text("x\n")
+    await ground.there_and_back(before)
+
+
+async def test_old_turns_are_forgotten_and_that_is_said(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, kept_turns=3)
+    for number in range(6):
+        ground.next_turn()
+        await ground.do("write_file", path=f"{number}.txt", content=f"{number}\n")
+    assert [one.turn for one in await ground.undo.turns()] == [4, 5, 6]
+    assert (await said(ground))["undo.forgotten"].values == {"turn": 3}
+    with pytest.raises(DuckflowError, match=r"undo\.forgotten_turn"):
+        await ground.undo.undo(2)
+    for _ in range(3):
+        await ground.undo.undo()
+    assert sorted(ground.picture()) == ["0.txt", "1.txt", "2.txt"]
+
+
+async def test_what_is_kept_stays_within_its_size(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, kept_mb=3)
+    ground.put("a.bin", os.urandom(MB))
+    for number in range(8):
+        ground.next_turn()
+        await ground.shell(f"head -c 1M /dev/urandom > a.bin; echo {number} > b.txt")
+    turns = [one.turn for one in await ground.undo.turns()]
+    assert turns[-1] == 8
+    assert len(turns) < 4
+    await ground.undo.close()
+    assert sum(path.stat().st_size for path in ground.data.rglob("*") if path.is_file()) < 5 * MB
+    ground.restart()
+    before = ground.picture()
+    for _ in turns:
+        assert (await ground.undo.undo()).done
+    for _ in turns:
+        assert (await ground.undo.redo()).done
+    assert ground.picture() == before
+
+
+async def test_ten_thousand_files(ground: Playground) -> None:
+    ground.fill({f"d{number // 100}/{number}": f"{number}\n" for number in range(10_000)})
+    before = ground.picture()
+    ground.next_turn()
+    await ground.shell("rm -r d*")
+    assert len((await ground.undo.preview_undo()).impacts) == 10_100
+    assert (await ground.undo.undo()).done
+    assert ground.picture() == before
+
+
+async def test_the_data_may_lie_inside_the_work_folder(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, folder=tmp_path)
+    ground.put("a.txt", "a\n")
+    ground.next_turn()
+    await ground.shell("echo b > a.txt")
+    assert (await ground.undo.undo()).changed == ("a.txt",)
+    assert (ground.folder / "a.txt").read_text() == "a\n"

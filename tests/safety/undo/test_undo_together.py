@@ -1,0 +1,98 @@
+"""Several things at once: background jobs, other sessions, an event loop that must not stand still."""
+
+import asyncio
+
+import pytest
+from playground import Playground
+
+from duckflow.errors import DuckflowError
+
+
+async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: Playground) -> None:
+    ground.fill({"job.txt": "0\n", "chat.txt": "0\n", "shell.txt": "0\n"})
+    job = ground.next_turn()
+    async with ground.undo.command(job):
+        ground.put("job.txt", "by the job\n")
+        chat = ground.next_turn()
+        await ground.do("edit_file", path="chat.txt", old="0", new="by the chat")
+        await ground.shell("echo by the shell > shell.txt")
+        ground.put("job.txt", "by the job, later\n")
+    assert [impact.path for impact in (await ground.undo.diff(job)).impacts] == ["job.txt"]
+    assert [impact.path for impact in (await ground.undo.diff(chat)).impacts] == ["chat.txt", "shell.txt"]
+    assert (await ground.undo.undo(job)).done
+    assert (ground.folder / "job.txt").read_text() == "0\n"
+    assert (ground.folder / "chat.txt").read_text() == "by the chat\n"
+
+
+async def test_a_command_left_running_is_said(ground: Playground) -> None:
+    ground.next_turn()
+    async with ground.undo.command(left_running="npm run dev"):
+        ground.put("a.txt", "made\n")
+    (phrase,) = (await ground.undo.preview_undo()).not_covered
+    assert (phrase.key, phrase.values["names"]) == ("undo.background", "npm run dev")
+
+
+async def test_an_undo_while_a_command_runs_is_not_taken_for_the_commands_doing(ground: Playground) -> None:
+    ground.put("a.txt", "0\n")
+    first = ground.next_turn()
+    await ground.shell("echo 1 > a.txt")
+    second = ground.next_turn()
+    async with ground.undo.command():
+        assert (await ground.undo.undo(first)).done
+        ground.put("b.txt", "by the command\n")
+    assert [impact.path for impact in (await ground.undo.diff(second)).impacts] == ["b.txt"]
+
+
+async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Playground) -> None:
+    ground.fill({"a.txt": "0\n", "b.txt": "0\n"})
+    first = ground.undo
+    ground.next_turn()
+    async with first.command():
+        ground.put("a.txt", "by the first\n")
+        second = ground.restart("s2")
+        ground.next_turn()
+        await ground.do("edit_file", path="b.txt", old="0", new="by the second")
+    assert [impact.path for impact in (await first.diff()).impacts] == ["a.txt"]
+    assert [impact.path for impact in (await second.diff()).impacts] == ["b.txt"]
+    assert (await first.undo()).done
+    assert (ground.folder / "b.txt").read_text() == "by the second\n"
+    with pytest.raises(DuckflowError, match=r"undo\.nothing"):
+        await first.undo()
+    assert (await second.undo()).done
+
+
+async def test_the_event_loop_goes_on_meanwhile(ground: Playground) -> None:
+    ground.fill({f"{number}.txt": f"{number}\n" for number in range(2000)})
+    ground.next_turn()
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0)
+
+    ticking = asyncio.create_task(tick())
+    async with ground.undo.command():
+        assert ticks > 10
+    ticking.cancel()
+
+
+async def test_a_cancelled_turn_still_notes_what_was_done(ground: Playground) -> None:
+    ground.put("a.txt", "as it was\n")
+    ground.next_turn()
+    started = asyncio.Event()
+
+    async def work() -> None:
+        async with ground.undo.command():
+            ground.put("a.txt", "half done\n")
+            started.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await ground.undo.undo()).changed == ("a.txt",)
+    assert (ground.folder / "a.txt").read_text() == "as it was\n"
