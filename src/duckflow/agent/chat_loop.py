@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
+from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
 from duckflow.events.bus import Listener
@@ -20,8 +21,11 @@ from duckflow.state.phrase import Phrase, say
 class ChatLoop:
     """One conversation."""
 
-    def __init__(self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing) -> None:
+    def __init__(
+        self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing, safekeeping: Safekeeping
+    ) -> None:
         self.session = session
+        self.safekeeping = safekeeping
         self._turn = turn
         self._gatekeeper = gatekeeper
         self._pacing = pacing

@@ -8,6 +8,7 @@ from typing import Literal
 
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
+from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
@@ -43,11 +44,14 @@ class Dispatched:
 class Dispatcher:
     """The only place where actions become deeds."""
 
-    def __init__(self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies) -> None:
+    def __init__(
+        self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies, kept: Safekeeping
+    ) -> None:
         self._session = session
         self._toolbox = toolbox
         self._gatekeeper = gatekeeper
         self._bodies = bodies
+        self._kept = kept
 
     async def run(self, reading: Reading) -> Dispatched:
         done = Dispatched()
@@ -159,7 +163,8 @@ class Dispatcher:
         self._session.emit(ActionStarted(action=action))
         start = time.perf_counter()
         try:
-            outcome = await one.tool.run(one.args)
+            async with self._kept.around(one):
+                outcome = await one.tool.run(one.args)
         except ToolError as problem:
             self._finish(_failure(action, problem, time.perf_counter() - start), done)
             return

@@ -15,6 +15,7 @@ from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
@@ -34,6 +35,7 @@ from duckflow.ui.i18n.words import Words
 if TYPE_CHECKING:
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
+    from duckflow.safety.undo.undo import Undo
     from duckflow.tools.shell.background import Background
 
 AGENTS_FILE = "AGENTS.md"
@@ -125,7 +127,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
+    safekeeping = Safekeeping(session, partial(_undo, wiring, session))
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, safekeeping)
     phases = Phases(session, transition_table(settings))
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
@@ -135,8 +138,9 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     async def close() -> None:
         await caller.aclose()
         await sandboxes.aclose()
+        await safekeeping.close()
 
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing), thinker, close)
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing, safekeeping), thinker, close)
 
 
 def make_tools(wiring: Wiring, sandboxes: Sandboxes) -> list[AnyTool]:
@@ -145,6 +149,14 @@ def make_tools(wiring: Wiring, sandboxes: Sandboxes) -> list[AnyTool]:
     from duckflow.tools.files.toolset import file_tools
 
     return [*file_tools(Workspace(wiring.folder), wiring.settings.files), sandboxes.runner()]
+
+
+def _undo(wiring: Wiring, session: Session) -> "Undo":
+    from duckflow.safety.undo.undo import Undo
+    from duckflow.safety.workspace import Workspace
+
+    data = wiring.paths.undo_of(wiring.folder)
+    return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:

@@ -9,6 +9,7 @@ from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.safety.policy import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.safety.undo.settings import UndoSettings
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.ui.settings import UiSettings
@@ -29,6 +30,7 @@ class Settings(BaseModel):
     memory: MemorySettings = Field(default_factory=MemorySettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     shell: ShellSettings = Field(default_factory=ShellSettings)
+    undo: UndoSettings = Field(default_factory=UndoSettings)
     files: FileSettings = Field(default_factory=FileSettings)
     ui: UiSettings = Field(default_factory=UiSettings)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)

@@ -154,6 +154,15 @@ class MessagesSetAside(Event):
     last: int
 
 
+class TurnUndone(Event):
+    """The user took a turn back, or (`back` false) took that back again."""
+
+    kind = "turn_undone"
+    turn: int
+    back: bool
+    changed: tuple[str, ...] = ()
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -256,7 +265,7 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
     ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
-    MessagesSetAside, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
+    MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
     UsageReported, TurnEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -46,6 +46,10 @@ class Paths:
         """What the user has allowed for good in one work folder."""
         return self.sessions_of(folder).with_suffix(".permissions.json")
 
+    def undo_of(self, folder: Path) -> Path:
+        """What was kept before changes in one work folder."""
+        return self.data / "undo" / self.sessions_of(folder).name
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"

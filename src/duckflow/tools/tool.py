@@ -52,6 +52,10 @@ class Tool(ABC, Generic[A]):
         """Whether this call changes nothing."""
         return not self.changes
 
+    def touches(self, args: A) -> tuple[str, ...]:
+        """The paths that may change, so that they can be kept before."""
+        return tuple(str(value) for name in ("path", "source", "target") if (value := getattr(args, name, "")))
+
     def command(self, args: A) -> str:
         """The shell command, where there is one."""
         return ""

@@ -1,37 +1,30 @@
 """Slash commands: each is a name, a help text in the catalogue, and a function."""
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 
 from duckflow.errors import UsageError
 from duckflow.safety.policy import Mode
 from duckflow.store.audit import audit
+from duckflow.ui import undo_commands
 from duckflow.ui.audit_lines import audit_lines
-from duckflow.ui.desk import Desk
-from duckflow.ui.i18n.words import LANGUAGES, Words
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """Where a command is given: the conversation and the words."""
-
-    desk: Desk
-    words: Words
+from duckflow.ui.counter import Counter
+from duckflow.ui.i18n.words import LANGUAGES
 
 
 class Quit(Exception):
     """The user wants to leave."""
 
 
-Command = Callable[[Counter, str], str]
+Command = Callable[[Counter, str], str | Awaitable[str]]
 
 
-def run_command(counter: Counter, line: str) -> str:
+async def run_command(counter: Counter, line: str) -> str:
     """What to show. An unknown command names the nearest one."""
     name, _, rest = line[1:].strip().partition(" ")
     if name in COMMANDS:
-        return COMMANDS[name](counter, rest.strip())
+        shown = COMMANDS[name](counter, rest.strip())
+        return shown if isinstance(shown, str) else await shown
     near = difflib.get_close_matches(name, COMMANDS, n=1)
     if near:
         return counter.words("command.near", name=name, near=near[0])
@@ -131,6 +124,9 @@ COMMANDS: dict[str, Command] = {
     "status": _status,
     "why": _why,
     "mode": _mode,
+    "diff": undo_commands.diff,
+    "undo": undo_commands.undo,
+    "redo": undo_commands.redo,
     "permissions": _permissions,
     "audit": _audit,
     "model": _model,

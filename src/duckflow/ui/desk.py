@@ -1,14 +1,29 @@
 """What the screen needs from the conversation."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from duckflow.events.types import Event, Outcome
+from duckflow.events.types import Event
+from duckflow.events.types import Outcome as TurnOutcome
 from duckflow.pacemaker.health import Health
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
+
+if TYPE_CHECKING:
+    from duckflow.safety.undo.desk import Outcome
+    from duckflow.safety.undo.preview import UndoPreview
+
+
+class Kept(Protocol):
+    """What was kept before each change."""
+
+    async def diff(self, turn: int | None = None) -> "UndoPreview": ...
+
+    async def preview(self, back: bool) -> "UndoPreview": ...
+
+    async def restore(self, back: bool) -> "Outcome": ...
 
 
 class Desk(Protocol):
@@ -25,6 +40,9 @@ class Desk(Protocol):
     def change_language(self, language: str) -> None: ...
 
     @property
+    def safekeeping(self) -> Kept: ...
+
+    @property
     def permissions(self) -> Permissions: ...
 
     def health(self) -> Health: ...
@@ -35,6 +53,6 @@ class Desk(Protocol):
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
 
-    async def say(self, text: str) -> Outcome: ...
+    async def say(self, text: str) -> TurnOutcome: ...
 
     def interrupt(self) -> bool: ...

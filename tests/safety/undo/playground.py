@@ -11,6 +11,7 @@ from typing import Any
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import Phrase
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.files.toolset import file_tools
 
@@ -106,6 +107,10 @@ class Playground:
                 found[name] = ("file", stat.S_IMODE(facts.st_mode), content)
         return found
 
+    async def not_covered(self) -> set[str]:
+        """Keys of what an undo would say it leaves out."""
+        return keys((await self.undo.preview_undo()).not_covered)
+
     async def there_and_back(self, before: Picture) -> None:
         """What was done is undone and redone and undone again, to the byte, also after a restart."""
         after = self.picture()
@@ -116,3 +121,7 @@ class Playground:
             self.restart()
             assert (await self.undo.redo()).done
             assert self.picture() == after
+
+
+def keys(phrases: tuple[Phrase, ...]) -> set[str]:
+    return {phrase.key for phrase in phrases}

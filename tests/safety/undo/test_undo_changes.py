@@ -81,7 +81,7 @@ async def test_turns_are_undone_one_after_the_other_and_redone_in_order(ground: 
     with pytest.raises(DuckflowError, match=r"undo\.nothing_to_redo"):
         await ground.undo.redo()
     assert [(one.turn, one.files, one.undone) for one in await ground.undo.turns()] == [
-        (1, 2, False), (2, 2, False), (3, 2, False), (4, 2, False)
+        (1, 2, 0), (2, 2, 0), (3, 2, 0), (4, 2, 0)
     ]  # fmt: skip
 
 

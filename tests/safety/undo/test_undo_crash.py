@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 from playground import Playground
 
@@ -100,3 +101,15 @@ async def test_a_command_that_fails_or_is_cancelled_is_covered_all_the_same(grou
     except subprocess.CalledProcessError as failed:
         assert failed.returncode == 3
     await ground.there_and_back(before)
+
+
+async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: Path) -> None:
+    ground = Playground(tmp_path)
+    ground.put("other.txt", "0\n")
+    os.truncate(ground.put("huge.bin", b"head"), 100 * 1024 * 1024)
+    before = sorted(ground.picture())
+    die(ground, "command()", '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")')
+    assert not (await ground.undo.undo()).done
+    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    assert sorted(ground.picture()) == before
+    assert (ground.folder / "huge.bin").stat().st_size == 100 * 1024 * 1024

@@ -4,23 +4,13 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from playground import Playground
-
-from duckflow.state.phrase import Phrase
-
-
-def keys(phrases: tuple[Phrase, ...]) -> set[str]:
-    return {phrase.key for phrase in phrases}
+from playground import Playground, keys
 
 
 def insides(folder: Path) -> dict[str, str]:
     """Every file of a repository, with the bytes it has."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files}
-
-
-async def not_covered(ground: Playground) -> set[str]:
-    return keys((await ground.undo.preview_undo()).not_covered)
 
 
 async def test_work_thrown_away_by_git_checkout_comes_back(ground: Playground) -> None:
@@ -34,7 +24,7 @@ async def test_work_thrown_away_by_git_checkout_comes_back(ground: Playground) -
     ground.next_turn()
     await ground.shell("git checkout -q . && git clean -fdq && git reset -q --hard")
     assert (ground.folder / "a.py").read_text() == "one\n"
-    assert await not_covered(ground) == {"undo.index"}
+    assert await ground.not_covered() == {"undo.index"}
     await ground.there_and_back(before)
 
 
@@ -77,7 +67,7 @@ async def test_what_moves_inside_git_is_said(ground: Playground, command: str, e
     await ground.do("write_file", path="other.txt", content="so that there is something to undo")
     # A status or diff rewrites the index to remember a file's new time; that is no change worth a word.
     await ground.shell(f"touch a.py; {command}")
-    assert await not_covered(ground) == expected
+    assert await ground.not_covered() == expected
 
 
 async def test_a_moved_head_is_named(ground: Playground) -> None:
@@ -102,7 +92,7 @@ async def test_a_command_that_deletes_all_with_the_repository_is_undone(ground: 
     await ground.shell("find . -mindepth 1 -delete")
     assert list(ground.folder.iterdir()) == []
     ground.restart()
-    assert await not_covered(ground) == {"undo.git_gone"}
+    assert await ground.not_covered() == {"undo.git_gone"}
     assert (await ground.undo.undo()).done
     assert ground.picture() == before
 
@@ -178,90 +168,14 @@ async def test_no_program_of_the_repository_is_run(ground: Playground) -> None:
     assert not trap.exists()
 
 
-async def test_a_repository_inside_is_covered_but_not_its_insides(ground: Playground) -> None:
-    ground.put("a.py", "one\n")
-    ground.commit_all()
-    ground.put("vendor/inner/b.py", "one\n")
-    ground.put("vendor/inner/node_modules/x.js", "made anew at will\n")
-    ground.run("cd vendor/inner && git init -q -b main && git add b.py && git commit -qm inner")
-    before = ground.picture()
+async def test_a_turn_that_only_moved_something_inside_git_is_not_passed_over(ground: Playground) -> None:
     ground.next_turn()
-    await ground.shell("cd vendor/inner && echo two > b.py && git commit -qam two && rm -r node_modules")
-    preview = await ground.undo.preview_undo()
-    assert keys(preview.not_covered) == {"undo.head", "undo.index", "undo.ignored"}
-    (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
-    assert ignored.values == {"count": 1, "names": "vendor/inner/node_modules"}
-    await ground.undo.undo()
-    del before["vendor/inner/node_modules"], before["vendor/inner/node_modules/x.js"]
-    assert ground.picture() == before
-
-
-async def test_a_submodule_is_covered(ground: Playground, tmp_path: Path) -> None:
-    other = Playground(tmp_path / "other")
-    other.put("lib.py", "one\n")
-    other.commit_all()
-    ground.put("a.py", "one\n")
+    await ground.do("write_file", path="a.py", content="one\n")
     ground.commit_all()
-    ground.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.folder), "lib")
-    ground.git("commit", "-qm", "with a submodule")
-    before = ground.picture()
-    ground.next_turn()
-    await ground.shell("echo two > lib/lib.py && echo three > a.py && cd lib && git commit -qam two")
-    assert await not_covered(ground) == {"undo.head", "undo.index"}
-    await ground.there_and_back(before)
-
-
-async def test_a_linked_work_tree_is_covered(ground: Playground, tmp_path: Path) -> None:
-    ground.put("a.py", "one\n")
-    ground.commit_all()
-    ground.git("worktree", "add", "-q", str(tmp_path / "linked"))
-    linked = Playground(tmp_path, folder=tmp_path / "linked")
-    before = linked.picture()
-    linked.next_turn()
-    await linked.shell("echo two > a.py && git commit -qam two")
-    assert await not_covered(linked) == {"undo.head", "undo.index"}
-    await linked.there_and_back(before)
-
-
-async def test_a_folder_inside_a_repository(ground: Playground) -> None:
-    ground.fill(
-        {".gitignore": "*.log\n/part/out/\n", "part/a.py": "one\n", "part/x.log": "log\n", "part/out/x": "made\n"}
-    )
-    ground.commit_all()
-    part = Playground(ground.folder.parent, folder=ground.folder / "part")
-    before = part.picture()
-    part.next_turn()
-    await part.shell("echo two > a.py; echo more >> x.log; rm -r out; git commit -qam 'from below'")
-    preview = await part.undo.preview_undo()
-    assert keys(preview.not_covered) == {"undo.ignored", "undo.head", "undo.index"}
-    (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
-    assert ignored.values["count"] == 2
-    await part.undo.undo()
-    assert part.picture()["a.py"] == before["a.py"]
-
-
-@pytest.mark.parametrize(
-    "setup",
-    ["git init -q --object-format=sha256", "git init -q && git config core.splitIndex true", "git init -q --bare .git"],
-    ids=["sha256", "split index", "no work tree"],
-)
-async def test_unusual_repositories(ground: Playground, setup: str) -> None:
-    ground.run(setup)
-    ground.fill({"a.py": "one\n", ".gitignore": "*.log\n", "x.log": "log\n"})
-    ground.run("git add -A && git commit -qm all || true")
-    before = ground.picture()
-    ground.next_turn()
-    await ground.shell("echo two > a.py; mkdir new; mv .gitignore new/")
-    await ground.there_and_back(before)
-
-
-async def test_a_damaged_repository_does_no_harm(ground: Playground) -> None:
-    ground.put("a.py", "one\n")
-    ground.commit_all()
-    (ground.folder / ".git/index").write_bytes(b"garbage")
-    (ground.folder / ".git/HEAD").write_bytes(b"\xff\xfe nonsense")
-    (ground.folder / ".git/config").write_text("[broken")
-    before = ground.picture()
-    ground.next_turn()
-    await ground.shell("echo two > a.py")
-    await ground.there_and_back(before)
+    last = ground.next_turn()
+    await ground.shell("git checkout -qb other")
+    outcome = await ground.undo.undo()
+    assert outcome.turn == last
+    assert outcome.changed == ()
+    assert keys(outcome.not_covered) == {"undo.head"}
+    assert (await ground.undo.preview_undo()).turn < last

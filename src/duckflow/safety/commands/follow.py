@@ -14,6 +14,7 @@ from duckflow.safety.commands.report import Report, TooMuch
 from duckflow.safety.commands.scope import Scope
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.text.grammar import parse
+from duckflow.safety.commands.text.lexing import lexed
 from duckflow.safety.commands.text.parts import Parts, assignment
 from duckflow.safety.commands.text.salvage import salvage
 from duckflow.safety.commands.text.spelling import RUNS, Speller
@@ -95,13 +96,20 @@ class Follower:
             case "for_statement":
                 return self._loop(node, feed)
             case "test_command":
-                self.speller.run_inside(node)
-                self._spelled(self.speller.text(node).split())
-                return Output()
+                return self._test(node, feed)
             case name:
                 if name in COMPOUND:
                     self.report.add(ask("compound"))
                 return self._children(node, feed)
+
+    def _test(self, node: "Node", feed: Output | None) -> Output:
+        """`[ … ]` is a command like any other: a `>` in it writes, other than in `[[ … ]]`."""
+        text = self.speller.text(node)
+        self._spelled(lexed(text))
+        if text.startswith("[["):
+            self.speller.run_inside(node)
+            return Output()
+        return self._deeper(f"test {text[1:].removesuffix(']')}", self.scope.arguments, feed)
 
     def _children(self, node: "Node", feed: Output | None) -> Output:
         outputs = list[Output]()

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS windows (
 );
 """
 PATIENCE = 30.0
+WRITE_AHEAD = 16 * 1024 * 1024
 
 
 class Database:
@@ -43,7 +44,8 @@ class Database:
                 self.execute("PRAGMA auto_vacuum=INCREMENTAL")
             self.execute("PRAGMA journal_mode=WAL")
             self.execute("PRAGMA synchronous=FULL")
-            self._connection.executescript(SCHEMA)
+            self.execute(f"PRAGMA journal_size_limit={WRITE_AHEAD}")
+            self._connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}COMMIT;")
         except BaseException:
             self._connection.close()
             raise

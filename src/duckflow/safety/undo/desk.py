@@ -2,40 +2,23 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from duckflow.errors import DuckflowError
 from duckflow.safety.shown import shown
-from duckflow.safety.undo.ledger import Change, Turn, uncovered
+from duckflow.safety.undo.describer import Describer, Move
+from duckflow.safety.undo.ledger import Change, uncovered
 from duckflow.safety.undo.left_out import left_out_of
+from duckflow.safety.undo.outcome import Outcome
 from duckflow.safety.undo.plan import Plan, Step, plan, wishes
-from duckflow.safety.undo.preview import Describer, Move, UndoPreview
+from duckflow.safety.undo.preview import UndoPreview
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.restorer import Restorer
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.site import open_site
+from duckflow.safety.undo.turn import Turn, TurnState
 from duckflow.state.phrase import Phrase, say
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an undo or redo did. Not `done`: only conflicts were found, and nothing was touched."""
-
-    turn: int
-    done: bool
-    changed: tuple[str, ...] = ()
-    conflicts: tuple[Phrase, ...] = ()
-    not_covered: tuple[Phrase, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnState:
-    """A turn that changed something."""
-
-    turn: int
-    files: int
-    undone: bool
 
 
 class Desk:
@@ -46,13 +29,15 @@ class Desk:
         self._recorder = Recorder(self._site)
         self._version = self._site.database.version
 
-    def open_change(self, turn: Turn, roots: Sequence[str]) -> tuple[int, tuple[Phrase, ...]]:
+    def open_change(self, session: str, number: int, roots: Sequence[str]) -> tuple[int, tuple[Phrase, ...]]:
+        turn = Turn(session, number)
         with self._transaction():
             window, before = self._recorder.open_change(turn, roots)
         gone = [Change(path, fact, None) for path, fact in before.items()]
         return window, _phrases(left_out_of(gone, self._site.settings.largest_file_mb))
 
-    def open_command(self, turn: Turn, left_running: str) -> int | None:
+    def open_command(self, session: str, number: int, left_running: str) -> int | None:
+        turn = Turn(session, number)
         with self._transaction():
             if left_running:
                 self._site.ledger.leave_out(turn, "background", {left_running: 1})
@@ -68,9 +53,7 @@ class Desk:
 
     def turns(self, session: str) -> tuple[TurnState, ...]:
         with self._transaction():
-            ledger = self._site.ledger
-            found = [(turn.number, len(ledger.changes(turn)), bool(undone)) for turn, undone in ledger.turns(session)]
-        return tuple(TurnState(number, files, undone) for number, files, undone in found if files)
+            return tuple(self._site.ledger.turns(session))
 
     def diff(self, session: str, number: int | None) -> UndoPreview:
         with self._transaction():
@@ -139,17 +122,17 @@ class Desk:
 
     def _choose(self, session: str, number: int | None, back: bool | None) -> Turn:
         """`back`: one that can be undone, or redone; nothing: any."""
-        ledger = self._site.ledger
-        states = {turn: undone for turn, undone in ledger.turns(session) if ledger.changes(turn) or number is not None}
+        known = {state.turn: state for state in self._site.ledger.turns(session)}
+        fitting = [state for state in known.values() if back is None or back != bool(state.undone)]
         if number is not None:
-            turn = Turn(session, number)
-            if turn in states and (back is None or back == (not states[turn])):
-                return turn
-            raise self._no_such(session, number, back, turn in states)
-        fitting = [turn for turn, undone in states.items() if back is None or back == (not undone)]
+            if number in {state.turn for state in fitting}:
+                return Turn(session, number)
+            raise self._no_such(session, number, back, number in known)
         if not fitting:
             raise DuckflowError("undo.nothing_to_redo" if back is False else "undo.nothing")
-        return max(fitting, key=lambda turn: states[turn] if back is False else turn.number)
+        # Redone in the opposite order of being undone.
+        latest = max(fitting, key=lambda state: state.undone if back is False else state.turn)
+        return Turn(session, latest.turn)
 
     def _no_such(self, session: str, number: int, back: bool | None, known: bool) -> DuckflowError:
         if known:
@@ -164,8 +147,9 @@ class Desk:
 
     def _left_out(self, turn: Turn, planned: Plan) -> Iterable[Phrase]:
         yield from self._site.ledger.left_out(turn)
-        if planned.impossible:
-            yield uncovered("impossible", {step.path: 1 for step in planned.impossible})
+        named = self._site.ledger.left_out_names(turn)
+        if impossible := {step.path: 1 for step in planned.impossible if step.path not in named}:
+            yield uncovered("impossible", impossible)
         if forgotten := self._site.ledger.forgotten(turn.session):
             yield say("undo.forgotten", turn=forgotten)
 
@@ -175,11 +159,12 @@ class Desk:
         kept = self._site.vault.keep(there, with_git=False)
         lost = self._site.vault.adopt(planned.blobs())
         unsafe = {path for path, seen in kept.items() if seen.fact != there[path].fact}
-        moved = planned.moves()
+        moves = planned.moves()
+        moved = {*moves, *moves.values()}
 
         def possible(step: Step) -> bool:
             gone = step.target is not None and step.target.blob in lost
-            return step.same_content or step.path in moved or not (gone or step.path in unsafe)
+            return step.same_content or step.path in moved or (step.safe and not gone and step.path not in unsafe)
 
         stuck = [step for step in planned.steps if not possible(step)]
         planned.steps = list(filter(possible, planned.steps))

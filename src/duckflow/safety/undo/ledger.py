@@ -5,23 +5,16 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from duckflow.safety.shown import shown
 from duckflow.safety.undo.database import Database
 from duckflow.safety.undo.fact import Fact, dump_fact, load_fact, load_facts
+from duckflow.safety.undo.turn import Turn, TurnState
 from duckflow.state.phrase import Phrase, say
 
 NAMED = 5
 CHANGE = "change"
 COMMAND = "command"
-
-
-class Turn(NamedTuple):
-    """One turn of one session."""
-
-    session: str
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +99,16 @@ class Ledger:
         order = self._database.execute("SELECT coalesce(max(undone), 0) + 1 FROM turns")[0][0] if undone else 0
         self._database.execute("UPDATE turns SET undone = ? WHERE session = ? AND turn = ?", (order, *turn))
 
-    def turns(self, session: str) -> list[tuple[Turn, int]]:
-        """With their place in the order of undoing; 0: not undone."""
-        rows = self._database.execute("SELECT turn, undone FROM turns WHERE session = ? ORDER BY turn", (session,))
-        return [(Turn(session, number), undone) for number, undone in rows]
+    def turns(self, session: str) -> list[TurnState]:
+        """Those that changed something, covered or not."""
+        rows = self._database.execute(
+            "SELECT turn, undone, "
+            "(SELECT count(*) FROM changes WHERE session = t.session AND turn = t.turn AND before != after), "
+            "(SELECT count(*) FROM uncovered WHERE session = t.session AND turn = t.turn) "
+            "FROM turns AS t WHERE session = ? ORDER BY turn",
+            (session,),
+        )
+        return [TurnState(turn, files, undone) for turn, undone, files, others in rows if files or others]
 
     def leave_out(self, turn: Turn, kind: str, names: Mapping[str, int]) -> None:
         """Something the turn may have changed that undo does not cover, with how many files."""
@@ -130,6 +129,10 @@ class Ledger:
         for kind, name, count in rows:
             kinds.setdefault(kind, []).append((os.fsdecode(name), count))
         return [uncovered(kind, dict(names)) for kind, names in kinds.items()]
+
+    def left_out_names(self, turn: Turn) -> set[str]:
+        rows = self._database.execute("SELECT name FROM uncovered WHERE session = ? AND turn = ?", turn)
+        return {os.fsdecode(name) for (name,) in rows}
 
     def forget(self, turn: Turn) -> None:
         for table in ("turns", "changes", "uncovered"):

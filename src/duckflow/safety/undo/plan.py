@@ -67,6 +67,11 @@ class Step:
         now, target = self.fact, self.target
         return now is not None and target is not None and _bare(now) == _bare(target)
 
+    @property
+    def safe(self) -> bool:
+        """Nothing is destroyed that could not be brought back, and nothing is promised that is not there."""
+        return self.same_content or all(fact is None or fact.kept for fact in (self.fact, self.target))
+
 
 @dataclass(slots=True)
 class Plan:
@@ -78,29 +83,32 @@ class Plan:
 
     def moves(self) -> dict[str, str]:
         """From where to where: files whose content is not kept can only be moved back."""
-        steps = [*self.steps, *self.conflicts]
-        wanted = {step.target.content: step.path for step in steps if step.target and step.target.elusive}
-        return {
-            step.path: wanted[step.fact.content]
-            for step in steps
-            if step.fact and step.fact.elusive and not step.same_content and step.fact.content in wanted
-        }
+        return _moves(self.steps)
 
-    def drop(self, stuck: Iterable[Step]) -> list[Step]:
+    def drop(self, stuck: list[Step]) -> list[Step]:
         """Take out, and give, the steps that cannot be taken because others are not."""
+        dropped: list[Step] = []
+        while blocked := self._blocked([*stuck, *dropped]):
+            dropped += blocked
+            gone = {step.path for step in blocked}
+            self.steps = [step for step in self.steps if step.path not in gone]
+        return dropped
+
+    def _blocked(self, stuck: list[Step]) -> list[Step]:
         by_path = {step.path: step for step in stuck}
         holding = {above for path in by_path for above in upwards(path)[1:]}
+        moves = self.moves()
+        moved = {*moves, *moves.values()}
 
         def blocked(step: Step) -> bool:
             above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
             if any(not is_folder(one.fact) for one in above):
                 return True
-            return step.path in holding and is_folder(step.fact) and step.target is not None
+            if step.path in holding and is_folder(step.fact) and step.target is not None:
+                return True
+            return step.path not in moved and not step.safe
 
-        dropped = [step for step in self.steps if blocked(step) and not step.same_content]
-        gone = {step.path for step in dropped}
-        self.steps = [step for step in self.steps if step.path not in gone]
-        return dropped
+        return [step for step in self.steps if not step.same_content and blocked(step)] if stuck else []
 
     def blobs(self) -> set[str]:
         """Contents to put back."""
@@ -121,11 +129,11 @@ def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
         step = Step(wish, tree.look(wish.change.path))
         if not step.reached:
             (found.conflicts if step.conflicts else found.steps).append(step)
-    moves = found.moves()
+    moves = _moves([*found.steps, *found.conflicts])
     moved = {*moves, *moves.values()}
 
     def possible(step: Step) -> bool:
-        return step.path in moved or _possible(step)
+        return step.path in moved or step.safe
 
     found.impossible = [step for step in (*found.steps, *found.conflicts) if not possible(step)]
     found.steps = list(filter(possible, found.steps))
@@ -134,11 +142,13 @@ def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
     return found
 
 
-def _possible(step: Step) -> bool:
-    """Nothing is destroyed that could not be brought back, and nothing is promised that is not there."""
-    if step.same_content:
-        return True
-    return all(fact is None or fact.kept for fact in (step.fact, step.target))
+def _moves(steps: list[Step]) -> dict[str, str]:
+    wanted = {step.target.content: step.path for step in steps if step.target and step.target.elusive}
+    return {
+        step.path: wanted[step.fact.content]
+        for step in steps
+        if step.fact and step.fact.elusive and not step.same_content and step.fact.content in wanted
+    }
 
 
 def is_folder(fact: Fact | None) -> bool:

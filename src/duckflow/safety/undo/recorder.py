@@ -7,11 +7,12 @@ from duckflow.safety.undo.baseline import Difference
 from duckflow.safety.undo.fact import Fact, Seen, dump_facts, load_facts
 from duckflow.safety.undo.git_watch import Mark
 from duckflow.safety.undo.ignored import Ignored, NothingIgnored, upwards
-from duckflow.safety.undo.ledger import CHANGE, COMMAND, Change, Turn, Window
+from duckflow.safety.undo.ledger import CHANGE, COMMAND, Change, Window
 from duckflow.safety.undo.left_out import left_out_of
 from duckflow.safety.undo.retention import retain
 from duckflow.safety.undo.site import Site
 from duckflow.safety.undo.survey import Survey, TooManyFiles
+from duckflow.safety.undo.turn import Turn
 
 
 class Recorder:

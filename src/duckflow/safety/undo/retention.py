@@ -1,8 +1,8 @@
 """What is forgotten, so that undo does not fill the disk: the oldest turns."""
 
-from duckflow.safety.undo.ledger import Turn
 from duckflow.safety.undo.settings import MB
 from duckflow.safety.undo.site import Site
+from duckflow.safety.undo.turn import Turn
 
 
 def retain(site: Site, current: Turn) -> None:

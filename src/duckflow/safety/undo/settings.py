@@ -18,7 +18,7 @@ class UndoSettings(BaseModel):
     """At most this much is copied before one command or one change; what git already has need not be copied."""
     files: int = Field(default=100_000, ge=0)
     """In a folder with more files (ignored ones not counted) commands cannot be undone."""
-    watched_files: int = Field(default=20_000, ge=0)
+    watched_files: int = Field(default=10_000, ge=0)
     """Of the ignored files as many are watched, so that a change to them can be told."""
     kept_turns: int = Field(default=100, ge=1)
     kept_mb: int = Field(default=1000, ge=1)

@@ -7,15 +7,18 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
-from duckflow.safety.undo.desk import Desk, Outcome, TurnState
-from duckflow.safety.undo.ledger import Turn
+from duckflow.safety.undo.outcome import Outcome
 from duckflow.safety.undo.preview import UndoPreview
 from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.undo.turn import TurnState
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
+
+if TYPE_CHECKING:
+    from duckflow.safety.undo.desk import Desk
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -49,8 +52,9 @@ class Undo:
         if not self._settings.enabled:
             yield ()
             return
-        whose = self._whose(turn)
-        window, uncovered = await self._prepare(lambda desk: desk.open_change(whose, self._roots(paths)))
+        number = self._turn if turn is None else turn
+        prepared = self._prepare(lambda desk: desk.open_change(self._session, number, self._roots(paths)))
+        window, uncovered = await prepared
         try:
             yield uncovered
         finally:
@@ -62,15 +66,15 @@ class Undo:
         if not self._settings.enabled:
             yield
             return
-        whose = self._whose(turn)
-        window = await self._prepare(lambda desk: desk.open_command(whose, left_running))
+        number = self._turn if turn is None else turn
+        window = await self._prepare(lambda desk: desk.open_command(self._session, number, left_running))
         try:
             yield
         finally:
             await self._note(window)
 
     async def turns(self) -> tuple[TurnState, ...]:
-        """Those of this session that changed something, oldest first."""
+        """Those of this session that changed something, covered or not; oldest first."""
         return await self._do(lambda desk: desk.turns(self._session))
 
     async def diff(self, turn: int | None = None) -> UndoPreview:
@@ -98,9 +102,6 @@ class Undo:
     async def close(self) -> None:
         await asyncio.to_thread(self._close)
 
-    def _whose(self, turn: int | None) -> Turn:
-        return Turn(self._session, self._turn if turn is None else turn)
-
     def _roots(self, paths: Sequence[str]) -> list[str]:
         """With and without following a link in last place: a tool may write through it, or replace it."""
         found: dict[str, None] = {}
@@ -114,7 +115,7 @@ class Undo:
         found.pop(".", None)
         return list(found)
 
-    async def _prepare(self, work: Callable[[Desk], T]) -> T:
+    async def _prepare(self, work: Callable[["Desk"], T]) -> T:
         try:
             return await asyncio.to_thread(self._at_desk, work)
         except (sqlite3.Error, OSError) as problem:
@@ -138,7 +139,7 @@ class Undo:
             log.warning("undo: could not note what changed: %s", problem)
             self._at_desk(lambda desk: desk.give_up(window))
 
-    async def _do(self, work: Callable[[Desk], T]) -> T:
+    async def _do(self, work: Callable[["Desk"], T]) -> T:
         if not self._settings.enabled:
             raise DuckflowError("undo.off")
         try:
@@ -146,9 +147,11 @@ class Undo:
         except (sqlite3.Error, OSError) as problem:
             raise DuckflowError("undo.unusable", reason=str(problem)) from problem
 
-    def _at_desk(self, work: Callable[[Desk], T]) -> T:
+    def _at_desk(self, work: Callable[["Desk"], T]) -> T:
         with self._lock:
             if self._desk is None:
+                from duckflow.safety.undo.desk import Desk
+
                 self._desk = Desk(self._workspace.root, self._data, self._settings)
             return work(self._desk)
 

@@ -18,9 +18,10 @@ from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.ui.choices import read_choice, wants_words
-from duckflow.ui.commands import Counter, Quit, run_command
+from duckflow.ui.commands import Quit, run_command
 from duckflow.ui.console.editor import edit_text
 from duckflow.ui.console.screen import Screen
+from duckflow.ui.counter import Counter
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
@@ -41,6 +42,7 @@ class Chat:
         self._open: tuple[Question, asyncio.Future[Answer]] | None = None
         self._half_answer: Answer | None = None
         self._waiting: list[str] = []
+        self._commands: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[Any] | None = None
         self._session: PromptSession[str] | None = None
 
@@ -58,6 +60,13 @@ class Chat:
         self.screen.hear(event)
         self._redraw()
 
+    async def _animate(self) -> None:
+        """Keep the spinner turning while something is going on; an idle chat costs nothing."""
+        while True:
+            await asyncio.sleep(REFRESH)
+            if self.screen.live():
+                self._redraw()
+
     async def run(self, desk: Desk, first: str) -> None:
         """Until the user leaves."""
         self._desk = desk
@@ -66,13 +75,13 @@ class Chat:
             history=FileHistory(str(self._history)) if self._history else InMemoryHistory(),
             key_bindings=self._keys(),
             bottom_toolbar=self._toolbar,
-            refresh_interval=REFRESH,
             erase_when_done=True,
         )
         self._session = prompt
         # Esc must act at once; by default the editor waits to see whether it begins a longer key.
         prompt.app.ttimeoutlen = prompt.app.timeoutlen = ESCAPE_SECONDS
         self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
+        animation = asyncio.create_task(self._animate())
         with patch_stdout(raw=True):
             if first:
                 self._submit(first)
@@ -82,8 +91,7 @@ class Chat:
                     self._take(text)
                 except EOFError:
                     break
-                except Quit:
-                    break
+            animation.cancel()
             await self._stop()
 
     def _take(self, text: str) -> None:
@@ -94,9 +102,17 @@ class Chat:
             self._answer(text)
         elif text.startswith("/"):
             self.screen.user(text)
-            self.screen.say(run_command(Counter(self._desk, self._words), text))
+            self._commands.add(command := asyncio.create_task(self._command(text, self._desk)))
+            command.add_done_callback(self._commands.discard)
         else:
             self._submit(text)
+
+    async def _command(self, text: str, desk: Desk) -> None:
+        try:
+            self.screen.say(await run_command(Counter(desk, self._words, self.ask), text))
+        except Quit:
+            get_app().exit(exception=EOFError())
+        self._redraw()
 
     def _answer(self, text: str) -> None:
         assert self._open

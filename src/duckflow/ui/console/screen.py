@@ -92,7 +92,7 @@ class Screen:
     def ask(self, question: Question) -> None:
         """The Gate with its five points, or a Duck Call with its findings; then how to answer."""
         if question.gate:
-            self._show_gate(question.gate)
+            self._show_gate(self._words.phrase(question.title), question.gate)
         else:
             self._console.print(Text(f"🦆 {self._words.phrase(question.title)}", style="bold yellow"))
             for detail in question.details:
@@ -133,12 +133,13 @@ class Screen:
             text = self._words.phrase(event.why)
             (self.say if event.outcome in ("done", "pending_user", "deferred") else self.warn)(text)
 
-    def _show_gate(self, gate: GateRequest) -> None:
+    def _show_gate(self, title: str, gate: GateRequest) -> None:
         print_text = self._console.print
-        print_text(Text(self._words("gate.title"), style="bold yellow"))
+        print_text(Text(title, style="bold yellow"))
         for intent in gate.intent:
             print_text(Text(plain(f"  {self._words('gate.intent')}: {intent}")))
-        print_text(Text(plain(f"  {self._words('gate.rationale')}: {gate.rationale}")))
+        if gate.rationale:
+            print_text(Text(plain(f"  {self._words('gate.rationale')}: {gate.rationale}")))
         for impact in gate.impacts:
             change = self._words(f"gate.{impact.change}")
             known = self._words("gate.tracked" if impact.tracked else "gate.untracked")

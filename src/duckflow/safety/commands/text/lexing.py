@@ -9,16 +9,9 @@ OPERATORS = frozenset((";", "|", "||", "&&"))
 
 def same_words(text: str, words: list[str]) -> bool:
     """Whether the standard library's shell lexer sees exactly these words in this text."""
-    try:
-        lexer = shlex.shlex(QUIET.sub(" ", f" {text}"), posix=True, punctuation_chars=True)
-        lexer.commenters = "#"
-        lexer.whitespace_split = True
-        tokens = list(lexer)
-    except ValueError:
-        return False
     seen = list[str]()
     skip = False
-    for token in tokens:
+    for token in lexed(QUIET.sub(" ", f" {text}")):
         if skip:
             skip = False
         elif token == "<":
@@ -26,3 +19,17 @@ def same_words(text: str, words: list[str]) -> bool:
         elif token not in OPERATORS:
             seen.append(token)
     return seen == words
+
+
+def lexed(text: str) -> list[str]:
+    """Words and operators; nothing for a text the lexer cannot read."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:
+        return [UNREADABLE]
+
+
+UNREADABLE = "\0"
+"""No word of a command is this."""

@@ -1,0 +1,61 @@
+"""Keeps what is about to be changed, so that a turn can be taken back."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from duckflow.agent.gatekeeper import Ready
+from duckflow.agent.session import Session
+from duckflow.events.types import MessageAdded, TurnUndone
+from duckflow.state.message import Message
+
+if TYPE_CHECKING:
+    from duckflow.safety.undo.desk import Outcome
+    from duckflow.safety.undo.preview import UndoPreview
+    from duckflow.safety.undo.undo import Undo
+
+
+class Safekeeping:
+    """Wraps every change. What does the keeping is made with the first change, or the first wish to undo."""
+
+    def __init__(self, session: Session, make: "Callable[[], Undo]") -> None:
+        self._session = session
+        self._make = make
+        self._made: Undo | None = None
+
+    def around(self, one: Ready) -> AbstractAsyncContextManager[Any]:
+        """Enter before the deed, leave after it. What only reads needs no keeping."""
+        if one.tool.reads_only(one.args):
+            return nullcontext()
+        turn = self._session.state.turn
+        if command := one.tool.command(one.args):
+            goes_on = bool(getattr(one.args, "background", False))
+            return self._undo().command(turn, left_running=command if goes_on else "")
+        return self._undo().change(one.tool.touches(one.args), turn)
+
+    async def diff(self, turn: int | None = None) -> "UndoPreview":
+        return await self._undo().diff(turn)
+
+    async def preview(self, back: bool) -> "UndoPreview":
+        return await (self._undo().preview_undo() if back else self._undo().preview_redo())
+
+    async def restore(self, back: bool) -> "Outcome":
+        """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are."""
+        undo = self._undo()
+        outcome = await (undo.undo(on_conflict="skip") if back else undo.redo(on_conflict="skip"))
+        verb = "undid" if back else "redid"
+        told = (
+            f"The user {verb} turn {outcome.turn}. Files that changed by that: {', '.join(outcome.changed) or 'none'}"
+        )
+        self._session.emit(TurnUndone(turn=outcome.turn, back=back, changed=outcome.changed))
+        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
+        return outcome
+
+    async def close(self) -> None:
+        if self._made:
+            await self._made.close()
+
+    def _undo(self) -> "Undo":
+        if self._made is None:
+            self._made = self._make()
+        return self._made

@@ -1,0 +1,124 @@
+"""What was done can be taken back, byte for byte, and that can be taken back too."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.state.question import Answer, Question
+from duckflow.ui.commands import run_command
+from duckflow.ui.counter import Counter
+from duckflow.ui.i18n.words import Words
+from tests.journeys.story import Story, act, decide, respond
+
+
+def run(command: str) -> dict[str, Any]:
+    return act("shell.run", command=command)
+
+
+DEEDS = {
+    "edit": act("file_ops.edit_file", path="a.txt", old="one", new="two"),
+    "create": act("file_ops.write_file", path="deep/down/new.txt", content="new\n"),
+    "delete": act("file_ops.delete_file", path="a.txt"),
+    "delete a folder": act("file_ops.delete_file", path="folder", recursive=True),
+    "rename": act("file_ops.move_file", source="a.txt", target="folder/b.txt"),
+    "edit cp932": act("file_ops.edit_file", path="sjis.txt", old="日本", new="東京"),
+    "sed": run("sed -i s/one/two/ a.txt"),
+    "rm -r": run("rm -r folder a.txt binary.bin"),
+    "git checkout": run("git checkout ."),
+    "overwrite binary": run("printf '\\001\\002' > binary.bin; chmod +x a.txt"),
+    "many": run("for n in 1 2 3; do echo $n > made$n.txt; done; mv folder other; ln -s a.txt link"),
+}
+
+
+def furnish(folder: Path) -> None:
+    (folder / "folder").mkdir()
+    (folder / "a.txt").write_text("one\r\nline\n")
+    (folder / "folder/c.txt").write_text("c\n")
+    (folder / "binary.bin").write_bytes(bytes(range(256)))
+    (folder / "sjis.txt").write_bytes("日本語のファイル\r\n".encode("cp932"))
+    quiet = {"cwd": folder, "check": True, "capture_output": True}
+    subprocess.run(["git", "init", "-q"], **quiet)
+    subprocess.run(["git", "add", "a.txt", "folder"], **quiet)
+    subprocess.run(["git", "-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "start"], **quiet)
+    (folder / "a.txt").write_text("one\r\nmine, not committed\n")
+
+
+def everything(folder: Path) -> dict[str, tuple[str, int, bytes]]:
+    """Every path with its kind, mode and bytes; git's own files left out."""
+    found: dict[str, tuple[str, int, bytes]] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if name.split("/")[0] == ".git":
+            continue
+        if path.is_symlink():
+            found[name] = ("link", 0, os.fsencode(path.readlink()))
+        elif path.is_dir():
+            found[name] = ("folder", 0, b"")
+        else:
+            found[name] = ("file", path.stat().st_mode, path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+async def test_undo_and_redo_bring_back_every_byte(tmp_path: Path, deed: str) -> None:
+    story = Story(tmp_path, [decide(DEEDS[deed], respond("done"))])
+    furnish(story.folder)
+    before = everything(story.folder)
+    story.answers = [Answer(choice="yes")]
+    assert await story.tell("do it") == "done"
+    after = everything(story.folder)
+    assert after != before
+    kept = story.chat.safekeeping
+    await kept.restore(back=True)
+    assert everything(story.folder) == before
+    await kept.restore(back=False)
+    assert everything(story.folder) == after
+    await kept.restore(back=True)
+    assert everything(story.folder) == before
+    await kept.close()
+
+
+async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
+    write = act("file_ops.write_file", path="a.txt", content="x\n")
+    story = Story(tmp_path, [decide(write, respond("done")), decide(respond("I see."), step="PLANNING")])
+    await story.tell("write it")
+    asked: list[Question] = []
+
+    async def answer(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(choice="yes" if len(asked) > 1 else "no")
+
+    counter = Counter(story.chat, Words("en"), answer)
+    assert "+x" in await run_command(counter, "/diff")
+    assert await run_command(counter, "/undo") == "Left as it is."
+    assert (story.folder / "a.txt").exists()
+    assert "Turn 1 was taken back: a.txt" in await run_command(counter, "/undo")
+    assert not (story.folder / "a.txt").exists()
+    assert asked[0].gate and "a.txt" in asked[0].gate.diff
+    await story.tell("what now?")
+    assert "The user undid turn 1" in story.prompt()
+    assert "nothing" in await run_command(Counter(story.chat, Words("en"), answer), "/undo")
+    assert "there again" in await run_command(counter, "/redo")
+    assert (story.folder / "a.txt").read_text() == "x\n"
+
+
+async def test_work_of_somebody_else_is_never_taken_back(tmp_path: Path) -> None:
+    write = act("file_ops.write_file", path="a.txt", content="x\n")
+    story = Story(tmp_path, [decide(write, respond("done"))])
+    await story.tell("write it")
+    (story.folder / "a.txt").write_text("my own later work\n")
+    outcome = await story.chat.safekeeping.restore(back=True)
+    assert outcome.conflicts
+    assert (story.folder / "a.txt").read_text() == "my own later work\n"
+
+
+async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(run("echo new > made.txt"), respond("done"))])
+    await story.tell("go")
+    assert (story.folder / "made.txt").exists()
+    story = story.restart([])
+    await story.chat.safekeeping.restore(back=True)
+    assert not (story.folder / "made.txt").exists()
