@@ -262,6 +262,25 @@ def test_a_budget_stops_it(shell: Shell) -> None:
     assert json.loads(done.stdout)["usage"]["cost_usd"] == 1.2
 
 
+@pytest.mark.parametrize(("policy", "calls", "requests"), [("stop", 1, 4), ("continue:2", 3, 12), ("replan", 2, 8)])
+def test_a_duck_call_without_a_person_follows_the_policy(shell: Shell, policy: str, calls: int, requests: int) -> None:
+    model = shell.script(*[decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")] * 20)
+    done = shell.run("-p", "look", "-m", model, "--on-duck-call", policy, "--output-format", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["outcome"]) == (4, "pacemaker")
+    assert [call["reason"] for call in told["duck_calls"]] == ["STAGNATION"] * calls
+    assert told["usage"]["calls"] == requests
+    assert any("4 times in a row" in line for line in told["duck_calls"][0]["findings"])
+
+
+def test_the_record_of_a_session(shell: Shell) -> None:
+    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), "print(1)\n")
+    shell.run("-p", "create a.py", "-m", model, "--mode", "auto-edit")
+    assert "file_ops.write_file a.py" in shell.run("audit").stdout
+    entries = [json.loads(line) for line in shell.run("audit", "--json").stdout.splitlines()]
+    assert entries[0]["operation"] == "file_ops.write_file" and entries[0]["changed"] == ["a.py"]
+
+
 def test_help_speaks_both_languages(shell: Shell) -> None:
     assert "coding companion" in shell.run("--help").stdout
     assert "相棒" in shell.run("--help", "--lang", "ja").stdout

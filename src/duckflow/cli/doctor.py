@@ -30,11 +30,16 @@ LITTLE_SPACE = 1 * GIB
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at; a problem comes with its fix."""
+    """One thing looked at; a problem comes with its fix. What one can do without is no problem."""
 
     good: bool
     what: Phrase
     fix: Phrase | None = None
+    optional: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "✓" if self.good else "–" if self.optional else "✗"
 
 
 def doctor(options: Options, words: Words, paths: Paths) -> int:
@@ -45,11 +50,12 @@ def doctor(options: Options, words: Words, paths: Paths) -> int:
         *_config(loaded, paths),
         *asyncio.run(_model(options.model or "", loaded.settings, paths)),
         *_local(paths),
+        _sandbox(loaded.settings, paths),
         *_programs(),
         *_surroundings(paths),
     ]
     for finding in findings:
-        print_out(plain(f"{'✓' if finding.good else '✗'} {words.phrase(finding.what)}"))
+        print_out(plain(f"{finding.mark} {words.phrase(finding.what)}"))
         if finding.fix:
             print_out(plain(f"    → {words.phrase(finding.fix)}"))
     return 0 if all(finding.good for finding in findings if finding.what.key.startswith("doctor.model")) else 1
@@ -94,18 +100,23 @@ async def _answer(choice: Choice, settings: Settings, paths: Paths) -> Finding:
 
 def _local(paths: Paths) -> list[Finding]:
     runtime = find_spec("xllamacpp") is not None
-    found = [
-        Finding(
-            runtime, say("doctor.runtime" if runtime else "doctor.no_runtime"), None if runtime else say("fix.local")
-        )
-    ]
+    what = say("doctor.runtime" if runtime else "doctor.no_runtime")
+    found = [Finding(runtime, what, None if runtime else say("fix.local"), optional=True)]
     found += [
         Finding(True, say("doctor.weights", name=holding.model.name, path=str(holding.path)))
         for holding in Weights(paths.models, os.environ).installed()
     ]
     if len(found) == 1:
-        found.append(Finding(False, say("doctor.no_weights"), say("fix.weights")))
+        found.append(Finding(False, say("doctor.no_weights"), say("fix.weights"), optional=True))
     return found
+
+
+def _sandbox(settings: Settings, paths: Paths) -> Finding:
+    from duckflow.safety.sandbox.choose import choose
+
+    sandbox = choose(settings.sandbox, Path.cwd(), private=[paths.data, paths.config])
+    sandbox.close()
+    return Finding(sandbox.kind != "none", sandbox.says)
 
 
 def _programs() -> list[Finding]:
@@ -113,7 +124,7 @@ def _programs() -> list[Finding]:
     for program in ("git", "rg"):
         path = shutil.which(program)
         what = say("doctor.program", program=program, path=path) if path else say("doctor.no_program", program=program)
-        found.append(Finding(path is not None, what, None if path else say(f"fix.{program}")))
+        found.append(Finding(path is not None, what, None if path else say(f"fix.{program}"), optional=True))
     return found
 
 
@@ -126,7 +137,7 @@ def _surroundings(paths: Paths) -> list[Finding]:
     free = shutil.disk_usage(nearest).free
     return [
         Finding(unicode, say("doctor.encoding", encoding=encoding), None if unicode else say("fix.encoding")),
-        Finding(sys.stdout.isatty(), say("doctor.terminal", term=os.environ.get("TERM", "?"))),
+        Finding(sys.stdout.isatty(), say("doctor.terminal", term=os.environ.get("TERM", "?")), optional=True),
         Finding(writable, say("doctor.folder", folder=str(here)), None if writable else say("fix.folder")),
         Finding(
             free > LITTLE_SPACE,

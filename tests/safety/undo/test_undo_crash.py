@@ -30,10 +30,13 @@ DIES = """
 
 def die(ground: Playground, around: str, deed: str) -> None:
     """Another process works as Duckflow, and dies without a chance to say anything."""
-    script = textwrap.dedent(DIES).format(around=around, deed=deed)
+    run_to_death(ground, textwrap.dedent(DIES).format(around=around, deed=deed))
+    ground.next_turn()
+
+
+def run_to_death(ground: Playground, script: str) -> None:
     died = subprocess.run([sys.executable, "-c", script, ground.folder, ground.data], env=os.environ, check=False)
     assert died.returncode == 9
-    ground.next_turn()
 
 
 async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
@@ -113,3 +116,36 @@ async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: P
     assert (await ground.undo.undo(on_conflict="overwrite")).done
     assert sorted(ground.picture()) == before
     assert (ground.folder / "huge.bin").stat().st_size == 100 * 1024 * 1024
+
+
+DIES_UNDOING = """
+    import asyncio, os, sys, threading
+    from pathlib import Path
+    from duckflow.safety.undo.settings import UndoSettings
+    from duckflow.safety.undo.undo import Undo
+    from duckflow.safety.workspace import Workspace
+
+    work, data = map(Path, sys.argv[1:])
+
+    def die():
+        while len(list(work.rglob("*"))) < 200:
+            pass
+        os._exit(9)
+
+    threading.Thread(target=die).start()
+    asyncio.run(Undo(Workspace(work), data, UndoSettings(), "s1").undo())
+"""
+
+
+async def test_dead_in_the_middle_of_an_undo_the_next_one_finishes_it(ground: Playground) -> None:
+    ground.fill({f"d{number % 10}/{number}.txt": f"{number}\n" for number in range(3000)})
+    before = ground.picture()
+    ground.next_turn()
+    await ground.shell("rm -r *")
+    after = ground.picture()
+    run_to_death(ground, textwrap.dedent(DIES_UNDOING))
+    assert after != ground.picture() != before
+    assert (await ground.undo.undo()).done
+    assert ground.picture() == before
+    assert (await ground.undo.redo()).done
+    assert ground.picture() == after

@@ -47,12 +47,12 @@ async def test_a_disk_that_fills_up_during_a_command_costs_no_old_content(ground
     ground.put("a.txt", "as it was\n")
     before = ground.picture()
     ground.next_turn()
-    async with ground.undo.command():
-        ground.put("a.txt", "changed\n")
-        ground.put("b.bin", os.urandom(MB))
-        was = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (MB // 2, was[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, was)
+    window = ground.undo.command()
+    await window.__aenter__()
+    ground.put("a.txt", "changed\n")
+    ground.put("b.bin", os.urandom(MB))
+    with full_disk(MB // 2):
+        await window.__aexit__(None, None, None)
     preview = await ground.undo.preview_undo()
     assert [one.key for one in preview.not_covered] == ["undo.interrupted"]
     assert (await ground.undo.undo(on_conflict="overwrite")).done

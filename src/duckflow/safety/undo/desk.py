@@ -81,8 +81,10 @@ class Desk:
                 planned.conflicts = []
             planned.conflicts += planned.drop(planned.conflicts)
             self._secure(turn, planned, back)
-        stayed = self._carry_out(turn, changes, planned)
+            window = self._recorder.open_restore(turn)
+        stayed = self._carry_out(turn, changes, planned, window)
         with self._transaction():
+            self._recorder.close(window)
             self._settle(turn, changes, planned, back)
             left_out = [*self._left_out(turn, planned)]
         if stayed:
@@ -93,11 +95,12 @@ class Desk:
     def close(self) -> None:
         self._site.database.close()
 
-    def _carry_out(self, turn: Turn, changes: list[Change], planned: Plan) -> list[str]:
+    def _carry_out(self, turn: Turn, changes: list[Change], planned: Plan, window: int) -> list[str]:
         try:
             return Restorer(self._site.tree, self._site.vault).carry_out(planned)
         except DuckflowError:
             with self._transaction():
+                self._recorder.close(window)
                 self._site.ledger.settle(turn, changes)
             raise
 

@@ -15,6 +15,7 @@ from duckflow.state.phrase import Phrase, say
 NAMED = 5
 CHANGE = "change"
 COMMAND = "command"
+RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A change or command under way; one that is left over from a crash is closed later."""
+    """A change, command or undo under way; one that is left over from a crash is closed later."""
 
     window_id: int
     turn: Turn

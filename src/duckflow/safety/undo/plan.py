@@ -54,6 +54,9 @@ class Step:
         expected, now = self.wish.expected, self.fact
         if not self.wish.change.sure:
             return True
+        if expected is None and is_folder(now) and is_folder(self.wish.want):
+            # Made again by someone, or by an undo that was interrupted: a folder holds nothing that could be lost.
+            return False
         if expected is None or now is None:
             return expected is not now
         target = self.target

@@ -7,7 +7,7 @@ from duckflow.safety.undo.baseline import Difference
 from duckflow.safety.undo.fact import Fact, Seen, dump_facts, load_facts
 from duckflow.safety.undo.git_watch import Mark
 from duckflow.safety.undo.ignored import Ignored, NothingIgnored, upwards
-from duckflow.safety.undo.ledger import CHANGE, COMMAND, Change, Window
+from duckflow.safety.undo.ledger import CHANGE, COMMAND, RESTORE, Change, Window
 from duckflow.safety.undo.left_out import left_out_of
 from duckflow.safety.undo.retention import retain
 from duckflow.safety.undo.site import Site
@@ -59,6 +59,9 @@ class Recorder:
             if (mine and window.window_id not in self._open) or not (mine or self._site.presence.alive(window.token)):
                 self._close(window, sure=False)
 
+    def open_restore(self, turn: Turn) -> int:
+        return self._opened(turn, RESTORE, (), "")
+
     def restored(self, now: Mapping[str, Seen | None]) -> None:
         """An undo or redo changed these: no command did."""
         self._note(now)
@@ -69,10 +72,14 @@ class Recorder:
         return window_id
 
     def _close(self, window: Window, sure: bool) -> None:
-        if window.kind == CHANGE:
-            self._close_change(window, sure)
-        else:
-            self._close_command(window, sure)
+        match window.kind:
+            case "change":
+                self._close_change(window, sure)
+            case "command":
+                self._close_command(window, sure)
+            case _:
+                changes = self._site.ledger.changes(window.turn)
+                self._site.tree.clean_up(window.token, (one.path for one in changes))
         self._site.ledger.close(window.window_id)
         retain(self._site, window.turn)
 

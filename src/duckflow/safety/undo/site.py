@@ -40,13 +40,14 @@ def open_site(work: Path, data: Path, settings: UndoSettings) -> Site:
     repository = git_folder_around(work)
     # Contents are named by it for as long as the data lives, whatever becomes of the repository.
     object_format = database.fact("object_format", repository.object_format if repository else "sha1")
-    tree = Tree(work, Reader(object_format, settings.largest_file_mb * MB))
+    presence = Presence(data / "alive")
+    tree = Tree(work, Reader(object_format, settings.largest_file_mb * MB), presence.token)
     shadow = Shadow(data / "shadow.git", work, find_git(), object_format, settings.git_seconds)
     facts = data.stat()
     return Site(
         settings=settings,
         database=database,
-        presence=Presence(data / "alive"),
+        presence=presence,
         ledger=Ledger(database),
         baseline=Baseline(database),
         vault=Vault(database, shadow, tree, settings.copied_mb * MB),

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,18 @@ from duckflow.safety.undo.reader import Reader
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
-TEMPORARY = ".duckflow-"
+
+
+def temporary_name(token: str) -> str:
+    """One for each process, so that what a dead one left behind is known."""
+    return f".duckflow-{token[:12]}.tmp"
 
 
 class Tree:
     """Looks at single paths and puts things back. Paths are relative, without `.`, `..` and links."""
 
-    def __init__(self, root: Path, reader: Reader) -> None:
+    def __init__(self, root: Path, reader: Reader, token: str) -> None:
+        self._temporary = temporary_name(token)
         self.root = os.open(root, READ_FOLDER)
         weakref.finalize(self, os.close, self.root)
         self.reader = reader
@@ -47,7 +52,7 @@ class Tree:
     def put_file(self, path: str, data: bytes, fact: Fact, now: Seen | None) -> None:
         """Whole or not at all, with the fact's mode and, where allowed, its owner."""
         with self._place(path) as (folder, name):
-            temporary = f"{TEMPORARY}{os.urandom(6).hex()}.tmp"
+            temporary = self._temporary
             handle = os.open(temporary, NEW, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -63,7 +68,7 @@ class Tree:
 
     def put_link(self, path: str, fact: Fact, now: Seen | None) -> None:
         with self._place(path) as (folder, name):
-            temporary = f"{TEMPORARY}{os.urandom(6).hex()}.tmp"
+            temporary = self._temporary
             os.symlink(fact.content, temporary, dir_fd=folder)
             try:
                 with contextlib.suppress(PermissionError):
@@ -94,6 +99,13 @@ class Tree:
         with self._place(path) as (folder, name):
             _refuse_if_touched(folder, name, path, now)
             os.unlink(name, dir_fd=folder)
+
+    def clean_up(self, token: str, paths: Iterable[str]) -> None:
+        """Remove what a process that died while it put these paths back may have left beside them."""
+        name = temporary_name(token)
+        for folder in {path.rpartition("/")[0] for path in paths}:
+            with contextlib.suppress(OSError), self._place(f"{folder}/{name}" if folder else name) as (handle, last):
+                os.unlink(last, dir_fd=handle)
 
     def remove_folder(self, path: str) -> bool:
         """Only an empty one; says whether it is gone."""
