@@ -39,11 +39,11 @@ def swap(work: Path, outside: Path, stop: threading.Event) -> None:
     link.symlink_to(outside)
     while not stop.is_set():
         with suppress(OSError):
-            os.rename(work / "door", real)
-            os.rename(link, work / "door")
+            (work / "door").rename(real)
+            link.rename(work / "door")
         with suppress(OSError):
-            os.rename(work / "door", link)
-            os.rename(real, work / "door")
+            (work / "door").rename(link)
+            real.rename(work / "door")
 
 
 async def attack(tool: AnyTool, args: dict[str, Any], inside: int, outside: Path, seconds: float) -> dict[str, Any]:
