@@ -1,10 +1,9 @@
 """What commands can and cannot do in the full sandbox, besides being attacked from."""
 
 import shutil
-import sys
 
 import pytest
-from yard import SECRET, Yard
+from yard import PYTHON, SECRET, Yard
 
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -70,12 +69,12 @@ def test_a_command_that_only_reads_gets_a_read_only_folder(place: Yard, sandbox:
 
 def test_its_own_network_works_without_the_network(place: Yard, sandbox: Sandbox) -> None:
     (place.folder / "serve.py").write_text(SERVE_AND_ASK)
-    assert place.run(sandbox, f"{sys.executable} serve.py").output == "hello\n"
+    assert place.run(sandbox, f"{PYTHON} serve.py").output == "hello\n"
 
 
 def test_processes_can_be_forked_and_share_memory(place: Yard, sandbox: Sandbox) -> None:
     (place.folder / "pool.py").write_text(POOL)
-    assert place.run(sandbox, f"{sys.executable} pool.py").output == "3\n"
+    assert place.run(sandbox, f"{PYTHON} pool.py").output == "3\n"
 
 
 CONNECT = '"$PYTHON" -I -c \'import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["TCP"])), 2)\''

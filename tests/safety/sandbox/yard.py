@@ -19,6 +19,9 @@ SECRET = "a-secret-that-nobody-may-read"
 TOP = Path(__file__).parents[3]
 SECONDS = 20
 
+PYTHON = str(Path(sys.executable).resolve())
+"""The interpreter itself: a virtual environment may lie where the sandbox hides it."""
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -69,7 +72,7 @@ class Yard:
             "HOME": str(self.home),
             "O": str(self.outside),
             "VICTIM": str(self.victim.pid),
-            "PYTHON": sys.executable,
+            "PYTHON": PYTHON,
             "TCP": str(self.tcp.getsockname()[1]),
             "UDP": str(self.udp.getsockname()[1]),
         }

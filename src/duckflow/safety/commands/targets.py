@@ -85,12 +85,12 @@ def _absolute(text: str, scene: Scene) -> Target:
         return _relative(posixpath.relpath(path, folder), Scene(scene.facts))
     if path == "/" or (folder and folder.startswith(path + "/")):
         return Target.ROOT
+    if HOMES.match(path) or (scene.facts.home and path == posixpath.normpath(scene.facts.home)):
+        return Target.HOME
     if any(path == place or path.startswith(place + "/") for place in TEMPORARY):
         return Target.TEMPORARY
     if path.startswith("/dev/") or path == "/dev":
         return Target.OUTSIDE if path in HARMLESS_DEVICES else Target.DEVICE
-    if HOMES.match(path) or (scene.facts.home and path == posixpath.normpath(scene.facts.home)):
-        return Target.HOME
     return Target.SYSTEM if path.split("/")[1] in SYSTEM else Target.OUTSIDE
 
 

@@ -63,7 +63,8 @@ def _doubt_options(call: Invocation, reader: Reader) -> Iterator[Finding]:
         yield ask("option_changes", program=call.program, option=" ".join(call.texts))
     if len(options.operands) < reader.least and call.feed is None and not options.has(*reader.instead):
         yield ask("waits_for_input", program=call.program)
-    if reader.most is not None and len(options.operands) > reader.most:
+    misplaced = reader.operand_last and options.operands and call.words[-1] is not options.operands[-1]
+    if misplaced or (reader.most is not None and len(options.operands) > reader.most):
         yield ask("operand_changes", program=call.program)
 
 

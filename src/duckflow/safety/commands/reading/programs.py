@@ -18,6 +18,8 @@ class Reader:
     most: int | None = None
     instead: tuple[str, ...] = ()
     """Options that stand in for the operands."""
+    operand_last: bool = False
+    """What follows the operand is taken for a file to write, even if it looks like an option."""
 
 
 PLAIN = Reader()
@@ -67,10 +69,10 @@ READERS: dict[str, Reader] = dict.fromkeys(HARMLESS, PLAIN) | {
         + ("--batch-size",),
         "kStTo",
     ),
-    "uniq": Reader("cdDfiswuz", with_value="fsw", most=1),
+    "uniq": Reader("cdDfiswuz", with_value="fsw", most=1, operand_last=True),
     "column": Reader("tsnxeJNRHO", with_value="sNRHO"),
     "shuf": Reader("einrz", ("-o", "--output"), "nio"),
-    "xxd": Reader("abcdeEgilopsuv", ("-r", "-revert", "--revert"), "clgso", most=1),
+    "xxd": Reader("abcdeEgilopsuv", ("-r", "-revert", "--revert"), "clgso", most=1, operand_last=True),
     "base64": Reader("bdiw", ("-o", "--output", "-D"), "wib"),
     "base32": Reader("diw", ("-o", "--output"), "w"),
     "tree": Reader("adfilpsughDFLPICAnrtvxqNQSUcJX", ("-o", "-R", "--output"), "LPI"),
