@@ -16,7 +16,7 @@ from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
-from duckflow.tools.talk import ENDS_TURN, is_question
+from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool, Args
 from duckflow.tools.toolbox import Toolbox
 
@@ -169,7 +169,7 @@ class Dispatcher:
             seconds=time.perf_counter() - start,
         )
         self._finish(result, done)
-        if action.operation in ENDS_TURN and is_question(action.operation, str(action.args.get("text", ""))):
+        if action.operation in BARRIERS and is_question(action.operation, str(action.args.get("text", ""))):
             done.stop = "question"
 
     def _finish(self, result: ActionResult, done: Dispatched) -> None:

@@ -7,7 +7,7 @@ from duckflow.agent.bodies import Hidden
 from duckflow.agent.calls import Caller
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.provider import Request
-from duckflow.prompts.procedure import procedure
+from duckflow.prompts.procedure import compiled
 from duckflow.state.agent import AgentState
 
 
@@ -21,9 +21,9 @@ class Procedures:
         self._max_tokens = max_tokens
 
     async def think(
-        self, name: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
+        self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
     ) -> str:
-        messages = procedure(self._state, self._agents_md, name, values, failures)
+        messages = compiled(self._state, self._agents_md, procedure, values, failures)
         room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         reply = await self._caller.call(Request(messages, schema=schema, max_tokens=room), Hidden, "body")
         if reply.finish == "refusal":

@@ -62,8 +62,10 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     try:
         await chat.say(prompt)
+        await chat.jobs.rest()
         return headless.finish(session.state)
     finally:
+        await chat.aclose()
         await caller.aclose()
         session.close()
 
@@ -83,6 +85,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
         return 0
     finally:
         warming.cancel()
+        await chat.aclose()
         await caller.aclose()
         spoken = session.state.turn > 0
         session.close()

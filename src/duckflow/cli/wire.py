@@ -7,15 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
 from duckflow.agent.chat_loop import ChatLoop
+from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.procedures import Procedures
 from duckflow.agent.session import Session
+from duckflow.agent.task_clock import patient
+from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
@@ -27,6 +32,10 @@ from duckflow.prompts.compile import Compiler
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.plan.ports import Table
+from duckflow.tools.plan.task_check import usable_in_tasks
+from duckflow.tools.plan.toolset import plan_tools
 from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
@@ -60,10 +69,19 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
-    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
-    compiler = Compiler(toolbox.operations, _project_rules(workspace))
+    rules = _project_rules(workspace)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
+    ask = patient(ask)
+    jobs = TaskLoop(session)
+    think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
+    table = Table(
+        session.state, session.emit, think, WorkFolder(workspace), lambda: usable_in_tasks(toolbox.operations)
+    )
+    toolbox = Toolbox(
+        [Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files), *plan_tools(table, jobs)]
+    )
+    compiler = Compiler(toolbox.operations, rules)
     thinker = Thinker(
         caller,
         compiler,
@@ -79,7 +97,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing), caller, thinker)
+    jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing, jobs, Approval(session, phases)), caller, thinker)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:

@@ -8,7 +8,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.prompt import PromptMessage
 
 
-def procedure(
+def compiled(
     state: AgentState,
     agents_md: str,
     name: str,

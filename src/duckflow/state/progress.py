@@ -36,6 +36,13 @@ def progress(state: AgentState, job: Job) -> Progress:
     )
 
 
+def job_line(state: AgentState, job: Job) -> str:
+    """A job in one line, for the model."""
+    now = progress(state, job)
+    waits = ", waits for the user's answer" if job.question else ""
+    return f"{job.job_id} {job.name!r}: {job.status}{waits}, {now.done} of {now.total} tasks, now: {now.doing or '-'}"
+
+
 def task_line(task: Task) -> str:
     """A task in a few words."""
     about = next((str(task.args[name]) for name in ("path", "command", "source", "pattern") if task.args.get(name)), "")

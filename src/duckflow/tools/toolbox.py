@@ -1,14 +1,18 @@
 """All tools, by name."""
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ValidationError
 
 from duckflow.errors import ToolError
+from duckflow.state.acting import acting_job
 from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 from duckflow.tools.tool import AnyTool, Args
+
+NEAR = 8
 
 
 class Toolbox:
@@ -22,9 +26,12 @@ class Toolbox:
         try:
             return self._tools[operation]
         except KeyError:
-            valid = ", ".join(self._tools)
+            # Not all of them: the prompt lists them, and a short error reads as the error it is.
+            near = ", ".join(difflib.get_close_matches(operation, self._tools, n=NEAR, cutoff=0.0))
             raise ToolError(
-                f"unknown operation {operation!r}. Valid operations: {valid}", "tool.unknown", operation=operation
+                f"unknown operation {operation!r}. Valid operations, the nearest first: {near}",
+                "tool.unknown",
+                operation=operation,
             ) from None
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
@@ -42,5 +49,5 @@ class Toolbox:
             ) from None
 
     def allowed(self, tool: AnyTool, phase: Phase) -> bool:
-        """Reading always; changing only while executing."""
-        return not tool.changes or phase is Phase.EXECUTION
+        """Reading always; changing only while executing. A job carries out an approved plan: it always executes."""
+        return not tool.changes or phase is Phase.EXECUTION or acting_job() != ""

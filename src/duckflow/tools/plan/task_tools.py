@@ -3,10 +3,9 @@
 from duckflow.errors import ToolError
 from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
-from duckflow.state.job import Job
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
-from duckflow.state.progress import progress
+from duckflow.state.progress import job_line
 from duckflow.tools.plan.args import IdArgs
 from duckflow.tools.plan.drafting import draft_tasks
 from duckflow.tools.plan.plan_tools import approved_plan, needs_done, the_step
@@ -71,7 +70,7 @@ class JobStatus(Tool[IdArgs]):
 
     async def run(self, args: IdArgs) -> Done:
         jobs = [job for job in self._state.jobs.values() if args.id in (None, job.job_id)]
-        told = [_told(self._state, job) for job in jobs[-5:]]
+        told = [job_line(self._state, job) for job in jobs[-5:]]
         return Done("\n".join(told) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
 
 
@@ -125,9 +124,3 @@ def _wanted(plan: Plan, wanted: str | None) -> list[str]:
         raise ToolError(f"{step.name!r} has failed: plan its tasks anew with task_tool.generate_list({step.step_id})")
     needs_done(plan, step)
     return [step.step_id]
-
-
-def _told(state: AgentState, job: Job) -> str:
-    now = progress(state, job)
-    waits = ", waits for the user's answer" if job.question else ""
-    return f"{job.job_id} {job.name!r}: {job.status}{waits}, {now.done} of {now.total} tasks, now: {now.doing or '-'}"
