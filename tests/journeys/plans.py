@@ -8,7 +8,7 @@ from duckflow.events.work import JobEnded
 from duckflow.llm.scripted import ScriptedReply
 from tests.journeys.story import Story, act, decide, respond
 
-SNAKE = {
+SNAKE: dict[str, Any] = {
     "name": "Snake game",
     "steps": [
         {"name": "Core loop", "description": "game.py", "success": "game.py exists", "depends_on": []},
@@ -46,12 +46,19 @@ def when(words: str, reply: Any, **other: Any) -> ScriptedReply:
 
 
 async def job_ended(story: Story, number: int = 1) -> JobEnded:
-    await until(lambda: len(story.all(JobEnded)) >= number)
+    await until(story, lambda: len(story.all(JobEnded)) >= number)
     await asyncio.sleep(0)
     return story.all(JobEnded)[number - 1]
 
 
-async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.005)
+async def until(story: Story, true: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Looks again after every event."""
+    happened = asyncio.Event()
+    unsubscribe = story.session.subscribe(lambda _: happened.set())
+    try:
+        async with asyncio.timeout(seconds):
+            while not true():
+                await happened.wait()
+                happened.clear()
+    finally:
+        unsubscribe()

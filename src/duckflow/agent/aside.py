@@ -52,11 +52,11 @@ def wish_in(text: str, state: AgentState) -> Wish | None:
     return None
 
 
-def progress_report(state: AgentState) -> list[Phrase]:
+def progress_report(state: AgentState) -> tuple[Phrase, ...]:
     """One line a job: how far, and what it is doing or waiting for."""
     lines: list[Phrase] = []
     for job in state.live_jobs():
         now = progress(state, job)
         key = "job.waits" if job.question else f"job.progress.{job.status}"
         lines.append(say(key, job=job.name, done=now.done, total=now.total, doing=now.doing or "–"))
-    return lines
+    return tuple(lines)

@@ -71,7 +71,9 @@ class ChatLoop:
 
     async def say(self, text: str) -> Outcome:
         """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""
-        if self.aside(text):
+        if (told := self.aside(text)) is not None:
+            for phrase in told:
+                self.session.emit(Noticed(what=phrase))
             return "done"
         self.jobs.hold()
         self._running = asyncio.create_task(self._turn.run(text, lambda: self._approval.hear(text)))
@@ -88,26 +90,22 @@ class ChatLoop:
         """Stop the running turn at once. Whether there was one."""
         return self._running is not None and self._running.cancel()
 
-    def aside(self, text: str) -> bool:
-        """Answer at once what is said about running work: how far it is, pause, resume, cancel. Whether it was that."""
-        wish = wish_in(text, self.state)
-        if wish is None:
-            return False
-        if wish == "progress":
-            for phrase in progress_report(self.state):
-                self.session.emit(Noticed(what=phrase))
-        else:
-            self.control(wish)
-        return True
+    def aside(self, text: str) -> tuple[Phrase, ...] | None:
+        """What is said about running work (how far? pause, resume, cancel) is answered at once; else nothing."""
+        match wish_in(text, self.state):
+            case None:
+                return None
+            case "progress":
+                return progress_report(self.state)
+            case wish:
+                self.control(wish)
+                return ()
 
     def control(self, wish: Control, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is noticed."""
         errand = asyncio.create_task(self._carry_out(wish, job_id))
         self._errands.add(errand)
         errand.add_done_callback(self._errands.discard)
-
-    def approve_plan(self, plan: Plan) -> None:
-        self._approval.approve(plan)
 
     def drop_plan(self, plan: Plan) -> None:
         self._approval.drop(plan)

@@ -2,24 +2,11 @@
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from duckflow.safety.policy import Mode
-from duckflow.ui.desk import Desk
-from duckflow.ui.i18n.words import LANGUAGES, Words
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """Where a command is given: the conversation and the words."""
-
-    desk: Desk
-    words: Words
-
-
-class Quit(Exception):
-    """The user wants to leave."""
-
+from duckflow.ui.counter import Counter, Quit
+from duckflow.ui.i18n.words import LANGUAGES
+from duckflow.ui.plan_commands import plan, tasks
 
 Command = Callable[[Counter, str], str]
 
@@ -44,7 +31,10 @@ def _status(counter: Counter, _: str) -> str:
     state, words = counter.desk.state, counter.words
     shown = [
         *map(words.phrase, counter.desk.health().report()),
-        *(f"  {words(f'vital.{one.vital}')} {one.delta:+.2f}: {words.phrase(one.cause)}" for one in state.vitals_causes),
+        *(
+            f"  {words(f'vital.{one.vital}')} {one.delta:+.2f}: {words.phrase(one.cause)}"
+            for one in state.vitals_causes
+        ),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=counter.desk.mode),
@@ -105,6 +95,8 @@ def _quit(_: Counter, __: str) -> str:
 COMMANDS: dict[str, Command] = {
     "help": _help,
     "status": _status,
+    "plan": plan,
+    "tasks": tasks,
     "why": _why,
     "mode": _mode,
     "model": _model,

@@ -1,13 +1,14 @@
 """What the screen needs from the conversation."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from duckflow.events.types import Event, Outcome
 from duckflow.pacemaker.health import Health
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
+from duckflow.state.plan import Plan
 
 
 class Desk(Protocol):
@@ -30,5 +31,13 @@ class Desk(Protocol):
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
 
     async def say(self, text: str) -> Outcome: ...
+
+    def aside(self, text: str) -> tuple[Phrase, ...] | None: ...
+
+    def control(self, wish: Literal["pause", "resume", "cancel"], job_id: str = "") -> None: ...
+
+    def change_plan(self, plan: Plan) -> None: ...
+
+    def drop_plan(self, plan: Plan) -> None: ...
 
     def interrupt(self) -> bool: ...

@@ -18,11 +18,13 @@ from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.ui.choices import read_choice, wants_words
-from duckflow.ui.commands import Counter, Quit, run_command
+from duckflow.ui.commands import run_command
 from duckflow.ui.console.screen import Screen
+from duckflow.ui.counter import Counter, Quit, Say
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
+from duckflow.ui.plan_tree import work_bar
 
 REFRESH = 0.1
 ESCAPE_SECONDS = 0.05
@@ -37,21 +39,29 @@ class Chat:
         self.screen = Screen(self._console, words)
         self._history = history
         self._desk: Desk | None = None
-        self._open: tuple[Question, asyncio.Future[Answer]] | None = None
+        self._questions: list[tuple[Question, asyncio.Future[Answer]]] = []
         self._half_answer: Answer | None = None
         self._waiting: list[str] = []
         self._turn: asyncio.Task[Any] | None = None
         self._session: PromptSession[str] | None = None
 
     async def ask(self, question: Question) -> Answer:
-        """Show a question; the next line typed answers it."""
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.screen.ask(question)
-        self._open = (question, future)
+        """Show a question; the next line typed answers it. Others wait until it is answered."""
+        entry = (question, asyncio.get_running_loop().create_future())
+        self._questions.append(entry)
+        if self._open is entry:
+            self.screen.ask(question)
         try:
-            return await future
+            return await entry[1]
         finally:
-            self._open = None
+            was_shown = self._open is entry
+            self._questions.remove(entry)
+            if was_shown and self._open:
+                self.screen.ask(self._open[0])
+
+    @property
+    def _open(self) -> tuple[Question, asyncio.Future[Answer]] | None:
+        return self._questions[0] if self._questions else None
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
@@ -72,6 +82,8 @@ class Chat:
         # Esc must act at once; by default the editor waits to see whether it begins a longer key.
         prompt.app.ttimeoutlen = prompt.app.timeoutlen = ESCAPE_SECONDS
         self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
+        for job in (job for job in desk.state.jobs.values() if job.status == "interrupted"):
+            self.screen.note(self._words("job.interrupted", job=job.name))
         with patch_stdout(raw=True):
             if first:
                 self._submit(first)
@@ -89,13 +101,24 @@ class Chat:
         text = text.strip()
         if not text or self._desk is None:
             return
-        if self._open:
+        if self._open and not _beside(self._open[0], text):
             self._answer(text)
         elif text.startswith("/"):
+            self._command(text, self._desk)
+        elif (told := self._desk.aside(text)) is not None:
             self.screen.user(text)
-            self.screen.say(run_command(Counter(self._desk, self._words), text))
+            for phrase in told:
+                self.screen.say(self._words.phrase(phrase))
         else:
             self._submit(text)
+
+    def _command(self, text: str, desk: Desk) -> None:
+        self.screen.user(text)
+        try:
+            if shown := run_command(Counter(desk, self._words), text):
+                self.screen.say(shown)
+        except Say as wanted:
+            self._submit(wanted.text)
 
     def _answer(self, text: str) -> None:
         assert self._open
@@ -180,7 +203,12 @@ class Chat:
                 modes = list(Mode)
                 self._desk.change_mode(modes[(modes.index(self._desk.mode) + 1) % len(modes)])
 
-        handlers = (on_escape, on_ctrl_c, on_newline, on_mode)
+        @keys.add("c-t")
+        def on_tasks(event: KeyPressEvent) -> None:
+            if self._desk:
+                _pause_or_resume(self._desk)
+
+        handlers = (on_escape, on_ctrl_c, on_newline, on_mode, on_tasks)
         assert all(handlers)
         return keys
 
@@ -196,8 +224,19 @@ class Chat:
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
         health = self._words.phrase(self._desk.health().bar())
-        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost} "))])
+        work = f" · {bar}" if (bar := work_bar(state, self._words)) else ""
+        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost}{work} "))])
 
     def _redraw(self) -> None:
         if self._session:
             self._session.app.invalidate()
+
+
+def _pause_or_resume(desk: Desk) -> None:
+    running = any(job.status == "running" for job in desk.state.jobs.values())
+    desk.control("pause" if running else "resume")
+
+
+def _beside(question: Question, text: str) -> bool:
+    """Whether a line goes past an open question: a job's question does not stand in the way of the conversation."""
+    return bool(question.job) and (text.startswith("/") or (question.kind == "gate" and read_answer(text) is None))

@@ -1,0 +1,26 @@
+"""Where a command is given, and what it may ask of the chat besides showing a text."""
+
+from dataclasses import dataclass
+
+from duckflow.ui.desk import Desk
+from duckflow.ui.i18n.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Where a command is given: the conversation and the words."""
+
+    desk: Desk
+    words: Words
+
+
+class Quit(Exception):
+    """The user wants to leave."""
+
+
+class Say(Exception):
+    """The command stands for words of the user."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
