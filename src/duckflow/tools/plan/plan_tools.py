@@ -64,13 +64,16 @@ class Revise(Tool[WordsArgs]):
         self._table.emit(PlanChanged(plan=plan))
         for step in plan.steps:
             if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
-                tasks = await draft_tasks(self._table, plan, step, args.text)
-                running = [task for task in step.tasks if task.status == "in_progress"]
-                done, new = tasks[: step.tasks_done()], tasks[step.tasks_done() :]
-                self._table.emit(
-                    TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=(*done, *running, *new))
-                )
+                await self._replan(plan, step, args.text)
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
+
+    async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
+        """Other tasks for what is left of a step; the one that runs now is not touched."""
+        drafted = await draft_tasks(self._table, plan, step, changes)
+        now = the_step(the_plan(self._table.state), step.step_id)
+        begun = [task for task in now.tasks if task.status != "pending"]
+        tasks = (*begun, *drafted[step.tasks_done() :])
+        self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
 
 
 class UpdateStep(Tool[StepArgs]):
