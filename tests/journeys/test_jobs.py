@@ -216,7 +216,7 @@ async def test_leaving_stops_the_work_and_it_can_be_resumed(tmp_path: Path) -> N
     assert (job(story).status, statuses(story)) == ("interrupted", ["interrupted", "pending"])
 
 
-TWO = {
+TWO: dict[str, Any] = {
     "name": "Two parts",
     "steps": [{"name": "Left", "depends_on": []}, {"name": "Right", "depends_on": []}],
     "risks": [],

@@ -1,6 +1,5 @@
 """All tools, by name."""
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,6 +25,8 @@ class Toolbox:
         try:
             return self._tools[operation]
         except KeyError:
+            import difflib
+
             # Not all of them: the prompt lists them, and a short error reads as the error it is.
             near = ", ".join(difflib.get_close_matches(operation, self._tools, n=NEAR, cutoff=0.0))
             raise ToolError(

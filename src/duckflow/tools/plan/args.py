@@ -1,9 +1,25 @@
 """Arguments the plan tools share: the fewer shapes, the shorter every request."""
 
+from functools import cache
+from typing import Any
+
 from pydantic import AliasChoices, Field
 
+from duckflow.state.operation import Operation
 from duckflow.state.plan import StepStatus
-from duckflow.tools.tool import Args
+from duckflow.tools.tool import A, Args, Tool
+
+
+class PlanTool(Tool[A]):
+    """Ten operations with three shapes: each shape is worked out once, since every start waits for it."""
+
+    def describe(self) -> Operation:
+        return Operation(name=self.operation, parameters=_shape(self.args))
+
+
+@cache
+def _shape(args: type[Args]) -> dict[str, Any]:
+    return args.model_json_schema()
 
 
 class WordsArgs(Args):

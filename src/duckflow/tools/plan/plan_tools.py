@@ -6,14 +6,14 @@ from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step
-from duckflow.tools.plan.args import IdArgs, StepArgs, WordsArgs
+from duckflow.tools.plan.args import IdArgs, PlanTool, StepArgs, WordsArgs
 from duckflow.tools.plan.drafting import as_listed, draft_plan, draft_tasks, revise_plan
 from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.proof import proof
-from duckflow.tools.tool import Done, Tool
+from duckflow.tools.tool import Done
 
 
-class Propose(Tool[WordsArgs]):
+class Propose(PlanTool[WordsArgs]):
     """Drafts a plan; the user must say yes to it."""
 
     operation = "plan_tool.propose"
@@ -34,7 +34,7 @@ class Propose(Tool[WordsArgs]):
         )
 
 
-class GetPlan(Tool[IdArgs]):
+class GetPlan(PlanTool[IdArgs]):
     """Shows a plan with the state of its steps."""
 
     operation = "plan_tool.get"
@@ -48,7 +48,7 @@ class GetPlan(Tool[IdArgs]):
         return Done(as_listed(plan), say("plan.looked_up", name=plan.name))
 
 
-class Revise(Tool[WordsArgs]):
+class Revise(PlanTool[WordsArgs]):
     """Changes the plan in words; work that is going on gets new tasks before its next one."""
 
     operation = "plan_tool.revise"
@@ -76,7 +76,7 @@ class Revise(Tool[WordsArgs]):
         self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
 
 
-class UpdateStep(Tool[StepArgs]):
+class UpdateStep(PlanTool[StepArgs]):
     """Moves a step on. `completed` needs a recorded result; without one it is marked unverified."""
 
     operation = "plan_tool.update_step"

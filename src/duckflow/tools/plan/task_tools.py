@@ -6,14 +6,14 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_line
-from duckflow.tools.plan.args import IdArgs
+from duckflow.tools.plan.args import IdArgs, PlanTool
 from duckflow.tools.plan.drafting import draft_tasks
 from duckflow.tools.plan.plan_tools import approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs, Table
-from duckflow.tools.tool import Done, Tool
+from duckflow.tools.tool import Done
 
 
-class GenerateList(Tool[IdArgs]):
+class GenerateList(PlanTool[IdArgs]):
     """Plans the tasks of a step. It executes nothing."""
 
     operation = "task_tool.generate_list"
@@ -40,7 +40,7 @@ class GenerateList(Tool[IdArgs]):
         )
 
 
-class RunTasks(Tool[IdArgs]):
+class RunTasks(PlanTool[IdArgs]):
     """Hands a step, or all that is left of the plan, to the background."""
 
     operation = "task_loop.run"
@@ -59,7 +59,7 @@ class RunTasks(Tool[IdArgs]):
         )
 
 
-class JobStatus(Tool[IdArgs]):
+class JobStatus(PlanTool[IdArgs]):
     """How far the background work is."""
 
     operation = "task_loop.status"
@@ -74,7 +74,7 @@ class JobStatus(Tool[IdArgs]):
         return Done("\n".join(told) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
 
 
-class PauseJob(Tool[IdArgs]):
+class PauseJob(PlanTool[IdArgs]):
     operation = "task_loop.pause"
     args = IdArgs
 
@@ -86,7 +86,7 @@ class PauseJob(Tool[IdArgs]):
         return Done(f"{job.job_id} pauses before its next task", say("job.paused", job=job.name))
 
 
-class ResumeJob(Tool[IdArgs]):
+class ResumeJob(PlanTool[IdArgs]):
     operation = "task_loop.resume"
     args = IdArgs
 
@@ -98,7 +98,7 @@ class ResumeJob(Tool[IdArgs]):
         return Done(f"{job.job_id} goes on", say("job.resumed", job=job.name))
 
 
-class CancelJob(Tool[IdArgs]):
+class CancelJob(PlanTool[IdArgs]):
     operation = "task_loop.cancel"
     args = IdArgs
 
