@@ -36,7 +36,7 @@ class WorkFolder:
         return True
 
 
-def test_command(folder: Folder) -> str:
+def command_for_tests(folder: Folder) -> str:
     """How this project's tests are run, found by looking; nothing when it has none."""
     names = set(folder.names())
     if names & {"pytest.ini", "conftest.py"} or "[tool.pytest" in folder.text("pyproject.toml"):
@@ -58,7 +58,7 @@ def test_command(folder: Folder) -> str:
 
 def facts(folder: Folder) -> str:
     """What is known of the project, in one line."""
-    command = test_command(folder)
+    command = command_for_tests(folder)
     return f"its tests are run with: {command}" if command else ""
 
 
