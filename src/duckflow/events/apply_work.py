@@ -18,7 +18,7 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
     match event:
         case TasksPlanned():
             if step := _step(state, event.plan_id, event.step_id):
-                step.task_list.tasks = [task.model_copy(deep=True) for task in event.tasks]
+                step.task_list.tasks = [task.model_copy() for task in event.tasks]
         case StepChanged():
             _change_step(state, event)
         case TaskChanged():
@@ -42,7 +42,7 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
 
 def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
     # A copy: the state's plan moves on, the event stays what it was.
-    state.plans[event.plan.plan_id] = event.plan.model_copy(deep=True)
+    state.plans[event.plan.plan_id] = event.plan.copied()
     if event.active:
         state.active_plan = event.plan.plan_id
     elif state.active_plan == event.plan.plan_id:

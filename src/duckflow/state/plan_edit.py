@@ -9,7 +9,7 @@ def renamed(plan: Plan, wanted: str, name: str) -> Plan:
     """Another name for a step, or for the plan when the step is `0`."""
     if not name.strip():
         raise UsageError("plan.edit_usage")
-    new = plan.model_copy(deep=True)
+    new = plan.copied()
     if wanted == "0":
         new.name = name.strip()
     else:
@@ -19,7 +19,7 @@ def renamed(plan: Plan, wanted: str, name: str) -> Plan:
 
 def moved(plan: Plan, wanted: str, place: str) -> Plan:
     """A step at another place; a step never stands before one it depends on."""
-    new = plan.model_copy(deep=True)
+    new = plan.copied()
     step = _step(new, wanted)
     if not place.isdecimal() or not 1 <= int(place) <= len(new.steps):
         raise UsageError("plan.no_place", place=place, steps=len(new.steps))
@@ -35,7 +35,7 @@ def moved(plan: Plan, wanted: str, place: str) -> Plan:
 
 def without(plan: Plan, wanted: str) -> Plan:
     """The plan without a step; what depended on it depends on what it depended on."""
-    new = plan.model_copy(deep=True)
+    new = plan.copied()
     step = _step(new, wanted)
     if step.status != "pending":
         raise UsageError("plan.step_begun", step=step.name)

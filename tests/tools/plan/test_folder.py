@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.plan.folder import WorkFolder, facts, listing, command_for_tests
+from duckflow.tools.plan.folder import WorkFolder, command_for_tests, facts, listing
 
 COMMANDS = [
     ({"conftest.py": ""}, "python -m pytest -q"),

@@ -92,7 +92,7 @@ def revised_from(text: str, plan: Plan) -> Plan:
             old = next((step for step in plan.steps if step.name == one.name), None)
         if old is not None and any(old.step_id == step.step_id for step in steps):
             raise ReplyUnusable(f"two steps of the new plan say they were step {one.was}")
-        steps.append(_step(one, old.model_copy(deep=True) if old else Step(name=one.name)))
+        steps.append(_step(one, old.copied() if old else Step(name=one.name)))
     kept = {step.step_id for step in steps}
     if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:
         raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")

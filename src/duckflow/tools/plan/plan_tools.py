@@ -143,5 +143,5 @@ def up_to_date(revised: Plan, now: Plan) -> Plan:
     reached = {step.step_id: step for step in now.steps}
     for step in revised.steps:
         if old := reached.get(step.step_id):
-            step.status, step.evidence, step.task_list = old.status, old.evidence, old.task_list.model_copy(deep=True)
+            step.status, step.evidence, step.task_list = old.status, old.evidence, old.copied().task_list
     return revised.model_copy(update={"status": now.status})
