@@ -39,10 +39,10 @@ def furnish(folder: Path) -> None:
     (folder / "folder/c.txt").write_text("c\n")
     (folder / "binary.bin").write_bytes(bytes(range(256)))
     (folder / "sjis.txt").write_bytes("日本語のファイル\r\n".encode("cp932"))
-    quiet: dict[str, Any] = {"cwd": folder, "check": True, "capture_output": True}
-    subprocess.run(["git", "init", "-q"], **quiet)
-    subprocess.run(["git", "add", "a.txt", "folder"], **quiet)
-    subprocess.run(["git", "-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "start"], **quiet)
+    quiet: dict[str, Any] = {"cwd": folder, "capture_output": True}
+    subprocess.run(["git", "init", "-q"], check=True, **quiet)
+    subprocess.run(["git", "add", "a.txt", "folder"], check=True, **quiet)
+    subprocess.run(["git", "-c", "user.email=a@b", "-c", "user.name=a", "commit", "-qm", "start"], check=True, **quiet)
     (folder / "a.txt").write_text("one\r\nmine, not committed\n")
 
 

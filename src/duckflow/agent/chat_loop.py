@@ -2,33 +2,57 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
+from duckflow.agent.approval import Approval
+from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.turn import Turn
+from duckflow.errors import ToolError
 from duckflow.events.bus import Listener
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, Outcome, TurnEnded
+from duckflow.events.types import Event, LanguageChosen, MessageAdded, Noticed, Outcome, PlanChanged, TurnEnded
 from duckflow.pacemaker.health import Health
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.plan import Plan
+
+Control = Literal["pause", "resume", "cancel"]
+
+
+class Guards(NamedTuple):
+    """What stands before a change, and what keeps the way back."""
+
+    gatekeeper: Gatekeeper
+    safekeeping: Safekeeping
 
 
 class ChatLoop:
     """One conversation."""
 
     def __init__(
-        self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing, safekeeping: Safekeeping
+        self,
+        session: Session,
+        turn: Turn,
+        guards: Guards,
+        pacing: Pacing,
+        jobs: TaskLoop,
+        approval: Approval,
     ) -> None:
         self.session = session
-        self.safekeeping = safekeeping
+        self.safekeeping = guards.safekeeping
         self._turn = turn
-        self._gatekeeper = gatekeeper
+        self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
+        self.jobs = jobs
+        self._approval = approval
+        self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
 
@@ -64,7 +88,12 @@ class ChatLoop:
 
     async def say(self, text: str) -> Outcome:
         """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""
-        self._running = asyncio.create_task(self._turn.run(text))
+        if (told := self.aside(text)) is not None:
+            for phrase in told:
+                self.session.emit(Noticed(what=phrase))
+            return "done"
+        self.jobs.hold()
+        self._running = asyncio.create_task(self._turn.run(text, lambda: self._approval.hear(text)))
         try:
             return await self._running
         except asyncio.CancelledError:
@@ -77,6 +106,46 @@ class ChatLoop:
     def interrupt(self) -> bool:
         """Stop the running turn at once. Whether there was one."""
         return self._running is not None and self._running.cancel()
+
+    def aside(self, text: str) -> tuple[Phrase, ...] | None:
+        """What is said about running work (how far? pause, resume, cancel) is answered at once; else nothing."""
+        match wish_in(text, self.state):
+            case None:
+                return None
+            case "progress":
+                return progress_report(self.state)
+            case wish:
+                self.control(wish)
+                return ()
+
+    def control(self, wish: Control, job_id: str = "") -> None:
+        """Pause, resume or cancel a job; how that went is noticed."""
+        errand = asyncio.create_task(self._carry_out(wish, job_id))
+        self._errands.add(errand)
+        errand.add_done_callback(self._errands.discard)
+
+    def drop_plan(self, plan: Plan) -> None:
+        self._approval.drop(plan)
+
+    def change_plan(self, plan: Plan) -> None:
+        self.session.emit(PlanChanged(plan=plan))
+
+    async def aclose(self) -> None:
+        """Stop the background work; it can be resumed later."""
+        await self.jobs.aclose()
+
+    async def _carry_out(self, wish: Control, job_id: str) -> None:
+        try:
+            match wish:
+                case "pause":
+                    job, key = self.jobs.pause(job_id), "job.paused"
+                case "resume":
+                    job, key = await self.jobs.resume(job_id), "job.resumed"
+                case "cancel":
+                    job, key = await self.jobs.cancel(job_id), "job.cancelled"
+            self.session.emit(Noticed(what=say(key, job=job.name)))
+        except ToolError as problem:
+            self.session.emit(Noticed(what=said(problem)))
 
     def _close_open_turn(self) -> None:
         """A session that died in the middle of a turn: the turn is closed and the model will know."""

@@ -13,12 +13,13 @@ from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
+from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
-from duckflow.tools.talk import ENDS_TURN, is_question
+from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 
@@ -132,7 +133,8 @@ class Dispatcher:
         changes = self._changes(action)
         if changes and (objection := reading.decision.objection()):
             raise ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
-        if changes and phase is not Phase.EXECUTION:
+        # A job carries out an approved plan: it always executes.
+        if changes and phase is not Phase.EXECUTION and not acting_job():
             raise ToolError(
                 f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
                 "tool.wrong_phase",
@@ -182,7 +184,7 @@ class Dispatcher:
             seconds=time.perf_counter() - start,
         )
         self._finish(result, done)
-        if action.operation in ENDS_TURN and is_question(action.operation, str(action.args.get("text", ""))):
+        if action.operation in BARRIERS and is_question(action.operation, str(action.args.get("text", ""))):
             done.stop = "question"
 
     def _finish(self, result: ActionResult, done: Dispatched) -> None:

@@ -58,7 +58,29 @@ class Phases:
         return True
 
     def wait_for_user(self) -> None:
-        self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
+        """The turn ends with a question; when it is about a draft plan, that is what is waited for."""
+        state = self._session.state
+        drafted = state.plan is not None and state.plan.status == "draft"
+        if drafted and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
+            self._move(Phase.AWAITING_APPROVAL, "the plan needs a yes", status=Status.REQUIRES_USER_INPUT)
+        else:
+            self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
+
+    def plan_approved(self) -> None:
+        if self._session.state.phase is not Phase.EXECUTION:
+            self._move(Phase.EXECUTION, "the user approved the plan")
+
+    def plan_refused(self) -> None:
+        if self._session.state.phase is not Phase.PLANNING:
+            self._move(Phase.PLANNING, "the user refused the plan")
+
+    def job_ended(self, completed: bool, why: str) -> None:
+        """A job that failed sends back to planning; the last one of a plan that is completed ends the work."""
+        state = self._session.state
+        if not completed:
+            self.recover(why or "a background job failed")
+        elif state.plan is not None and state.plan.status == "completed" and not state.turn_open:
+            self.finish(all_succeeded=True)
 
     def _move(self, target: Phase, why: str, status: Status = Status.IN_PROGRESS, by_model: bool = False) -> None:
         source = self._session.state.phase

@@ -14,3 +14,8 @@ class AgentSettings(BaseModel):
     """0: no limit."""
     decision_tokens: int = 2048
     body_tokens: int = 8192
+    plan_tokens: int = 3072
+    steps_at_once: int = 2
+    """How many independent steps of a plan run side by side."""
+    task_seconds: float = 600.0
+    """How long one background task may take, waiting for the user not counted."""

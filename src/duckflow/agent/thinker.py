@@ -15,7 +15,9 @@ from duckflow.memory.bubble import view
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
-from duckflow.prompts.compile import Compiler, Moment, Profile, offered
+from duckflow.prompts.compile import Compiler, Moment
+from duckflow.prompts.offer import Profile, offered
+from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.operation import Operation
@@ -91,7 +93,7 @@ class Thinker:
     async def _ask(self, state: AgentState, moment: Moment) -> Reply:
         """A request that turns out too long is sent again with less history."""
         budget = await self.history_budget()
-        operations = offered(self._operations, moment.profile)
+        operations = offered(self._operations, moment.profile, state)
         schema = decision_schema(operations, with_delta=moment.profile == "full")
         for shrink in range(SHRINKS + 1):
             history = view(state.messages, budget >> shrink, state.aside)
@@ -105,7 +107,10 @@ class Thinker:
         raise ContextTooLong("model.context_too_long")
 
     async def history(self, state: AgentState) -> list[Message]:
-        return view(state.messages, await self.history_budget(), state.aside)
+        """The conversation as far as it fits; in a job, with what its tasks have brought."""
+        job = state.jobs.get(acting_job())
+        messages = [*state.messages, *job.messages] if job else state.messages
+        return view(messages, await self.history_budget(), state.aside)
 
     async def profile(self) -> Profile:
         """Short prompts for small models: those on this machine, and those with little room."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers, Ending
@@ -17,9 +18,15 @@ from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.state.action import Decision
 from duckflow.state.message import Message, Role
 from duckflow.state.phrase import said, say
+from duckflow.tools.talk import PROPOSES
 
 RECOVERIES = 3
 log = logging.getLogger(__name__)
+Opening = tuple[str, Ending | None]
+
+
+def no_opening() -> Opening:
+    return "", None
 
 
 class Turn:
@@ -43,15 +50,18 @@ class Turn:
         self._recoveries = 0
         self._all_succeeded = True
 
-    async def run(self, text: str) -> Outcome:
-        """Every way out ends with TurnEnded, so the conversation can always go on."""
+    async def run(self, text: str, opening: Callable[[], Opening] = no_opening) -> Outcome:
+        """Every way out ends with TurnEnded, so the conversation can always go on.
+
+        `opening` looks at the message before any model does: it gives a note for the first prompt, or the ending."""
         turn = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=turn))
         self._say("user", text)
         self._pacing.begin(text)
         self._recoveries, self._all_succeeded = 0, True
         try:
-            outcome, why = await self._loop()
+            note, ending = opening()
+            outcome, why = ending or await self._loop(note)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=turn, outcome="interrupted", why=say("turn.interrupted")))
@@ -66,8 +76,7 @@ class Turn:
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome
 
-    async def _loop(self) -> Ending:
-        note = ""
+    async def _loop(self, note: str) -> Ending:
         while True:
             match self._pacing.beat():
                 case DuckCall() as call:
@@ -130,7 +139,7 @@ class Turn:
                 return "exit", None
             case "question":
                 self._phases.wait_for_user()
-                return "pending_user", None
+                return "pending_user", say("plan.ask") if done.ran(PROPOSES) else None
             case _:
                 return self._said_ending(decision, done)
 

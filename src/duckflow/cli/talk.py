@@ -57,13 +57,15 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
     session = open_session(options, wiring)
     session.subscribe(headless.hear)
-    chat, _, close = wire(wiring, session, headless.ask)
+    chat, _, close, _ = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     try:
         await chat.say(prompt)
+        await chat.jobs.rest()
         return headless.finish(session.state)
     finally:
+        await chat.aclose()
         await close()
         session.close()
 
@@ -75,7 +77,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
     session = open_session(options, wiring)
     wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
     screen = Chat(words, wiring.paths.history, settings.ui.color and "NO_COLOR" not in os.environ)
-    chat, thinker, close = wire(wiring, session, screen.ask)
+    chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
     try:
@@ -83,6 +85,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
         return 0
     finally:
         warming.cancel()
+        await chat.aclose()
         await close()
         spoken = session.state.turn > 0
         session.close()

@@ -7,16 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
-from duckflow.agent.chat_loop import ChatLoop
+from duckflow.agent.chat_loop import ChatLoop, Guards
+from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.procedures import Procedures
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.task_clock import patient
+from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
@@ -26,8 +31,12 @@ from duckflow.events.types import Noticed, OutputStreamed
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.safety.permissions import Permissions
+from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 from duckflow.tools.offer import packaged_operations
+from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.plan.ports import Table
+from duckflow.tools.plan.task_check import usable_in_tasks
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
@@ -61,6 +70,7 @@ class Wired(NamedTuple):
     chat: ChatLoop
     thinker: Thinker
     close: Callable[[], Awaitable[None]]
+    toolbox: Toolbox
 
 
 class Sandboxes:
@@ -113,10 +123,16 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes))
-    compiler = Compiler(toolbox.operations, _project_rules(wiring.folder))
+    rules = _project_rules(wiring.folder)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
+    ask = patient(ask)
+    jobs = TaskLoop(session)
+    think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
+    folder = WorkFolder(Workspace(wiring.folder))
+    table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
+    compiler = Compiler(toolbox.operations, rules)
     thinker = Thinker(
         caller,
         compiler,
@@ -134,26 +150,28 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
+    jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
 
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing, safekeeping), thinker, close)
+    guards = Guards(gatekeeper, safekeeping)
+    return Wired(ChatLoop(session, turn, guards, pacing, jobs, Approval(session, phases)), thinker, close, toolbox)
 
 
-def make_tools(wiring: Wiring, sandboxes: Sandboxes) -> list[AnyTool]:
+def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
     """Everything that does more than talk."""
-    from duckflow.safety.workspace import Workspace
     from duckflow.tools.files.toolset import file_tools
+    from duckflow.tools.plan.toolset import plan_tools
 
-    return [*file_tools(Workspace(wiring.folder), wiring.settings.files), sandboxes.runner()]
+    files = file_tools(Workspace(wiring.folder), wiring.settings.files)
+    return [*files, sandboxes.runner(), *plan_tools(table, jobs)]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":
     from duckflow.safety.undo.undo import Undo
-    from duckflow.safety.workspace import Workspace
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
@@ -176,8 +194,6 @@ def _project_rules(folder: Path) -> str:
     """AGENTS.md of the work folder, head only when it is very long."""
     if not (folder / AGENTS_FILE).is_file():
         return ""
-    from duckflow.safety.workspace import Workspace
-
     try:
         return Workspace(folder).read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
     except (OSError, ValueError):

@@ -1,6 +1,15 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
 from duckflow.events import types as happened
+from duckflow.events.apply_work import (
+    apply_work,
+    change_plan,
+    close_question,
+    keep_for_job,
+    note_evidence,
+    open_question,
+)
+from duckflow.events.work import WorkEvent
 from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
@@ -30,10 +39,11 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.task_profile = event.decision.task_profile
         case happened.ActionFinished():
             _note_changes(state, event)
+            note_evidence(state, event)
         case happened.GateOpened() | happened.DuckCalled():
-            state.pending_gate = event.question
+            open_question(state, event.question)
         case happened.GateAnswered() | happened.DuckAnswered():
-            state.pending_gate = None
+            close_question(state, event.question_id)
         case happened.MessagesSetAside():
             state.aside.append((event.first, event.last))
         case happened.PhaseMoved() | happened.StatusChanged():
@@ -41,9 +51,9 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.FiveChanged():
             _change_five(state, event)
         case happened.PlanChanged():
-            state.plans[event.plan.plan_id] = event.plan
-            if event.active:
-                state.active_plan = event.plan.plan_id
+            change_plan(state, event)
+        case WorkEvent():
+            apply_work(state, event)
         case happened.VitalsChanged():
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
@@ -72,6 +82,9 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
 
 
 def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
+    if event.message.job:
+        keep_for_job(state, event.message)
+        return
     state.messages.append(event.message)
     if event.message.role == "user" and not state.title:
         state.title = shorten(event.message.text, 100)

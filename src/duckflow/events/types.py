@@ -3,18 +3,20 @@
 SessionOpened, then turns. A turn is TurnBegan … TurnEnded. Inside it loops: LoopBegan, then DecisionMade or
 ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with GateOpened … GateAnswered before
 the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported stand anywhere inside
-a turn. Live events (`journaled` is false) are for the screen only: they change no state and are not kept.
+a turn. Work in the background (events/work.py) goes on inside and between turns; what carries a `job` belongs to it.
+Live events (`journaled` is false) are for the screen only: they change no state and are not kept.
 """
 
-import time
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
+from duckflow.events.event import Event
+from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
+from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
-from duckflow.state.noun import Value
 from duckflow.state.phase import Phase, Status
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
@@ -26,14 +28,6 @@ Outcome = Literal[
     "done", "pending_user", "deferred", "exit",
     "failed", "usage", "interrupted", "gate", "pacemaker", "provider", "budget",
 ]  # fmt: skip
-
-
-class Event(Value):
-    """Something that happened, with its time."""
-
-    kind: ClassVar[str]
-    journaled: ClassVar[bool] = True
-    at: float = Field(default_factory=time.time)
 
 
 class SessionOpened(Event):
@@ -97,6 +91,7 @@ class ReplyRejected(Event):
 class ActionStarted(Event):
     kind = "action_started"
     action: Action
+    job: str = Field(default_factory=acting_job)
 
 
 class ActionFinished(Event):
@@ -104,6 +99,7 @@ class ActionFinished(Event):
 
     kind = "action_finished"
     result: ActionResult
+    job: str = Field(default_factory=acting_job)
 
 
 class GateOpened(Event):
@@ -266,6 +262,6 @@ JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
     ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
     MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
-    UsageReported, TurnEnded,
+    UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -52,6 +52,17 @@ def _delta() -> Schema:
     return _object({name: texts if name in lists else text for name in StateDelta.model_fields})
 
 
+def tasks_schema(operations: Sequence[Operation]) -> Schema:
+    """The schema of a list of tasks: actions without a Decision around them."""
+    actions = _actions(operations, inline_bodies=False)
+    return _object({"tasks": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}})
+
+
+def strict_schema(schema: Schema) -> Schema:
+    """An object schema of pydantic's in the form that every model understands."""
+    return _closed(schema, ())
+
+
 def _actions(operations: Sequence[Operation], inline_bodies: bool) -> list[Schema]:
     """One shape for each kind of arguments; operations that take the same share it."""
     shapes: list[tuple[Schema, list[str]]] = []

@@ -2,31 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from duckflow.prompts.offer import Profile, offered
 from duckflow.prompts.template import descriptions, render
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
+from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
+from duckflow.state.progress import job_line, plan_line
 from duckflow.state.prompt import PromptMessage
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 REQUEST_LENGTH = 2000
-
-
-Profile = Literal["full", "compact"]
-# A small model does better with few operations; whole-file writes replace edits, and writing makes its folders.
-COMPACT_OPERATIONS = frozenset(
-    ("response", "file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file")
-    + ("file_ops.write_file", "file_ops.move_file", "file_ops.delete_file")
-)
-
-
-def offered(operations: Iterable[Operation], profile: Profile) -> tuple[Operation, ...]:
-    """The operations a model of this size is told of."""
-    return tuple(one for one in operations if profile == "full" or one.name in COMPACT_OPERATIONS)
 
 
 @dataclass(frozen=True)
@@ -80,10 +70,10 @@ class Compiler:
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
         session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
-        return PromptMessage("system", "\n\n".join((base, self._format(language, profile), session)))
+        return PromptMessage("system", "\n\n".join((base, self._format(state, profile), session)))
 
-    def _format(self, language: str, profile: Profile) -> str:
-        operations = offered(self._operations, profile)
+    def _format(self, state: AgentState, profile: Profile) -> str:
+        language, operations = state.language, offered(self._operations, profile, state)
         with_body = ", ".join(operation.name for operation in operations if operation.body)
         return render(
             language,
@@ -98,6 +88,7 @@ class Compiler:
             "goal": five.goal,
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
+            **plan_line(state.plan),
         }
         if moment.profile == "compact":
             done = "; ".join(
@@ -116,6 +107,7 @@ class Compiler:
             open_questions="; ".join(five.open_questions),
             decisions="; ".join(state.decision_log[-3:]),
             files_changed=", ".join(state.files_changed[-8:]),
+            jobs="; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
             **values,
         )
 

@@ -2,7 +2,9 @@
 
 from pydantic import Field
 
+from duckflow.state.evidence import Evidence
 from duckflow.state.five import FiveItems
+from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.noun import Line100, Line200, Noun
 from duckflow.state.phase import Phase, Status, Transition
@@ -47,9 +49,21 @@ class AgentState(Noun):
 
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
+    jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
+    evidence: list[Evidence] = Field(default_factory=list[Evidence])
+    """Commands with their exit codes since the last change."""
     vitals: Vitals = Field(default_factory=Vitals)
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     approvals: list[str] = Field(default_factory=list[str])
     files_changed: list[str] = Field(default_factory=list[str])
     usage: Usage = Field(default_factory=Usage)
     event_count: int = 0
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is being made or carried out."""
+        return self.plans.get(self.active_plan)
+
+    def live_jobs(self) -> list[Job]:
+        """Jobs that run or are paused."""
+        return [job for job in self.jobs.values() if job.status in ("running", "paused")]

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from duckflow.state.acting import acting_job
 from duckflow.state.noun import Value, new_id
 
 Role = Literal["user", "assistant", "tool", "system"]
@@ -18,4 +19,6 @@ class Message(Value):
     text: str
     turn: int = 0
     operation: str = ""
+    job: str = Field(default_factory=acting_job)
+    """The background job it belongs to; such a message is no part of the conversation."""
     at: float = Field(default_factory=time.time)

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from duckflow.state.acting import acting_job, acting_name
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
 
@@ -70,6 +71,9 @@ class Question(Value):
     """What stands below the title: findings, the health report."""
     gate: GateRequest | None = None
     choices: tuple[Choice, ...] = ()
+    job: str = Field(default_factory=acting_job)
+    """The background job that waits for the answer, or nothing: the conversation itself."""
+    job_name: str = Field(default_factory=acting_name)
 
 
 class Answer(Value):

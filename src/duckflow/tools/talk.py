@@ -50,9 +50,11 @@ class Exit(Tool[ExitArgs]):
         return Done(for_model="the session ends", for_user=say("talk.said", text=args.text))
 
 
+PROPOSES = "plan_tool.propose"
 ENDS_TURN = frozenset({"response", "duck_call", "exit"})
+BARRIERS = ENDS_TURN | {PROPOSES}
 
 
 def is_question(operation: str, text: str) -> bool:
-    """Whether what is said asks the user something: then nothing may run after it."""
-    return operation in ("duck_call", "exit") or text.rstrip().endswith(("?", "？"))
+    """Whether what is said asks the user something: then nothing may run after it. A proposed plan asks for a yes."""
+    return operation in ("duck_call", "exit", PROPOSES) or text.rstrip().endswith(("?", "？"))

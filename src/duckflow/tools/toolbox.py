@@ -11,6 +11,8 @@ from duckflow.state.operation import Operation
 from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.tool import AnyTool, Args
 
+NEAR = 8
+
 
 class Toolbox:
     """Finds a tool and checks its arguments; what is wrong is told to the model."""
@@ -30,9 +32,15 @@ class Toolbox:
     def find(self, operation: str) -> AnyTool:
         if tool := self._talk.get(operation) or self._tools.get(operation):
             return tool
-        valid = ", ".join(one.name for one in self.operations)
+        import difflib
+
+        # Not all of them: the prompt lists them, and a short error reads as the error it is.
+        names = [one.name for one in self.operations]
+        near = ", ".join(difflib.get_close_matches(operation, names, n=NEAR, cutoff=0.0))
         raise ToolError(
-            f"unknown operation {operation!r}. Valid operations: {valid}", "tool.unknown", operation=operation
+            f"unknown operation {operation!r}. Valid operations, the nearest first: {near}",
+            "tool.unknown",
+            operation=operation,
         )
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:

@@ -8,13 +8,9 @@ from duckflow.safety.policy import Mode
 from duckflow.store.audit import audit
 from duckflow.ui import undo_commands
 from duckflow.ui.audit_lines import audit_lines
-from duckflow.ui.counter import Counter
+from duckflow.ui.counter import Counter, Quit
 from duckflow.ui.i18n.words import LANGUAGES
-
-
-class Quit(Exception):
-    """The user wants to leave."""
-
+from duckflow.ui.plan_commands import plan, tasks
 
 Command = Callable[[Counter, str], str | Awaitable[str]]
 
@@ -122,6 +118,8 @@ def _quit(_: Counter, __: str) -> str:
 COMMANDS: dict[str, Command] = {
     "help": _help,
     "status": _status,
+    "plan": plan,
+    "tasks": tasks,
     "why": _why,
     "mode": _mode,
     "diff": undo_commands.diff,

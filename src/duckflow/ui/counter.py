@@ -1,4 +1,4 @@
-"""Where a slash command is given."""
+"""Where a slash command is given, and what it may ask of the chat besides showing a text."""
 
 from dataclasses import dataclass
 
@@ -14,3 +14,15 @@ class Counter:
     desk: Desk
     words: Words
     ask: Ask
+
+
+class Quit(Exception):
+    """The user wants to leave."""
+
+
+class Say(Exception):
+    """The command stands for words of the user."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)

@@ -1,7 +1,7 @@
 """What the screen needs from the conversation."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from duckflow.events.types import Event
 from duckflow.events.types import Outcome as TurnOutcome
@@ -10,6 +10,7 @@ from duckflow.safety.permissions import Permissions
 from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
+from duckflow.state.plan import Plan
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.desk import Outcome
@@ -54,5 +55,13 @@ class Desk(Protocol):
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]: ...
 
     async def say(self, text: str) -> TurnOutcome: ...
+
+    def aside(self, text: str) -> tuple[Phrase, ...] | None: ...
+
+    def control(self, wish: Literal["pause", "resume", "cancel"], job_id: str = "") -> None: ...
+
+    def change_plan(self, plan: Plan) -> None: ...
+
+    def drop_plan(self, plan: Plan) -> None: ...
 
     def interrupt(self) -> bool: ...

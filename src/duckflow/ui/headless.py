@@ -13,6 +13,7 @@ from duckflow.state.question import Answer, Question
 from duckflow.ui.exit_codes import EXIT_CODES
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
+from duckflow.ui.plan_tree import job_summary, plan_tree
 
 QUIET = frozenset({"response", "duck_call", "exit"})
 RETRY = "model.retry."
@@ -44,6 +45,7 @@ class Headless:
         self._said: list[str] = []
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
+        self._jobs: dict[str, str] = {}
         self._ended: happened.TurnEnded | None = None
 
     async def ask(self, question: Question) -> Answer:
@@ -72,6 +74,12 @@ class Headless:
                 self._progress(Phrase(key="reply.rejected", values={"reason": event.reason}))
             case happened.Noticed():
                 self._progress(event.what)
+            case happened.PlanChanged() if event.active and event.plan.status == "draft":
+                self._said.append(plan_tree(event.plan, self._words))
+            case happened.JobStarted():
+                self._jobs[event.job.job_id] = event.job.name
+            case happened.JobEnded():
+                self._said.append(job_summary(self._jobs[event.job_id], event.status, event.report, self._words))
             case happened.TurnEnded():
                 self._ended = event
             case _:

@@ -44,11 +44,12 @@ class Terminal:
         self._screen = _AnsweringScreen(columns, 40, history=1000)
         self._stream = pyte.ByteStream(self._screen)
         settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         self.process: Any = pexpect.spawn(
             sys.executable,
             ["-m", "duckflow", *model, *arguments],
             cwd=str(self.work),
-            env={"PATH": os.environ["PATH"], "HOME": str(top)} | settings | environment,
+            env=same | {"HOME": str(top)} | settings | environment,
             dimensions=(40, columns),
             timeout=10,
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app, run_in_terminal
+from prompt_toolkit.application import get_app
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -16,15 +16,15 @@ from duckflow import __version__
 from duckflow.events.types import Event
 from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
-from duckflow.state.question import Answer, Question
-from duckflow.ui.choices import read_choice, wants_words
-from duckflow.ui.commands import Quit, run_command
-from duckflow.ui.console.editor import edit_text
+from duckflow.state.question import Question
+from duckflow.ui.commands import run_command
+from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
-from duckflow.ui.counter import Counter
+from duckflow.ui.counter import Counter, Quit, Say
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
+from duckflow.ui.plan_tree import work_bar
 
 REFRESH = 0.1
 ESCAPE_SECONDS = 0.05
@@ -39,22 +39,11 @@ class Chat:
         self.screen = Screen(self._console, words)
         self._history = history
         self._desk: Desk | None = None
-        self._open: tuple[Question, asyncio.Future[Answer]] | None = None
-        self._half_answer: Answer | None = None
+        self.questions = Questions(self.screen, words)
         self._waiting: list[str] = []
         self._commands: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[Any] | None = None
         self._session: PromptSession[str] | None = None
-
-    async def ask(self, question: Question) -> Answer:
-        """Show a question; the next line typed answers it."""
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.screen.ask(question)
-        self._open = (question, future)
-        try:
-            return await future
-        finally:
-            self._open = None
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
@@ -82,6 +71,8 @@ class Chat:
         prompt.app.ttimeoutlen = prompt.app.timeoutlen = ESCAPE_SECONDS
         self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
         animation = asyncio.create_task(self._animate())
+        for job in (job for job in desk.state.jobs.values() if job.status == "interrupted"):
+            self.screen.note(self._words("job.interrupted", job=job.name))
         with patch_stdout(raw=True):
             if first:
                 self._submit(first)
@@ -98,53 +89,29 @@ class Chat:
         text = text.strip()
         if not text or self._desk is None:
             return
-        if self._open:
-            self._answer(text)
+        shown = self.questions.shown
+        if shown and not _beside(shown, text):
+            self.questions.answer(text)
         elif text.startswith("/"):
             self.screen.user(text)
             self._commands.add(command := asyncio.create_task(self._command(text, self._desk)))
             command.add_done_callback(self._commands.discard)
+        elif (told := self._desk.aside(text)) is not None:
+            self.screen.user(text)
+            for phrase in told:
+                self.screen.say(self._words.phrase(phrase))
         else:
             self._submit(text)
 
     async def _command(self, text: str, desk: Desk) -> None:
         try:
-            self.screen.say(await run_command(Counter(desk, self._words, self.ask), text))
+            if shown := await run_command(Counter(desk, self._words, self.questions.ask), text):
+                self.screen.say(shown)
+        except Say as wanted:
+            self._submit(wanted.text)
         except Quit:
             get_app().exit(exception=EOFError())
         self._redraw()
-
-    def _answer(self, text: str) -> None:
-        assert self._open
-        question, future = self._open
-        self.screen.user(text)
-        if question.kind == "gate":
-            answer = read_answer(text, tuple(choice.key for choice in question.choices))
-        else:
-            answer = self._chosen(text, question)
-        if answer and answer.choice == "edit" and question.gate:
-            edit = asyncio.ensure_future(self._edited(question.gate.editable))
-            edit.add_done_callback(lambda task: future.done() or future.set_result(task.result()))
-        elif answer is None:
-            self.screen.warn(self._words("gate.unclear" if question.kind == "gate" else "duck.words"))
-        elif not future.done():
-            future.set_result(answer)
-
-    async def _edited(self, proposed: str) -> Answer:
-        """Let the user change the proposed text in their editor; an emptied text is a no."""
-        changed = await run_in_terminal(lambda: edit_text(proposed), in_executor=True)
-        return Answer(choice="edit", text=changed) if changed.strip() else Answer(choice="no")
-
-    def _chosen(self, text: str, question: Question) -> Answer | None:
-        """The answer to a Duck Call; a choice that needs words waits for them."""
-        if self._half_answer:
-            answer, self._half_answer = self._half_answer.model_copy(update={"text": text}), None
-            return answer
-        answer = read_choice(text, question)
-        if wants_words(answer, question):
-            self._half_answer = answer
-            return None
-        return answer
 
     def _submit(self, text: str) -> None:
         """Start a turn, or keep the message until the running one is over."""
@@ -208,7 +175,12 @@ class Chat:
                 modes = list(Mode)
                 self._desk.change_mode(modes[(modes.index(self._desk.mode) + 1) % len(modes)])
 
-        handlers = (on_escape, on_ctrl_c, on_newline, on_mode)
+        @keys.add("c-t")
+        def on_tasks(event: KeyPressEvent) -> None:
+            if self._desk:
+                _pause_or_resume(self._desk)
+
+        handlers = (on_escape, on_ctrl_c, on_newline, on_mode, on_tasks)
         assert all(handlers)
         return keys
 
@@ -224,8 +196,22 @@ class Chat:
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
         health = self._words.phrase(self._desk.health().bar())
-        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost} "))])
+        work = f" · {bar}" if (bar := work_bar(state, self._words)) else ""
+        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost}{work} "))])
 
     def _redraw(self) -> None:
         if self._session:
             self._session.app.invalidate()
+
+
+def _pause_or_resume(desk: Desk) -> None:
+    running = any(job.status == "running" for job in desk.state.jobs.values())
+    desk.control("pause" if running else "resume")
+
+
+def _beside(question: Question, text: str) -> bool:
+    """Whether a line goes past an open question: a job's question does not stand in the way of the conversation."""
+    if not question.job:
+        return False
+    offered = tuple(choice.key for choice in question.choices)
+    return text.startswith("/") or (question.kind == "gate" and read_answer(text, offered) is None)

@@ -11,6 +11,7 @@ from duckflow.state.question import GateRequest, Question
 from duckflow.ui.headless import RETRY
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
+from duckflow.ui.plan_tree import job_summary, plan_tree
 
 TALK = frozenset({"response", "duck_call", "exit"})
 DIFF_LINES = 60
@@ -28,6 +29,7 @@ class Screen:
         self._output = ""
         self._busy_since = 0.0
         self._doing: Phrase | None = None
+        self._jobs: dict[str, str] = {}
 
     def hear(self, event: happened.Event) -> None:
         match event:
@@ -55,7 +57,14 @@ class Screen:
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.GateOpened() | happened.DuckCalled():
                 self._doing = Phrase(key="wait.you")
-            case happened.ActionStarted() if event.action.operation not in TALK:
+            case happened.PlanChanged() if event.active and event.plan.status in ("draft", "in_progress"):
+                self.say(plan_tree(event.plan, self._words))
+            case happened.JobStarted():
+                self._jobs[event.job.job_id] = event.job.name
+            case happened.JobEnded():
+                name = self._jobs.get(event.job_id, event.job_id)
+                self.say(job_summary(name, event.status, event.report, self._words))
+            case happened.ActionStarted() if event.action.operation not in TALK and not event.job:
                 self._doing = Phrase(key="wait.action", values={"operation": event.action.operation})
             case happened.ActionFinished():
                 self._show_result(event)
@@ -91,6 +100,8 @@ class Screen:
 
     def ask(self, question: Question) -> None:
         """The Gate with its five points, or a Duck Call with its findings; then how to answer."""
+        if question.job:
+            self.warn(self._words("job.asks", job=question.job_name))
         if question.gate:
             self._show_gate(self._words.phrase(question.title), question.gate)
         else:
@@ -119,7 +130,8 @@ class Screen:
                 self.say(text)
             return
         self._flush()
-        (self.note if result.ok else self.warn)(self._words.phrase(result.for_user))
+        whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
+        (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _flush(self) -> None:
         if self._line:

@@ -1,0 +1,59 @@
+"""The report of a job: counts from the state, words from the model, or computed when there is none."""
+
+from duckflow.errors import DuckflowError
+from duckflow.llm.schema import strict_schema
+from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.noun import shorten
+from duckflow.state.progress import progress, steps_of, task_line
+from duckflow.tools.plan.drafting import drafted
+from duckflow.tools.plan.drafts import ReportDraft, read_draft
+from duckflow.tools.plan.ports import Table
+
+RESULT_LINES = 40
+
+
+async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
+    """By the model; computed when it cannot be reached or says nothing usable."""
+    counts = computed(table, job, status)
+    now, plan = progress(table.state, job), table.state.plans.get(job.plan_id)
+    results = [
+        f"- [{task.status}] {task_line(task)}: {shorten(task.result or '', 200)}"
+        for step in steps_of(table.state, job)
+        for task in step.tasks
+    ]
+    values = {
+        "status": status,
+        "goal": plan.goal if plan else "",
+        "steps": "; ".join(
+            f"{step.name}: {step.status}{' (unverified)' if step.unverified else ''}"
+            for step in steps_of(table.state, job)
+        ),
+        "counts": f"{now.done} completed, {now.failed} failed, {now.left} not run",
+        "results": "\n".join(results[-RESULT_LINES:]) or "-",
+    }
+    schema = strict_schema(ReportDraft.model_json_schema())
+    try:
+        words = await drafted(table.think, "report", values, schema, lambda text: read_draft(text, ReportDraft))
+    except DuckflowError:
+        return counts
+    return counts.model_copy(
+        update={
+            "summary": words.summary,
+            "causes": tuple(words.causes) or counts.causes,
+            "next_action": words.next_action,
+            "computed": False,
+        }
+    )
+
+
+def computed(table: Table, job: Job, status: JobStatus) -> JobReport:
+    """From the state alone."""
+    now = progress(table.state, job)
+    failed = [task for step in steps_of(table.state, job) for task in step.tasks if task.status == "failed"]
+    return JobReport(
+        done=now.done,
+        failed=now.failed,
+        left=now.left,
+        causes=tuple(f"{task_line(task)}: {shorten(task.result or '', 160)}" for task in failed),
+        computed=True,
+    )

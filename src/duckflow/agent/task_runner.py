@@ -1,0 +1,77 @@
+"""Runs one task through the dispatcher, in its time."""
+
+from duckflow.agent.crew import Crew
+from duckflow.agent.dispatcher import Dispatched
+from duckflow.agent.job_pace import JobPace
+from duckflow.agent.task_clock import at_most
+from duckflow.errors import DuckflowError
+from duckflow.llm.decision import Reading
+from duckflow.state.action import Action, Decision, TaskProfile
+from duckflow.state.evidence import succeeded
+from duckflow.state.noun import shorten
+from duckflow.state.operation import Operation
+from duckflow.state.phase import Phase
+from duckflow.state.plan import Plan, Step, Task
+from duckflow.tools.plan.proof import made_by
+
+READ = "file_ops.read_file"
+RESULT = 400
+LOOKED_AT = 3
+
+
+class TaskRunner:
+    """Before a text is written, the model is shown what it builds on: the file itself and what this plan has made."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._looked_at: set[str] = set()
+
+    def changes(self, task: Task) -> bool:
+        operation = self._operation(task)
+        return operation is None or operation.changes
+
+    async def run(self, plan: Plan, step: Step, task: Task, pace: JobPace) -> tuple[bool, str]:
+        """Whether it succeeded, and what came of it."""
+        why = f"{task.reasoning or step.name}. Step '{step.name}': {step.description}. Goal: {plan.goal}"
+        action = Action(operation=task.operation, args=task.args, reasoning=why)
+        seconds = self._crew.settings.task_seconds
+        try:
+            async with at_most(seconds):
+                if (operation := self._operation(task)) and operation.body:
+                    await self._look(plan, task)
+                done = await self._dispatch(action, step)
+        except TimeoutError:
+            return False, f"took longer than {seconds:g} s and was ended"
+        except DuckflowError as problem:
+            return False, f"{problem}"
+        for result in done.results:
+            pace.saw(action, result)
+            self._looked_at.difference_update(result.changed)
+        ok = bool(done.results) and not done.stop and all(map(succeeded, done.results))
+        return ok, shorten(done.results[-1].for_model, RESULT) if done.results else "nothing was run"
+
+    async def _look(self, plan: Plan, task: Task) -> None:
+        made = [path for step in plan.steps for path in made_by(step)]
+        wanted = dict.fromkeys([*made[-LOOKED_AT:], str(task.args.get("path", ""))])
+        for path in wanted:
+            if path and path not in self._looked_at and self._crew.table.folder.exists(path):
+                reading = Action(operation=READ, args={"path": path}, reasoning="the next text builds on it")
+                await self._dispatch(reading, None)
+                self._looked_at.add(path)
+
+    async def _dispatch(self, action: Action, step: Step | None) -> Dispatched:
+        decision = Decision(
+            rationale=step.name if step else action.reasoning,
+            goal_consistency="yes",
+            constraint_check="yes",
+            confidence=1.0,
+            task_profile=TaskProfile.MULTI_STEP_TASK,
+            step=Phase.EXECUTION,
+            next_step="continue",
+            prompt_pattern="base_main",
+            actions=[action],
+        )
+        return await self._crew.dispatcher.run(Reading(decision))
+
+    def _operation(self, task: Task) -> Operation | None:
+        return next((one for one in self._crew.table.operations() if one.name == task.operation), None)

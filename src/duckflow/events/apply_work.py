@@ -1,0 +1,102 @@
+"""How events of plans and jobs change the state."""
+
+from duckflow.events import types as happened
+from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned, WorkEvent
+from duckflow.state.agent import AgentState
+from duckflow.state.evidence import evidence_of
+from duckflow.state.job import ENDED
+from duckflow.state.message import Message
+from duckflow.state.plan import Step
+from duckflow.state.question import Question
+
+JOBS_KEPT = 20
+MESSAGES_KEPT = 24
+EVIDENCE_KEPT = 8
+
+
+def apply_work(state: AgentState, event: WorkEvent) -> None:
+    match event:
+        case TasksPlanned():
+            if step := _step(state, event.plan_id, event.step_id):
+                step.task_list.tasks = [task.model_copy() for task in event.tasks]
+        case StepChanged():
+            _change_step(state, event)
+        case TaskChanged():
+            step = _step(state, event.plan_id, event.step_id)
+            for task in step.tasks if step else ():
+                if task.task_id == event.task_id:
+                    task.status, task.result = event.status, event.result
+                    break
+        case JobStarted():
+            state.jobs[event.job.job_id] = event.job.model_copy(deep=True)
+            _forget_old_jobs(state)
+        case JobChanged():
+            if job := state.jobs.get(event.job_id):
+                job.status = event.status
+        case JobEnded():
+            if job := state.jobs.get(event.job_id):
+                job.status, job.report, job.question, job.messages = event.status, event.report, None, []
+        case _:
+            pass
+
+
+def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
+    # A copy: the state's plan moves on, the event stays what it was.
+    state.plans[event.plan.plan_id] = event.plan.copied()
+    if event.active:
+        state.active_plan = event.plan.plan_id
+    elif state.active_plan == event.plan.plan_id:
+        state.active_plan = ""
+
+
+def open_question(state: AgentState, question: Question) -> None:
+    """A job's question waits with the job, so that it does not hide the conversation's own."""
+    if job := state.jobs.get(question.job):
+        job.question = question
+    else:
+        state.pending_gate = question
+
+
+def close_question(state: AgentState, question_id: str) -> None:
+    if state.pending_gate and state.pending_gate.question_id == question_id:
+        state.pending_gate = None
+    for job in state.jobs.values():
+        if job.question and job.question.question_id == question_id:
+            job.question = None
+
+
+def keep_for_job(state: AgentState, message: Message) -> None:
+    if job := state.jobs.get(message.job):
+        job.messages.append(message)
+        del job.messages[:-MESSAGES_KEPT]
+
+
+def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
+    """A change makes what was shown before worthless; a command that changed something still shows how it ended."""
+    if event.result.changed:
+        state.evidence.clear()
+    if found := evidence_of(event.result):
+        state.evidence.append(found)
+        del state.evidence[:-EVIDENCE_KEPT]
+
+
+def _change_step(state: AgentState, event: StepChanged) -> None:
+    plan, step = state.plans.get(event.plan_id), _step(state, event.plan_id, event.step_id)
+    if plan is None or step is None:
+        return
+    step.status, step.evidence = event.status, event.evidence
+    if all(one.status == "completed" for one in plan.steps):
+        plan.status = "completed"
+    elif plan.status in ("approved", "completed"):
+        plan.status = "in_progress"
+
+
+def _step(state: AgentState, plan_id: str, step_id: str) -> Step | None:
+    plan = state.plans.get(plan_id)
+    return next((step for step in plan.steps if step.step_id == step_id), None) if plan else None
+
+
+def _forget_old_jobs(state: AgentState) -> None:
+    over = [job_id for job_id, job in state.jobs.items() if job.status in ENDED]
+    for job_id in over[: max(0, len(state.jobs) - JOBS_KEPT)]:
+        del state.jobs[job_id]

@@ -1,0 +1,62 @@
+"""Events of plans and jobs, small ones, so that long plans stay cheap.
+
+A job is JobStarted … JobEnded, with JobChanged when it is paused, goes on or was interrupted. Inside it, for every step
+that runs: TasksPlanned when it had no tasks, StepChanged to in_progress, TaskChanged for each task, StepChanged to
+completed or failed.
+"""
+
+from duckflow.events.event import Event
+from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.plan import StepStatus, Task, TaskStatus
+
+
+class WorkEvent(Event):
+    """Something about plans, steps, tasks and jobs."""
+
+    kind = "work"
+
+
+class TasksPlanned(WorkEvent):
+    """A step has (other) tasks now; those already done are among them."""
+
+    kind = "tasks_planned"
+    plan_id: str
+    step_id: str
+    tasks: tuple[Task, ...]
+
+
+class StepChanged(WorkEvent):
+    kind = "step_changed"
+    plan_id: str
+    step_id: str
+    status: StepStatus
+    evidence: str = ""
+
+
+class TaskChanged(WorkEvent):
+    kind = "task_changed"
+    plan_id: str
+    step_id: str
+    task_id: str
+    status: TaskStatus
+    result: str | None = None
+
+
+class JobStarted(WorkEvent):
+    kind = "job_started"
+    job: Job
+
+
+class JobChanged(WorkEvent):
+    kind = "job_changed"
+    job_id: str
+    status: JobStatus
+
+
+class JobEnded(WorkEvent):
+    """The last event of a job; what is left of its tasks stays pending."""
+
+    kind = "job_ended"
+    job_id: str
+    status: JobStatus
+    report: JobReport

@@ -1,0 +1,53 @@
+"""Which operations the model is told of: few for a small model, and of plans only what can be done now."""
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from duckflow.state.agent import AgentState
+from duckflow.state.operation import Operation
+
+Profile = Literal["full", "compact"]
+# A small model does better with few operations; whole-file writes replace edits, and writing makes its folders.
+COMPACT_OPERATIONS = frozenset(
+    ("response", "file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file")
+    + ("file_ops.write_file", "file_ops.move_file", "file_ops.delete_file")
+)
+COMPACT_PLANNING = frozenset(
+    ("plan_tool.propose", "plan_tool.revise", "task_tool.generate_list", "task_loop.run", "plan_tool.update_step")
+)
+PLANNING = ("plan_tool.", "task_tool.", "task_loop.")
+# A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
+SEVERAL_PARTS = re.compile(
+    r"\b(?:plan|step by step|implement|several|two|three|project|game|application|(?:program|app|tool) with)\b"
+    r"|計画|実装|ゲーム|アプリ|複数|段階|[二三]つ",
+    re.IGNORECASE,
+)
+
+
+def offered(operations: Iterable[Operation], profile: Profile, state: AgentState) -> tuple[Operation, ...]:
+    """The operations a model of this size is told of. The others work too, or say why they do not."""
+    planning = plan_operations(state)
+    if profile == "full":
+        return tuple(one for one in operations if one.name in planning or not one.name.startswith(PLANNING))
+    simple = state.plan is None and not SEVERAL_PARTS.search(_request(state))
+    known = COMPACT_OPERATIONS if simple else COMPACT_OPERATIONS | (planning & COMPACT_PLANNING)
+    return tuple(one for one in operations if one.name in known)
+
+
+def plan_operations(state: AgentState) -> frozenset[str]:
+    """What can be done about plans now: propose one; revise a draft; carry an approved one out; steer its jobs."""
+    plan = state.plan
+    if plan is None or plan.status in ("completed", "failed"):
+        return frozenset({"plan_tool.propose"})
+    if plan.status == "draft":
+        return frozenset({"plan_tool.revise", "plan_tool.get"})
+    names = {"plan_tool.get", "plan_tool.revise", "plan_tool.update_step", "task_tool.generate_list", "task_loop.run"}
+    statuses = {job.status for job in state.jobs.values()}
+    if statuses & {"running", "paused", "interrupted"}:
+        names |= {f"task_loop.{name}" for name in ("status", "pause", "resume", "cancel")}
+    return frozenset(names)
+
+
+def _request(state: AgentState) -> str:
+    return next((message.text for message in reversed(state.messages) if message.role == "user"), "")

@@ -1,0 +1,61 @@
+"""How far a job is, computed from the state."""
+
+from dataclasses import dataclass
+
+from duckflow.state.agent import AgentState
+from duckflow.state.job import Job
+from duckflow.state.plan import Plan, Step, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts of tasks, and what is being done."""
+
+    done: int
+    failed: int
+    total: int
+    doing: str
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done - self.failed
+
+
+def steps_of(state: AgentState, job: Job) -> list[Step]:
+    plan = state.plans.get(job.plan_id)
+    return [step for step in plan.steps if step.step_id in job.step_ids] if plan else []
+
+
+def progress(state: AgentState, job: Job) -> Progress:
+    tasks = [task for step in steps_of(state, job) for task in step.tasks]
+    return Progress(
+        done=sum(task.status == "completed" for task in tasks),
+        failed=sum(task.status == "failed" for task in tasks),
+        total=len(tasks),
+        doing=", ".join(task_line(task) for task in tasks if task.status == "in_progress"),
+    )
+
+
+def job_line(state: AgentState, job: Job) -> str:
+    """A job in one line, for the model."""
+    now = progress(state, job)
+    waits = ", waits for the user's answer" if job.question else ""
+    return f"{job.job_id} {job.name!r}: {job.status}{waits}, {now.done} of {now.total} tasks, now: {now.doing or '-'}"
+
+
+def task_line(task: Task) -> str:
+    """A task in a few words."""
+    about = next((str(task.args[name]) for name in ("path", "command", "source", "pattern") if task.args.get(name)), "")
+    return f"{task.operation} {about}".strip()
+
+
+def plan_line(plan: Plan | None) -> dict[str, str]:
+    """The one line of progress in every prompt, as values of its template."""
+    if plan is None or plan.status == "completed":
+        return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
+    step = plan.next_step()
+    if plan.status == "draft":
+        now = "waiting for the user's yes"
+    else:
+        now = f"{step.name} ({step.step_id}, {step.status})" if step else "-"
+    return {"plan_name": plan.name, "plan_done": str(plan.done()), "plan_total": str(len(plan.steps)), "plan_now": now}

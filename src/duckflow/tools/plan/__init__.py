@@ -1,0 +1,1 @@
+"""Plans, their tasks, and the jobs that carry them out."""

@@ -1,0 +1,118 @@
+"""Drafts by the model: asked for with a procedure, checked, and sent back with the exact problem at most twice."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from duckflow.errors import ReplyUnusable, ToolError
+from duckflow.llm.schema import strict_schema, tasks_schema
+from duckflow.prompts.compile import signature
+from duckflow.prompts.template import descriptions
+from duckflow.state.agent import AgentState
+from duckflow.state.noun import shorten
+from duckflow.state.operation import Operation
+from duckflow.state.plan import Plan, Step, Task
+from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
+from duckflow.tools.plan.folder import facts, listing
+from duckflow.tools.plan.ports import Table, Think
+from duckflow.tools.plan.task_check import task_problems
+
+T = TypeVar("T")
+SENT_BACK = 2
+CONVERSATION = 1500
+RECENT = 6
+
+
+async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
+    """What the model drafts; a draft that stays unusable is a ToolError."""
+    failures: list[tuple[str, str]] = []
+    while True:
+        reply = await think(procedure, values, schema, failures)
+        try:
+            return read(reply)
+        except ReplyUnusable as problem:
+            if len(failures) == SENT_BACK:
+                raise ToolError(
+                    f"no usable draft after {SENT_BACK + 1} tries: {problem.correction}",
+                    "plan.unusable",
+                    reason=problem.correction,
+                ) from None
+            failures.append((reply, problem.correction))
+
+
+async def draft_plan(table: Table, goal: str) -> Plan:
+    values = {"goal": goal, "request": last_request(table.state), "facts": facts(table.folder)}
+    schema = strict_schema(PlanDraft.model_json_schema())
+    return await drafted(table.think, "plan", values, schema, lambda text: plan_from(text, goal))
+
+
+async def revise_plan(table: Table, plan: Plan, changes: str) -> Plan:
+    values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(table.folder), "changes": changes}
+    schema = strict_schema(RevisedPlanDraft.model_json_schema())
+    return await drafted(table.think, "revise", values, schema, lambda text: revised_from(text, plan))
+
+
+async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -> list[Task]:
+    """The step's tasks: those done stay, the rest is drafted anew."""
+    operations = tuple(table.operations())
+    done = [task for task in step.tasks if task.status == "completed"]
+    failed = [f"{task.operation} {task.args}: {task.result}" for task in step.tasks if task.status == "failed"]
+    language = table.state.language
+    values = {
+        "goal": plan.goal,
+        "step": step.name,
+        "description": step.description,
+        "success": step.success,
+        "before": "; ".join(one.name for one in plan.steps if one.status == "completed"),
+        "done": "; ".join(f"{task.operation} {task.args}" for task in done),
+        "failed": "; ".join(failed),
+        "changes": changes,
+        "conversation": conversation(table.state),
+        "files": listing(table.folder),
+        "facts": facts(table.folder),
+        "operations": "\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations),
+    }
+    tasks = await drafted(
+        table.think, "tasks", values, tasks_schema(operations), lambda text: _tasks_from(text, operations)
+    )
+    return done + tasks
+
+
+def _tasks_from(text: str, operations: tuple[Operation, ...]) -> list[Task]:
+    draft = read_draft(text, TasksDraft)
+    bodies = {operation.name: operation.body for operation in operations}
+    tasks: list[Task] = []
+    for one in draft.tasks:
+        name = one.operation.strip()
+        # Long text is asked for when the task runs, even if the model was too eager.
+        args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
+        tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
+    if problems := task_problems(tasks, operations):
+        raise ReplyUnusable("; ".join(problems))
+    return tasks
+
+
+def as_listed(plan: Plan) -> str:
+    """The plan as numbered lines, for the model."""
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
+    lines = [f"{plan.plan_id} {plan.name!r} ({plan.status}), goal: {plan.goal}"]
+    for number, step in enumerate(plan.steps, 1):
+        needs = ", ".join(str(numbers.get(need, need)) for need in step.depends_on)
+        state = f"{step.status}, unverified" if step.unverified else step.status
+        lines.append(
+            f"{number}. {step.name} [{state}] {step.step_id}"
+            + (f" after {needs}" if needs else "")
+            + (f", tasks {step.tasks_done()} of {len(step.tasks)}" if step.tasks else "")
+            + (f": {step.description}" if step.description else "")
+            + (f" (done when: {step.success})" if step.success else "")
+        )
+    return "\n".join(lines)
+
+
+def last_request(state: AgentState) -> str:
+    return next((message.text for message in reversed(state.messages) if message.role == "user"), "")[:CONVERSATION]
+
+
+def conversation(state: AgentState) -> str:
+    """What the user said last, in short."""
+    said = [shorten(message.text, 200) for message in state.messages if message.role == "user"]
+    return shorten(" / ".join(said[-RECENT:]), CONVERSATION)

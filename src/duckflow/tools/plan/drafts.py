@@ -1,0 +1,136 @@
+"""What the model drafts (plans, tasks, reports), and its reading into the real nouns."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from duckflow.errors import ReplyUnusable
+from duckflow.llm.repair import read_json
+from duckflow.state.noun import Line200, shorten
+from duckflow.state.plan import Plan, Step
+from duckflow.state.plan_check import dependency_problems
+
+MOST_STEPS = 200
+NUMBER = re.compile(r"\s*(?:step\s*|ステップ\s*)?#?(\d+)\s*", re.IGNORECASE)
+
+
+def _listed(value: Any) -> Any:
+    """One thing where a list belongs is a list of one; nothing is an empty one."""
+    if value is None or value == "":
+        return []
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+Needs = Annotated[list[int | str], BeforeValidator(_listed)]
+Lines = Annotated[list[Line200], BeforeValidator(_listed)]
+
+
+class Draft(BaseModel):
+    """A reply of the model. Fields it made up are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+
+D = TypeVar("D", bound=Draft)
+
+
+class StepDraft(Draft):
+    name: str = Field(min_length=1)
+    description: str = ""
+    success: str = ""
+    depends_on: Needs = Field(default_factory=list[int | str])
+
+
+class RevisedStepDraft(StepDraft):
+    was: int | None = None
+
+
+class PlanDraft(Draft):
+    name: str = Field(min_length=1)
+    steps: list[StepDraft] = Field(min_length=1, max_length=MOST_STEPS)
+    risks: Lines = Field(default_factory=list[str])
+
+
+class RevisedPlanDraft(Draft):
+    name: str = Field(min_length=1)
+    steps: list[RevisedStepDraft] = Field(min_length=1, max_length=MOST_STEPS)
+    risks: Lines = Field(default_factory=list[str])
+
+
+class TaskDraft(Draft):
+    operation: str
+    args: dict[str, Any] = Field(default_factory=dict[str, Any])
+    reasoning: str = ""
+
+
+class TasksDraft(Draft):
+    tasks: list[TaskDraft] = Field(min_length=1)
+
+
+class ReportDraft(Draft):
+    summary: Line200
+    causes: Lines = Field(default_factory=list[str])
+    next_action: Line200 = ""
+
+
+def plan_from(text: str, goal: str) -> Plan:
+    """The drafted plan, or ReplyUnusable with the exact problem."""
+    draft = read_draft(text, PlanDraft)
+    steps = [_step(one, Step(name=one.name)) for one in draft.steps]
+    return Plan(name=shorten(draft.name, 100), goal=goal, risks=draft.risks, steps=_linked(draft.steps, steps))
+
+
+def revised_from(text: str, plan: Plan) -> Plan:
+    """The plan as revised: steps that go on keep their id, status and tasks; completed ones cannot be lost."""
+    draft = read_draft(text, RevisedPlanDraft)
+    steps: list[Step] = []
+    for one in draft.steps:
+        old = plan.steps[one.was - 1] if one.was is not None and 1 <= one.was <= len(plan.steps) else None
+        if old is None:
+            old = next((step for step in plan.steps if step.name == one.name), None)
+        if old is not None and any(old.step_id == step.step_id for step in steps):
+            raise ReplyUnusable(f"two steps of the new plan say they were step {one.was}")
+        steps.append(_step(one, old.copied() if old else Step(name=one.name)))
+    kept = {step.step_id for step in steps}
+    if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:
+        raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")
+    return plan.model_copy(
+        update={"name": shorten(draft.name, 100), "risks": draft.risks, "steps": _linked(draft.steps, steps)}
+    )
+
+
+def read_draft(text: str, kind: type[D]) -> D:
+    """A reply as the draft it should be. A bare list stands for the draft's only list."""
+    value: Any = read_json(text).value
+    if isinstance(value, list):
+        value = {"tasks" if kind is TasksDraft else "steps": cast("list[Any]", value)}
+    try:
+        return kind.model_validate(value)
+    except ValidationError as problem:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}" for e in problem.errors()[:6])
+        raise ReplyUnusable(f"the JSON does not fit: {wrong}") from None
+
+
+def _step(draft: StepDraft, step: Step) -> Step:
+    step.name = shorten(draft.name, 100)
+    step.description, step.success = draft.description, draft.success
+    return step
+
+
+def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
+    """Dependencies by number or name become ids; unknown and circular ones are told."""
+    ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
+    ids |= {one.name.casefold(): step.step_id for one, step in zip(drafts, steps, strict=True)}
+    for one, step in zip(drafts, steps, strict=True):
+        step.depends_on = list(dict.fromkeys(_need(need, ids) for need in one.depends_on))
+    if problems := dependency_problems(steps):
+        raise ReplyUnusable("; ".join(problems))
+    return steps
+
+
+def _need(need: int | str, ids: dict[str, str]) -> str:
+    text = str(need).strip()
+    numbered = NUMBER.fullmatch(text)
+    return ids.get(text.casefold()) or ids.get(numbered[1] if numbered else "") or text

@@ -1,0 +1,76 @@
+"""The work folder, and what looking at it tells of the project."""
+
+import json
+
+from duckflow.errors import ToolError
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.plan.ports import Folder
+
+FACT_FILE = 200_000
+NAMES = 60
+
+
+class WorkFolder:
+    """Looks, and never stumbles over what it finds."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def names(self) -> list[str]:
+        try:
+            return sorted(entry.name for entry in self._workspace.root.iterdir() if not entry.name.startswith("."))
+        except OSError:
+            return []
+
+    def text(self, path: str) -> str:
+        try:
+            return self._workspace.read_bytes(path, FACT_FILE).decode("utf-8", "replace")
+        except (OSError, ToolError):
+            return ""
+
+    def exists(self, path: str) -> bool:
+        try:
+            self._workspace.stat(path)
+        except (OSError, ToolError):
+            return False
+        return True
+
+
+def command_for_tests(folder: Folder) -> str:
+    """How this project's tests are run, found by looking; nothing when it has none."""
+    names = set(folder.names())
+    if names & {"pytest.ini", "conftest.py"} or "[tool.pytest" in folder.text("pyproject.toml"):
+        return "python -m pytest -q"
+    if names & {"tests", "test"} and any(name.endswith(".py") or name == "pyproject.toml" for name in names):
+        return "python -m pytest -q"
+    if any(name.startswith("test_") and name.endswith(".py") for name in names):
+        return "python -m pytest -q"
+    if _npm_test(folder.text("package.json")):
+        return "npm test"
+    if "Cargo.toml" in names:
+        return "cargo test"
+    if "go.mod" in names:
+        return "go test ./..."
+    if any(line.startswith("test:") for line in folder.text("Makefile").splitlines()):
+        return "make test"
+    return ""
+
+
+def facts(folder: Folder) -> str:
+    """What is known of the project, in one line."""
+    command = command_for_tests(folder)
+    return f"its tests are run with: {command}" if command else ""
+
+
+def listing(folder: Folder) -> str:
+    names = folder.names()
+    more = f" … and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return ", ".join(names[:NAMES]) + more
+
+
+def _npm_test(package: str) -> bool:
+    try:
+        script = json.loads(package)["scripts"]["test"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return isinstance(script, str) and "no test specified" not in script

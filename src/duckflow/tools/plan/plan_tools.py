@@ -1,0 +1,147 @@
+"""`plan_tool`: propose, get, revise, update_step."""
+
+from duckflow.errors import ToolError
+from duckflow.events.types import PlanChanged
+from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import say
+from duckflow.state.plan import Plan, Step
+from duckflow.tools.plan.args import IdArgs, PlanTool, StepArgs, WordsArgs
+from duckflow.tools.plan.drafting import as_listed, draft_plan, draft_tasks, revise_plan
+from duckflow.tools.plan.ports import Table
+from duckflow.tools.plan.proof import proof
+from duckflow.tools.tool import Done
+
+
+class Propose(PlanTool[WordsArgs]):
+    """Drafts a plan; the user must say yes to it."""
+
+    operation = "plan_tool.propose"
+    args = WordsArgs
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def run(self, args: WordsArgs) -> Done:
+        state = self._table.state
+        if state.live_jobs():
+            raise ToolError("a job of the present plan is still running: use plan_tool.revise, or cancel it first")
+        plan = await draft_plan(self._table, args.text)
+        self._table.emit(PlanChanged(plan=plan))
+        return Done(
+            f"Draft, shown to the user, who must say yes:\n{as_listed(plan)}",
+            say("plan.proposed", name=plan.name, steps=len(plan.steps)),
+        )
+
+
+class GetPlan(PlanTool[IdArgs]):
+    """Shows a plan with the state of its steps."""
+
+    operation = "plan_tool.get"
+    args = IdArgs
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def run(self, args: IdArgs) -> Done:
+        plan = self._table.state.plans.get(args.id or "") or the_plan(self._table.state)
+        return Done(as_listed(plan), say("plan.looked_up", name=plan.name))
+
+
+class Revise(PlanTool[WordsArgs]):
+    """Changes the plan in words; work that is going on gets new tasks before its next one."""
+
+    operation = "plan_tool.revise"
+    args = WordsArgs
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def run(self, args: WordsArgs) -> Done:
+        plan = await revise_plan(self._table, the_plan(self._table.state), args.text)
+        # Work went on meanwhile: what it has reached since the draft was asked for counts.
+        plan = up_to_date(plan, the_plan(self._table.state))
+        self._table.emit(PlanChanged(plan=plan))
+        for step in plan.steps:
+            if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
+                await self._replan(plan, step, args.text)
+        return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
+
+    async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
+        """Other tasks for what is left of a step; the one that runs now is not touched."""
+        drafted = await draft_tasks(self._table, plan, step, changes)
+        now = the_step(the_plan(self._table.state), step.step_id)
+        begun = [task for task in now.tasks if task.status != "pending"]
+        tasks = (*begun, *drafted[step.tasks_done() :])
+        self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
+
+
+class UpdateStep(PlanTool[StepArgs]):
+    """Moves a step on. `completed` needs a recorded result; without one it is marked unverified."""
+
+    operation = "plan_tool.update_step"
+    args = StepArgs
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def run(self, args: StepArgs) -> Done:
+        state = self._table.state
+        plan = approved_plan(state)
+        step = the_step(plan, args.id)
+        if args.status in ("in_progress", "completed"):
+            needs_done(plan, step)
+        evidence = proof(state, step, self._table.folder) if args.status == "completed" else ""
+        self._table.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status, evidence=evidence))
+        if args.status == "completed" and not evidence:
+            return Done(
+                f"{step.name}: completed, but UNVERIFIED: no result since the last change shows it. "
+                "Run the check that its success names, then update it again.",
+                say("plan.step_unverified", step=step.name),
+            )
+        shown = f" ({evidence})" if evidence else ""
+        return Done(f"{step.name}: {args.status}{shown}", say("plan.step_now", step=step.name, status=args.status))
+
+
+def the_plan(state: AgentState) -> Plan:
+    if state.plan is None:
+        raise ToolError("there is no plan; plan_tool.propose drafts one", "plan.none")
+    return state.plan
+
+
+def approved_plan(state: AgentState) -> Plan:
+    plan = the_plan(state)
+    if plan.status == "draft":
+        raise ToolError("the plan is a draft: the user must say yes to it first", "plan.not_approved", name=plan.name)
+    return plan
+
+
+def the_step(plan: Plan, wanted: str | None) -> Step:
+    """The wanted step, or the next one that may start."""
+    step = plan.step(wanted) if wanted else plan.next_step()
+    if step is None and wanted:
+        known = ", ".join(f"{one.step_id} ({one.name})" for one in plan.steps)
+        raise ToolError(f"there is no step {wanted!r}. Steps: {known}", "plan.no_step", step=wanted)
+    if step is None:
+        raise ToolError("every step of the plan is completed", "plan.all_done", name=plan.name)
+    return step
+
+
+def needs_done(plan: Plan, step: Step) -> None:
+    missing = [one.name for one in plan.steps if one.step_id in step.depends_on and one.status != "completed"]
+    if missing:
+        raise ToolError(
+            f"{step.name!r} starts only when these are completed: {', '.join(missing)}",
+            "plan.needs",
+            step=step.name,
+            needs=", ".join(missing),
+        )
+
+
+def up_to_date(revised: Plan, now: Plan) -> Plan:
+    """The revised plan with the states that its steps have reached by now."""
+    reached = {step.step_id: step for step in now.steps}
+    for step in revised.steps:
+        if old := reached.get(step.step_id):
+            step.status, step.evidence, step.task_list = old.status, old.evidence, old.copied().task_list
+    return revised.model_copy(update={"status": now.status})

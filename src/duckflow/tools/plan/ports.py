@@ -1,0 +1,55 @@
+"""What the plan tools need from outside."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from duckflow.events.ports import Emit
+from duckflow.state.agent import AgentState
+from duckflow.state.job import Job
+from duckflow.state.operation import Operation
+
+
+class Think(Protocol):
+    """Ask the model to carry out a procedure; `failures` are earlier replies with what was wrong with them."""
+
+    async def __call__(
+        self,
+        procedure: str,
+        values: Mapping[str, str],
+        schema: dict[str, Any],
+        failures: Sequence[tuple[str, str]],
+    ) -> str: ...
+
+
+class Jobs(Protocol):
+    """The background worker, as tools see it. What cannot be done is a ToolError."""
+
+    def start(self, plan_id: str, step_ids: Sequence[str]) -> Job: ...
+
+    def pause(self, job_id: str) -> Job: ...
+
+    async def resume(self, job_id: str) -> Job: ...
+
+    async def cancel(self, job_id: str) -> Job: ...
+
+
+class Folder(Protocol):
+    """The work folder, as far as planning looks at it."""
+
+    def names(self) -> list[str]: ...
+
+    def text(self, path: str) -> str: ...
+
+    def exists(self, path: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What lies on the table when plans are made. `operations` are those a task may use."""
+
+    state: AgentState
+    emit: Emit
+    think: Think
+    folder: Folder
+    operations: Callable[[], Sequence[Operation]]

@@ -1,0 +1,34 @@
+"""Whether a step is done, by what is on the record."""
+
+from duckflow.state.agent import AgentState
+from duckflow.state.plan import Step
+from duckflow.state.schedule import READS
+from duckflow.tools.plan.ports import Folder
+
+SHOWN_FILES = 6
+DELETES = "file_ops.delete_file"
+
+
+def proof(state: AgentState, step: Step, folder: Folder) -> str:
+    """The recorded result from after the last change that shows it; nothing when there is none.
+
+    A command counts with its exit code; without one, the files the step was to make must be there. When the last
+    command failed, nothing is shown, whatever files there are."""
+    if state.evidence:
+        last = state.evidence[-1]
+        return last.text if last.ok else ""
+    files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
+    if not files or not all(folder.exists(path) for path in files):
+        return ""
+    return f"there: {', '.join(files[:SHOWN_FILES])}"
+
+
+def made_by(step: Step) -> list[str]:
+    """The files that the step's completed tasks have written."""
+    changing = (
+        task
+        for task in step.tasks
+        if task.status == "completed" and task.operation not in READS and task.operation != DELETES
+    )
+    paths = (str(task.args.get("target") or task.args.get("path") or "") for task in changing)
+    return list(dict.fromkeys(path for path in paths if path))

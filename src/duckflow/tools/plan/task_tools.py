@@ -1,0 +1,126 @@
+"""`task_tool.generate_list` plans the tasks of a step; `task_loop` runs them in the background and steers that."""
+
+from duckflow.errors import ToolError
+from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import say
+from duckflow.state.plan import Plan
+from duckflow.state.progress import job_line
+from duckflow.tools.plan.args import IdArgs, PlanTool
+from duckflow.tools.plan.drafting import draft_tasks
+from duckflow.tools.plan.plan_tools import approved_plan, needs_done, the_step
+from duckflow.tools.plan.ports import Jobs, Table
+from duckflow.tools.tool import Done
+
+
+class GenerateList(PlanTool[IdArgs]):
+    """Plans the tasks of a step. It executes nothing."""
+
+    operation = "task_tool.generate_list"
+    args = IdArgs
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def run(self, args: IdArgs) -> Done:
+        plan = approved_plan(self._table.state)
+        step = the_step(plan, args.id)
+        if step.status == "completed":
+            raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)
+        if any(step.step_id in job.step_ids for job in self._table.state.live_jobs()):
+            raise ToolError(f"{step.name!r} is being worked on; plan_tool.revise changes what is left of it")
+        tasks = await draft_tasks(self._table, plan, step)
+        self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
+        if step.status == "failed":
+            self._table.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status="pending"))
+        listed = "\n".join(f"{number}. {task.operation} {task.args}" for number, task in enumerate(tasks, 1))
+        return Done(
+            f"{len(tasks)} tasks for {step.step_id} {step.name!r}; task_loop.run starts them:\n{listed}",
+            say("task.planned", step=step.name, tasks=len(tasks)),
+        )
+
+
+class RunTasks(PlanTool[IdArgs]):
+    """Hands a step, or all that is left of the plan, to the background."""
+
+    operation = "task_loop.run"
+    args = IdArgs
+
+    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+        self._state = state
+        self._jobs = jobs
+
+    async def run(self, args: IdArgs) -> Done:
+        plan = approved_plan(self._state)
+        job = self._jobs.start(plan.plan_id, _wanted(plan, args.id))
+        return Done(
+            f"{job.job_id} runs in the background: {job.name}. You get its report when it ends; do not wait for it.",
+            say("job.started", job=job.name),
+        )
+
+
+class JobStatus(PlanTool[IdArgs]):
+    """How far the background work is."""
+
+    operation = "task_loop.status"
+    args = IdArgs
+
+    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+        self._state = state
+
+    async def run(self, args: IdArgs) -> Done:
+        jobs = [job for job in self._state.jobs.values() if args.id in (None, job.job_id)]
+        told = [job_line(self._state, job) for job in jobs[-5:]]
+        return Done("\n".join(told) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
+
+
+class PauseJob(PlanTool[IdArgs]):
+    operation = "task_loop.pause"
+    args = IdArgs
+
+    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def run(self, args: IdArgs) -> Done:
+        job = self._jobs.pause(args.id or "")
+        return Done(f"{job.job_id} pauses before its next task", say("job.paused", job=job.name))
+
+
+class ResumeJob(PlanTool[IdArgs]):
+    operation = "task_loop.resume"
+    args = IdArgs
+
+    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def run(self, args: IdArgs) -> Done:
+        job = await self._jobs.resume(args.id or "")
+        return Done(f"{job.job_id} goes on", say("job.resumed", job=job.name))
+
+
+class CancelJob(PlanTool[IdArgs]):
+    operation = "task_loop.cancel"
+    args = IdArgs
+
+    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def run(self, args: IdArgs) -> Done:
+        job = await self._jobs.cancel(args.id or "")
+        return Done(f"{job.job_id} is cancelled; its open tasks stay pending", say("job.cancelled", job=job.name))
+
+
+def _wanted(plan: Plan, wanted: str | None) -> list[str]:
+    if not wanted:
+        left = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
+        if not left:
+            the_step(plan, None)
+            raise ToolError("what is left of the plan has failed: plan its tasks anew with task_tool.generate_list")
+        return left
+    step = the_step(plan, wanted)
+    if step.status == "completed":
+        raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)
+    if step.status == "failed":
+        raise ToolError(f"{step.name!r} has failed: plan its tasks anew with task_tool.generate_list({step.step_id})")
+    needs_done(plan, step)
+    return [step.step_id]

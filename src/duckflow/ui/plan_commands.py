@@ -1,0 +1,67 @@
+"""`/plan` and `/tasks`."""
+
+from duckflow.errors import UsageError
+from duckflow.state.plan import Plan
+from duckflow.state.plan_edit import moved, renamed, without
+from duckflow.ui.counter import Counter, Say
+from duckflow.ui.plan_tree import job_lines, plan_tree
+
+CONTROLS = ("pause", "resume", "cancel")
+
+
+def plan(counter: Counter, line: str) -> str:
+    """Show it, approve it, rename or move a step, drop a step or the whole plan."""
+    now = counter.desk.state.plan
+    if now is None:
+        return counter.words("plan.none")
+    what, *rest = line.split(maxsplit=2) or ["show"]
+    try:
+        return _plan(counter, now, what, rest)
+    except UsageError as problem:
+        return counter.words.error(problem)
+
+
+def _plan(counter: Counter, now: Plan, what: str, rest: list[str]) -> str:
+    match what, rest:
+        case "show", _:
+            return plan_tree(now, counter.words)
+        case "approve", _ if now.status == "draft":
+            raise Say(counter.words("gate.yes"))
+        case "approve", _:
+            return counter.words("plan.approved", name=now.name)
+        case "edit", [number, name]:
+            return _change(counter, renamed(now, number, name))
+        case "edit", _:
+            return counter.words("plan.edit_usage")
+        case "reorder", [number, place]:
+            return _change(counter, moved(now, number, place))
+        case "drop", [number]:
+            return _change(counter, without(now, number))
+        case "drop", []:
+            _idle(counter)
+            counter.desk.drop_plan(now)
+            return counter.words("plan.dropped", name=now.name)
+        case _:
+            return counter.words("plan.usage")
+
+
+def _change(counter: Counter, new: Plan) -> str:
+    _idle(counter)
+    counter.desk.change_plan(new)
+    return plan_tree(new, counter.words)
+
+
+def _idle(counter: Counter) -> None:
+    if counter.desk.state.live_jobs():
+        raise UsageError("plan.running")
+
+
+def tasks(counter: Counter, line: str) -> str:
+    """Show the jobs, or pause, resume, cancel one."""
+    what, _, job = line.partition(" ")
+    if not what:
+        return job_lines(counter.desk.state, counter.words)
+    if what not in CONTROLS:
+        return counter.words("job.usage")
+    counter.desk.control(what, job.strip())
+    return ""

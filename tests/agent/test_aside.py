@@ -1,0 +1,44 @@
+"""What counts as a word about running work, and what does not."""
+
+import pytest
+
+from duckflow.agent.aside import wish_in
+from duckflow.state.agent import AgentState
+from duckflow.state.job import Job, JobStatus
+
+
+def state(status: JobStatus = "running") -> AgentState:
+    job = Job(name="core", plan_id="p", status=status)
+    return AgentState(jobs={job.job_id: job})
+
+
+@pytest.mark.parametrize(
+    ("text", "wish"),
+    [
+        ("How far is it?", "progress"),
+        ("how's it going", "progress"),
+        ("どこまで進んだ？", "progress"),
+        ("進捗を教えて", "progress"),
+        ("もう終わった？", "progress"),
+        ("Pause the job, please", None),
+        ("pause the job please", "pause"),
+        ("ちょっと待って", "pause"),
+        ("cancel", "cancel"),
+        ("ジョブをキャンセルしてください。", "cancel"),
+        ("how far is the moon from the earth, in kilometres?", None),
+        ("pause the music when the window loses focus", None),
+        ("終わったらテストも書いて", None),
+        ("cancel button must be red", None),
+        ("resume", None),
+        ("continue", None),
+    ],
+)
+def test_words_about_a_running_job(text: str, wish: str | None) -> None:
+    assert wish_in(text, state()) == wish
+
+
+@pytest.mark.parametrize("text", ["resume", "continue", "再開", "続けて"])
+def test_going_on_is_meant_for_a_job_only_when_one_has_stopped(text: str) -> None:
+    assert wish_in(text, state("interrupted")) == wish_in(text, state("paused")) == "resume"
+    assert wish_in(text, state("completed")) is None
+    assert wish_in(text, AgentState()) is None

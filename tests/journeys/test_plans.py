@@ -1,0 +1,201 @@
+"""From a goal to a plan, a yes, tasks, a background run, its report, and the next step."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.events.types import Noticed, PhaseMoved
+from duckflow.events.work import JobStarted, StepChanged
+from duckflow.state.phase import Phase, Status
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
+from tests.journeys.story import Story, act, decide, respond
+
+TOLD = {"en": ("make a snake game", "yes", "next"), "ja": ("ゲームを実装して", "はい", "次をお願いします")}
+REPORT = {"en": "A background job has ended", "ja": "バックグラウンドのジョブが終わりました"}
+BODY = {"en": "complete content of {}", "ja": "では {} の内容"}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_a_goal_becomes_a_plan_and_the_plan_becomes_files(tmp_path: Path, language: str) -> None:
+    goal, yes, go_on = TOLD[language]
+    replies = [
+        PROPOSE,
+        SNAKE,
+        run_step(1),
+        write_tasks("game.py"),
+        when(BODY[language].format("game.py"), "```python\nprint('snake')\n```"),
+        when(REPORT[language], report("The core loop is there.")),
+        run_step(2),
+        write_tasks("score.py"),
+        when(BODY[language].format("score.py"), "```python\nscore = 0\n```"),
+        when(REPORT[language], report("The score is there.")),
+    ]
+    story = Story(tmp_path, replies, language=language)
+    state = story.session.state
+
+    assert await story.tell(goal) == "pending_user"
+    assert state.plan and state.plan.status == "draft"
+    assert [step.name for step in state.plan.steps] == ["Core loop", "Score"]
+    assert (state.phase, state.status) == (Phase.AWAITING_APPROVAL, Status.REQUIRES_USER_INPUT)
+
+    assert await story.tell(yes) == "deferred"
+    assert "approved the plan" in story.prompt(2)
+    assert state.phase is Phase.EXECUTION
+    ended = await job_ended(story)
+    assert (ended.status, ended.report.summary) == ("completed", "The core loop is there.")
+    assert (story.folder / "game.py").read_text() == "print('snake')\n"
+    assert [step.status for step in state.plan.steps] == ["completed", "pending"]
+    assert not state.plan.steps[0].unverified and "game.py" in state.plan.steps[0].evidence
+
+    assert await story.tell(go_on) == "deferred"
+    assert "The core loop is there." in story.prompt(6)
+    assert "1" in story.prompt(6) and "Score" in story.prompt(6)
+    await job_ended(story, 2)
+    assert (story.folder / "score.py").exists()
+    assert state.plan.status == "completed"
+    assert state.phase is Phase.DONE
+
+
+async def test_a_yes_costs_no_call_of_its_own_and_moves_the_phase(tmp_path: Path) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE, decide(respond("Shall I start?"), next_step="pending_user")])
+    await story.tell("make a snake game")
+    await story.tell("１")
+    assert len(story.model.requests) == 3
+    assert [(move.source, move.target) for move in story.all(PhaseMoved)] == [
+        (Phase.PLANNING, Phase.AWAITING_APPROVAL),
+        (Phase.AWAITING_APPROVAL, Phase.EXECUTION),
+    ]
+
+
+@pytest.mark.parametrize("no", ["no", "いいえ"])
+async def test_a_no_drops_the_plan_without_asking_the_model(tmp_path: Path, no: str) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE])
+    await story.tell("make a snake game")
+    assert await story.tell(no) == "pending_user"
+    assert story.session.state.plan is None
+    assert story.session.state.phase is Phase.PLANNING
+    assert len(story.model.requests) == 2
+
+
+async def test_other_words_revise_the_plan_which_waits_again(tmp_path: Path) -> None:
+    longer = SNAKE | {"steps": [*SNAKE["steps"], {"name": "Tests", "description": "tests", "was": None}]}
+    replies = [PROPOSE, SNAKE, decide(act("plan_tool.revise", changes="add tests"), next_step="continue"), longer]
+    story = Story(tmp_path, [*replies, decide(respond("Is it good now?"), step="PLANNING")])
+    await story.tell("make a snake game")
+    first = [step.step_id for step in story.session.state.plan.steps] if story.session.state.plan else []
+    assert await story.tell("add a step for tests") == "pending_user"
+    plan = story.session.state.plan
+    assert plan and plan.status == "draft"
+    assert [step.name for step in plan.steps] == ["Core loop", "Score", "Tests"]
+    assert [step.step_id for step in plan.steps][:2] == first, "steps that stay keep their ids"
+
+
+async def test_nothing_runs_before_the_yes(tmp_path: Path) -> None:
+    eager = decide(act("plan_tool.propose", goal="a game"), act("file_ops.write_file", path="x.py", content="x\n"))
+    story = Story(tmp_path, [eager, SNAKE, decide(act("task_loop.run")), decide(respond("I wait."), step="PLANNING")])
+    assert await story.tell("make a snake game") == "pending_user"
+    assert list(story.folder.iterdir()) == []
+    await story.tell("what does step two mean exactly, and why?")
+    assert story.all(JobStarted) == []
+    assert "the user must say yes" in story.prompt()
+
+
+async def test_a_failing_task_goes_back_to_planning_and_is_recovered(tmp_path: Path) -> None:
+    replies = [
+        PROPOSE,
+        SNAKE,
+        run_step(1),
+        {"tasks": [act("file_ops.read_file", path="missing.py"), act("file_ops.write_file", path="game.py")]},
+        when("A background job has ended", report("It failed.", "missing.py was never there")),
+        run_step(1),
+        write_tasks("game.py"),
+        when("complete content of game.py", "print(1)\n"),
+        when("A background job has ended", report()),
+    ]
+    story = Story(tmp_path, replies)
+    state = story.session.state
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    ended = await job_ended(story)
+    assert ended.status == "failed"
+    assert (ended.report.done, ended.report.failed, ended.report.left) == (0, 1, 1)
+    assert state.plan and [task.status for task in state.plan.steps[0].tasks] == ["failed", "pending"]
+    assert (state.phase, state.status) == (Phase.PLANNING, Status.ERROR)
+    assert not (story.folder / "game.py").exists()
+
+    await story.tell("try it without reading")
+    tasks_request = next(r for r in story.model.requests[5:] if "Now its step" in r.messages[-1].text)
+    assert "missing.py" in tasks_request.messages[-1].text, "what failed is told when the tasks are planned anew"
+    assert (await job_ended(story, 2)).status == "completed"
+    assert state.plan.steps[0].status == "completed"
+
+
+async def test_without_a_model_the_report_is_computed(tmp_path: Path) -> None:
+    replies = [PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), when("complete content of game.py", "print(1)\n")]
+    story = Story(tmp_path, replies)
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    ended = await job_ended(story)
+    assert ended.report.computed and ended.report.done == 1
+
+
+async def test_a_draft_with_a_circle_goes_back_with_the_exact_problem(tmp_path: Path) -> None:
+    circle = {"name": "x", "steps": [{"name": "A", "depends_on": [2]}, {"name": "B", "depends_on": [1]}], "risks": []}
+    unknown = {"name": "x", "steps": [{"name": "A", "depends_on": [7]}], "risks": []}
+    story = Story(tmp_path, [PROPOSE, circle, unknown, SNAKE])
+    await story.tell("make a snake game")
+    assert "circle: A -> B" in story.prompt(2)
+    assert "'7', which is no step" in story.prompt(3)
+    assert story.session.state.plan and len(story.session.state.plan.steps) == 2
+
+
+async def test_a_draft_that_stays_wrong_is_given_up_after_two_corrections(tmp_path: Path) -> None:
+    story = Story(tmp_path, [PROPOSE, "no plan", "still none", "sorry", decide(respond("I cannot."), step="PLANNING")])
+    await story.tell("make a snake game")
+    assert story.session.state.plan is None
+    assert len(story.model.requests) == 5
+
+
+async def test_tasks_with_made_up_operations_or_without_args_go_back(tmp_path: Path) -> None:
+    wrong = {"tasks": [act("file_ops.paint"), act("file_ops.read_file"), act("response", text="hi")]}
+    replies = [PROPOSE, SNAKE, decide(act("task_tool.generate_list")), wrong, write_tasks("game.py")]
+    story = Story(tmp_path, [*replies, decide(respond("planned"), step="PLANNING")])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    told = story.prompt(4)
+    assert "no operation 'file_ops.paint'" in told
+    assert "the argument path is missing" in told
+    assert "no operation 'response'" in told
+    assert story.session.state.plan and len(story.session.state.plan.steps[0].tasks) == 1
+
+
+async def test_a_step_claimed_without_evidence_is_unverified(tmp_path: Path) -> None:
+    claim = decide(act("plan_tool.update_step", step_id="1", status="completed"), next_step="continue")
+    early = decide(act("plan_tool.update_step", step_id="2", status="in_progress"), next_step="continue")
+    story = Story(tmp_path, [PROPOSE, SNAKE, early, claim, decide(respond("done"))])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    assert "starts only when these are completed: Core loop" in story.prompt(3)
+    assert "UNVERIFIED" in story.prompt(4)
+    assert story.session.state.plan and story.session.state.plan.steps[0].unverified
+
+
+async def test_a_file_that_is_there_is_evidence(tmp_path: Path) -> None:
+    work = decide(
+        act("file_ops.write_file", path="game.py", content="print(1)\n"),
+        act("plan_tool.update_step", step_id="1", status="completed"),
+        respond("done"),
+    )
+    story = Story(tmp_path, [PROPOSE, SNAKE, work])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    assert story.all(StepChanged)[-1].evidence == "there: game.py"
+
+
+async def test_every_prompt_carries_one_line_of_progress(tmp_path: Path) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE, decide(respond("ok")), decide(respond("ok"))])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    await story.tell("hello")
+    assert "Plan 'Snake game': 0 of 2 steps done, now: Core loop" in story.prompt()
+    assert story.all(Noticed)

@@ -1,0 +1,98 @@
+"""Dependencies, schedule and changes by hand: rules over plain plans."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duckflow.errors import UsageError
+from duckflow.state.plan import Plan, Step, Task, TaskList
+from duckflow.state.plan_check import circular, dependency_problems
+from duckflow.state.plan_edit import moved, renamed, without
+from duckflow.state.schedule import next_task, side_by_side, startable, touched
+
+
+def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:
+    tasks = [Task(operation="file_ops.write_file", args={"path": path}) for path in files]
+    return Step(step_id=name, name=name, depends_on=list(needs), status=status, task_list=TaskList(tasks=tasks))
+
+
+def plan(*steps: Step) -> Plan:
+    return Plan(name="p", goal="g", steps=list(steps))
+
+
+def names(steps: list[Step]) -> list[str]:
+    return [one.name for one in steps]
+
+
+def test_unknown_and_circular_dependencies_are_named() -> None:
+    assert dependency_problems([step("a"), step("b", "a")]) == []
+    assert "'x', which is no step" in dependency_problems([step("a", "x")])[0]
+    assert "circle: a -> b" in dependency_problems([step("a", "b"), step("b", "a"), step("c")])[0]
+    assert circular([step("a", "a")]) == ["a"]
+
+
+@given(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=12))
+def test_without_a_circle_every_step_starts_some_day(needs: list[set[int]]) -> None:
+    steps = [step(str(n), *(str(m) for m in before if m < len(needs))) for n, before in enumerate(needs)]
+    whole = plan(*steps)
+    wanted = [one.step_id for one in steps]
+    while ready := startable(whole, wanted):
+        for one in ready:
+            one.status = "completed"
+    stuck = {one.name for one in steps if one.status != "completed"}
+    assert stuck == set(circular(steps))
+
+
+def test_steps_start_only_after_what_they_depend_on() -> None:
+    whole = plan(step("a", status="completed"), step("b", "a"), step("c", "b"), step("d"))
+    everything = ["a", "b", "c", "d"]
+    assert names(startable(whole, everything)) == ["b", "d"]
+    assert names(startable(whole, ["c", "d"], busy=["d"])) == []
+
+
+def test_side_by_side_only_without_common_files_and_up_to_the_limit() -> None:
+    left, right, same = step("l", files=("l.py",)), step("r", files=("r.py",)), step("s", files=("l.py",))
+    assert names(side_by_side([left, same, right], [], 2)) == ["l", "r"]
+    assert names(side_by_side([right], [left], 1)) == []
+    anything = Step(name="x", task_list=TaskList(tasks=[Task(operation="shell.run", args={"command": "make"})]))
+    assert names(side_by_side([anything], [left], 2)) == [], "a command may touch any file"
+    assert touched(step("n")) == frozenset()
+
+
+def test_a_failed_task_stops_its_list() -> None:
+    one = step("a", files=("a", "b", "c"))
+    assert next_task(one) is one.tasks[0]
+    one.tasks[0].status = "completed"
+    assert next_task(one) is one.tasks[1]
+    one.tasks[1].status = "failed"
+    assert next_task(one) is None
+
+
+def test_changes_by_hand_give_a_new_plan() -> None:
+    whole = plan(step("a"), step("b", "a"), step("c", "b"))
+    assert names(renamed(whole, "2", "Better").steps) == ["a", "Better", "c"]
+    assert renamed(whole, "0", "Other").name == "Other"
+    assert names(without(whole, "b").steps) == ["a", "c"]
+    assert without(whole, "b").steps[1].depends_on == ["a"], "what depended on it now depends on what it depended on"
+    assert names(moved(plan(step("a"), step("b"), step("c")), "3", "1").steps) == ["c", "a", "b"]
+    assert names(whole.steps) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "key"),
+    [
+        (moved, ("2", "1"), "plan.needs_before"),
+        (moved, ("1", "9"), "plan.no_place"),
+        (moved, ("1", "x"), "plan.no_place"),
+        (without, ("zzz",), "plan.no_step"),
+        (without, ("1",), "plan.step_begun"),
+        (renamed, ("1", " "), "plan.edit_usage"),
+    ],
+)
+def test_changes_that_make_no_sense_say_so(change: Callable[..., Plan], arguments: tuple[str, ...], key: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        change(plan(step("a", status="in_progress"), step("b", "a")), *arguments)
+    assert problem.value.key == key
