@@ -98,7 +98,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing, jobs, Approval(session, phases)), caller, thinker)
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing, jobs, Approval(session, phases, jobs)), caller, thinker)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
