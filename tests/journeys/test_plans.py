@@ -6,6 +6,7 @@ import pytest
 
 from duckflow.events.types import Noticed, PhaseMoved
 from duckflow.events.work import JobStarted, StepChanged
+from duckflow.llm.scripted import Scripted
 from duckflow.state.phase import Phase, Status
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
@@ -199,3 +200,22 @@ async def test_every_prompt_carries_one_line_of_progress(tmp_path: Path) -> None
     await story.tell("hello")
     assert "Plan 'Snake game': 0 of 2 steps done, now: Core loop" in story.prompt()
     assert story.all(Noticed)
+
+
+async def test_a_small_model_hands_the_whole_plan_over_with_the_yes(tmp_path: Path) -> None:
+    replies = [
+        PROPOSE,
+        SNAKE,
+        when("Now its step: Core loop", write_tasks("game.py")),
+        when("Now its step: Score", write_tasks("score.py")),
+        when("complete content of game.py", "print(1)\n"),
+        when("complete content of score.py", "print(2)\n"),
+        when("A background job has ended", report()),
+    ]
+    story = Story(tmp_path, [])
+    story.model = Scripted(replies, name="local:tiny")
+    await story.tell("plan a snake game")
+    assert "plan_tool.propose" in story.prompt(0)
+    assert await story.tell("yes") == "deferred"
+    assert (await job_ended(story)).status == "completed"
+    assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]

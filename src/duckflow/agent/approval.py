@@ -3,17 +3,20 @@
 from duckflow.agent.duck_answer import Ending
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
+from duckflow.agent.thinker import ON_THIS_MACHINE
 from duckflow.events.types import Noticed, PlanChanged
 from duckflow.safety.answers import read_answer
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
+from duckflow.tools.plan.ports import Jobs
 
 
 class Approval:
     """Yes approves, no drops; everything else goes to the model, which may revise."""
 
-    def __init__(self, session: Session, phases: Phases) -> None:
+    def __init__(self, session: Session, phases: Phases, jobs: Jobs) -> None:
         self._session = session
+        self._jobs = jobs
         self._phases = phases
 
     def hear(self, text: str) -> tuple[str, Ending | None]:
@@ -24,6 +27,10 @@ class Approval:
         answer = read_answer(text)
         if answer and answer.choice == "yes":
             self.approve(plan)
+            if self._session.state.model.startswith(ON_THIS_MACHINE):
+                # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
+                job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
+                return "", ("deferred", say("job.started", job=job.name))
             step = plan.next_step()
             first = f"{step.name} ({step.step_id})" if step else "-"
             return (

@@ -5,9 +5,11 @@ from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.job_pace import JobPace
 from duckflow.agent.task_clock import at_most
 from duckflow.errors import DuckflowError
+from duckflow.events.types import MessageAdded
 from duckflow.llm.decision import Reading
 from duckflow.state.action import Action, Decision, TaskProfile
 from duckflow.state.evidence import succeeded
+from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
@@ -25,6 +27,7 @@ class TaskRunner:
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._looked_at: set[str] = set()
+        self._explained: set[str] = set()
 
     def changes(self, task: Task) -> bool:
         operation = self._operation(task)
@@ -32,12 +35,12 @@ class TaskRunner:
 
     async def run(self, plan: Plan, step: Step, task: Task, pace: JobPace) -> tuple[bool, str]:
         """Whether it succeeded, and what came of it."""
-        why = f"{task.reasoning or step.name}. Step '{step.name}': {step.description}. Goal: {plan.goal}"
-        action = Action(operation=task.operation, args=task.args, reasoning=why)
+        action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
         seconds = self._crew.settings.task_seconds
         try:
             async with at_most(seconds):
                 if (operation := self._operation(task)) and operation.body:
+                    self._explain(plan, step)
                     await self._look(plan, task)
                 done = await self._dispatch(action, step)
         except TimeoutError:
@@ -49,6 +52,14 @@ class TaskRunner:
             self._looked_at.difference_update(result.changed)
         ok = bool(done.results) and not done.stop and all(map(succeeded, done.results))
         return ok, shorten(done.results[-1].for_model, RESULT) if done.results else "nothing was run"
+
+    def _explain(self, plan: Plan, step: Step) -> None:
+        """Once a step: what the texts of this job are for. Only the job's own history holds it."""
+        if step.step_id in self._explained:
+            return
+        self._explained.add(step.step_id)
+        text = f"Goal: {plan.goal}\nNow: {step.name}: {step.description}\nDone when: {step.success}"
+        self._crew.session.emit(MessageAdded(message=Message(role="system", text=text)))
 
     async def _look(self, plan: Plan, task: Task) -> None:
         made = [path for step in plan.steps for path in made_by(step)]

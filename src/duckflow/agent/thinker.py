@@ -16,7 +16,7 @@ from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
-from duckflow.prompts.offer import Profile, offered
+from duckflow.prompts.offer import Profile, offered, plan_hint
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
@@ -68,7 +68,9 @@ class Thinker:
         while True:
             reply = Reply("", "stop")
             try:
-                reply = await self._ask(state, Moment(await self.profile(), limit, note, corrections))
+                profile = await self.profile()
+                first = note or plan_hint(state, profile)
+                reply = await self._ask(state, Moment(profile, limit, first, corrections))
                 return read_decision(reply.text, self._operations, reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1

@@ -7,6 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
+from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
 from duckflow.cli.session_list import session_lines
@@ -14,6 +15,7 @@ from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.types import LanguageChosen, Noticed
+from duckflow.safety.policy import Mode
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions, new_session_id
@@ -63,11 +65,22 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
     try:
         await chat.say(prompt)
         await chat.jobs.rest()
+        if chat.mode is Mode.FULL_AUTO:
+            await _carry_through(chat, wiring.words)
         return headless.finish(session.state)
     finally:
         await chat.aclose()
         await close()
         session.close()
+
+
+async def _carry_through(chat: ChatLoop, words: Words) -> None:
+    """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances."""
+    reached = -1
+    while (plan := chat.state.plan) and plan.status in ("draft", "approved", "in_progress") and plan.done() > reached:
+        reached = plan.done()
+        await chat.say(words("gate.yes" if plan.status == "draft" else "plan.go_on"))
+        await chat.jobs.rest()
 
 
 async def _chat(options: Options, wiring: Wiring) -> int:

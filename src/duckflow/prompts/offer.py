@@ -19,10 +19,11 @@ COMPACT_PLANNING = frozenset(
 PLANNING = ("plan_tool.", "task_tool.", "task_loop.")
 # A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
 SEVERAL_PARTS = re.compile(
-    r"\b(?:plan|step by step|implement|several|two|three|project|game|application|(?:program|app|tool) with)\b"
-    r"|計画|実装|ゲーム|アプリ|複数|段階|[二三]つ",
+    r"\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
+    r"|計画|ゲームを|アプリ|複数の|段階",
     re.IGNORECASE,
 )
+WANTS_PLAN = re.compile(r"\bplan\b|step by step|計画|段階", re.IGNORECASE)
 
 
 def offered(operations: Iterable[Operation], profile: Profile, state: AgentState) -> tuple[Operation, ...]:
@@ -47,6 +48,13 @@ def plan_operations(state: AgentState) -> frozenset[str]:
     if statuses & {"running", "paused", "interrupted"}:
         names |= {f"task_loop.{name}" for name in ("status", "pause", "resume", "cancel")}
     return frozenset(names)
+
+
+def plan_hint(state: AgentState, profile: Profile) -> str:
+    """A small model does not think of planning by itself, even when it is asked to."""
+    if profile == "full" or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
+        return ""
+    return "the user wants a plan: your only action now is plan_tool.propose"
 
 
 def _request(state: AgentState) -> str:

@@ -46,6 +46,7 @@ class Headless:
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
         self._jobs: dict[str, str] = {}
+        self._job_failed = False
         self._ended: happened.TurnEnded | None = None
 
     async def ask(self, question: Question) -> Answer:
@@ -80,6 +81,7 @@ class Headless:
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
                 self._said.append(job_summary(self._jobs[event.job_id], event.status, event.report, self._words))
+                self._job_failed = event.status == "failed"
             case happened.TurnEnded():
                 self._ended = event
             case _:
@@ -91,7 +93,7 @@ class Headless:
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
             why = self._words("headless.gate", files=", ".join(_files(self._gate)))
-        code = EXIT_CODES[outcome]
+        code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * self._job_failed
         answer = "\n\n".join(self._said)
         if self._output is OutputFormat.TEXT:
             if answer or (why and code == 0):

@@ -196,8 +196,8 @@ class Chat:
         tokens = state.usage.prompt_tokens + state.usage.completion_tokens
         cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
         health = self._words.phrase(self._desk.health().bar())
-        work = f" · {bar}" if (bar := work_bar(state, self._words)) else ""
-        return FormattedText([("", plain(f"{health} {self._desk.mode} · {state.model} · {tokens} tok{cost}{work} "))])
+        work = f"{bar} · " if (bar := work_bar(state, self._words)) else ""
+        return FormattedText([("", plain(f"{health} {work}{self._desk.mode} · {state.model} · {tokens} tok{cost} "))])
 
     def _redraw(self) -> None:
         if self._session:

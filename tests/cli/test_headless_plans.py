@@ -1,0 +1,62 @@
+"""A plan without a person: shown and left for a yes, or, when everything is allowed, carried through to its end."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
+from tests.journeys.story import act
+
+WRITES: list[Any] = [
+    {"json": report("Done."), "when": "background job has ended"},
+    {"json": report("Done too."), "when": "background job has ended"},
+    {"text": "x = 1\n", "when": "complete content of game.py"},
+    {"text": "y = 1\n", "when": "complete content of score.py"},
+]
+
+
+def run(top: Path, replies: list[Any], *arguments: str) -> subprocess.CompletedProcess[str]:
+    work = top / "work"
+    work.mkdir(exist_ok=True)
+    script = top / "script.jsonl"
+    lines = [reply if "when" in reply else {"json": reply} for reply in replies]
+    script.write_text("\n".join(map(json.dumps, lines)))
+    same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, "-m", "duckflow", "-m", f"scripted:{script}", *arguments],
+        cwd=work,
+        env=same | {"HOME": str(top), "DUCKFLOW_HOME": str(top / "home"), "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+
+
+def test_a_plan_is_shown_and_a_yes_in_the_next_call_carries_it_on(tmp_path: Path) -> None:
+    shown = run(tmp_path, [PROPOSE, SNAKE], "-p", "make a snake game")
+    assert shown.returncode == 0
+    assert "1. Core loop" in shown.stdout
+    went_on = run(tmp_path, [run_step(1), write_tasks("game.py"), *WRITES], "-c", "--mode", "auto-edit", "-p", "yes")
+    assert went_on.returncode == 0, went_on.stderr
+    assert "Core loop: done. 1 tasks completed." in went_on.stdout, "it waits for the job and tells how it went"
+    assert (tmp_path / "work/game.py").exists()
+
+
+def test_with_full_auto_a_plan_is_approved_and_carried_through(tmp_path: Path) -> None:
+    replies = [PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), run_step(2), write_tasks("score.py"), *WRITES]
+    done = run(tmp_path, replies, "--mode", "full-auto", "-p", "make a snake game")
+    assert done.returncode == 0, done.stderr
+    assert "Score: done." in done.stdout
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["game.py", "score.py"]
+
+
+def test_a_job_that_failed_is_a_failure(tmp_path: Path) -> None:
+    missing = {"tasks": [act("file_ops.read_file", path="missing.py")]}
+    failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), missing, WRITES[0]], "--mode", "full-auto", "-p", "a game")
+    assert failed.returncode == 1
+    assert "stopped by a failure" in failed.stdout

@@ -1,0 +1,96 @@
+"""Plans and jobs at a real terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from terminal import Terminal
+
+from tests.journeys.story import act, decide, respond
+
+HELLO = "Say what you would like"
+STEPS: list[dict[str, Any]] = [
+    {"name": "Core loop", "description": "game.py", "success": "it exists", "depends_on": []},
+    {"name": "Score", "description": "score.py", "success": "", "depends_on": [1]},
+]
+SNAKE = {"json": {"name": "Snake game", "steps": STEPS, "risks": []}}
+
+
+PROPOSE = {"json": decide(act("plan_tool.propose", goal="a snake game"), step="PLANNING", next_step="pending_user")}
+RUN = {"json": decide(act("task_tool.generate_list"), act("task_loop.run", step_id="1"), next_step="defer")}
+TASKS = {"json": {"tasks": [act("file_ops.write_file", path="game.py"), act("file_ops.write_file", path="b.py")]}}
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        terminal.process.close(force=True)
+
+
+def start(opened: list[Terminal], tmp_path: Path, replies: list[Any], *arguments: str) -> Terminal:
+    terminal = Terminal(tmp_path, replies, *arguments)
+    opened.append(terminal)
+    terminal.wait_for(HELLO)
+    return terminal
+
+
+def test_a_plan_is_shown_as_a_tree_changed_by_hand_and_dropped(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [PROPOSE, SNAKE])
+    terminal.enter("make a snake game")
+    screen = terminal.wait_for("Shall I do it like this?")
+    assert "├─ ○ 1. Core loop" in screen and "└─ ○ 2. Score  (after 1)" in screen
+    terminal.enter("/plan edit 2 High score")
+    terminal.wait_for("2. High score")
+    terminal.enter("/plan reorder 2 1")
+    terminal.wait_for("needs Core loop before it")
+    terminal.enter("/plan drop")
+    terminal.wait_for("was dropped")
+    terminal.enter("/plan")
+    terminal.wait_for("There is no plan yet")
+
+
+def test_a_job_asks_in_its_name_while_the_conversation_goes_on(tmp_path: Path, opened: list[Terminal]) -> None:
+    talk = {"json": decide(respond("Nice weather."), next_step="pending_user")}
+    bodies: list[Any] = [
+        {"text": "x = 1\n", "when": "complete content of game.py"},
+        {"text": "y = 1\n", "when": "complete content of b.py"},
+        {"json": {"summary": "Two files.", "causes": [], "next_action": "play"}, "when": "background job has ended"},
+    ]
+    terminal = start(opened, tmp_path, [PROPOSE, SNAKE, RUN, TASKS, talk, *bodies])
+    terminal.enter("make a snake game")
+    terminal.wait_for("Shall I do it like this?")
+    terminal.enter("/plan approve")
+    terminal.wait_for("for Core loop:")
+    terminal.enter("say something about the weather")
+    terminal.wait_for("Nice weather.")
+    terminal.enter("/tasks")
+    terminal.wait_for("waits for you, 0/2")
+    terminal.enter("yes")
+    terminal.wait_for("+y = 1")
+    terminal.enter("yes")
+    screen = terminal.wait_for("next: play")
+    assert "Core loop: done. 2 tasks completed." in screen and "Two files." in screen
+    assert (terminal.work / "b.py").read_text() == "y = 1\n"
+    terminal.wait_for("Snake game: 1/2")
+
+
+def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: Path, opened: list[Terminal]) -> None:
+    slow = {"text": "x = 1\n", "when": "complete content of game.py", "delay": 60}
+    terminal = start(opened, tmp_path, [PROPOSE, SNAKE, RUN, TASKS, slow], "--mode", "full-auto")
+    terminal.enter("make a snake game")
+    terminal.wait_for("Shall I do it like this?")
+    terminal.enter("yes")
+    terminal.wait_for("⚙ Core loop 0/2")
+    terminal.enter("how far?")
+    terminal.wait_for("0 of 2 tasks done, now: file_ops.write_file game.py")
+    terminal.type("\x14")
+    terminal.wait_for("Paused before its next task")
+    terminal.enter("/quit")
+    assert terminal.wait_for_end() == 0
+    again = start(opened, tmp_path, [], "-c")
+    again.wait_for("was cut off. Say")
+    again.enter("/tasks cancel")
+    again.wait_for("Cancelled: Core loop")
