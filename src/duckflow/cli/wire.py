@@ -151,15 +151,14 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
-<<<<<<< HEAD
 
     async def close() -> None:
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
 
-    guards = Guards(gatekeeper, safekeeping)
-    return Wired(ChatLoop(session, turn, guards, pacing, jobs, Approval(session, phases)), thinker, close, toolbox)
+    guards, approval = Guards(gatekeeper, safekeeping), Approval(session, phases, jobs)
+    return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
 
 
 def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
@@ -176,11 +175,6 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
-||||||| cdff795
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing, jobs, Approval(session, phases)), caller, thinker)
-=======
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing, jobs, Approval(session, phases, jobs)), caller, thinker)
->>>>>>> a6fc6bf2fc6fff700b4596ea67fe0fa7d4b40fc6
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
