@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import Terminal
 
 from tests.journeys.story import act, decide, respond
+from tests.ui.console.terminal import Terminal
 
 HELLO = "Say what you would like"
 STEPS: list[dict[str, Any]] = [
