@@ -34,7 +34,7 @@ class Grep(FileTool[GrepArgs]):
     """Lines that fit a regular expression; by ripgrep where it is installed, else by Python."""
 
     operation = "file_ops.grep"
-    untold = frozenset({"ignore_case"})
+    untold = frozenset({"ignore_case", "glob"})
     args = GrepArgs
 
     async def run(self, args: GrepArgs) -> Done:
