@@ -107,6 +107,14 @@ async def test_too_many_files_are_said_and_own_changes_still_undone(tmp_path: Pa
     assert (await ground.undo.undo()).changed == ("2.txt",)
 
 
+async def test_a_folder_with_too_many_files_is_said_when_duckflow_deletes_it(tmp_path: Path) -> None:
+    ground = Playground(tmp_path, files=50)
+    ground.fill({f"many/{number}.txt": "x\n" for number in range(60)})
+    ground.next_turn()
+    await ground.do("delete_file", path="many", recursive=True)
+    assert (await said(ground))["undo.too_many"].values == {"count": 50, "names": "many"}
+
+
 async def test_more_than_may_be_copied_is_said(tmp_path: Path) -> None:
     ground = Playground(tmp_path, copied_mb=1)
     ground.fill({f"{number}.bin": os.urandom(MB // 2) for number in range(5)})

@@ -62,7 +62,7 @@ async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Play
 
 
 async def test_the_event_loop_goes_on_meanwhile(ground: Playground) -> None:
-    ground.fill({f"{number}.txt": f"{number}\n" for number in range(2000)})
+    ground.fill({f"{number}.txt": f"{number}\n" for number in range(1000)})
     ground.next_turn()
     ticks = 0
 

@@ -10,6 +10,8 @@ from duckflow.safety.commands.text.lookalikes import made_plain
 from duckflow.safety.commands.verdict import CommandVerdict, ask, danger
 
 LONGEST = 60_000
+BRACKET = "test"
+"""Also spelled `[`."""
 
 
 def judge_command(text: str, facts: Facts = NOTHING_KNOWN) -> CommandVerdict:
@@ -27,6 +29,6 @@ def judge_command(text: str, facts: Facts = NOTHING_KNOWN) -> CommandVerdict:
         report.add(danger("too_much"))
     if not report.findings and not same_words(readable, report.spelled):
         report.add(ask("unreadable"))
-    if not report.findings and not all(program in text for program in report.programs):
+    if not report.findings and not all(program in text for program in report.programs if program != BRACKET):
         report.add(ask("hidden_name"))
     return report.verdict()

@@ -4,11 +4,13 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from itertools import takewhile
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.text.escapes import ansi
 from duckflow.safety.commands.text.words import joined
 
+ECHO_OPTION = re.compile(r"^-[neE]+$")
 FORMAT = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[sbdiqcxo%]")
 SPAN = re.compile(r"([ -~])-([ -~])")
 LONGEST = 20_000
@@ -22,11 +24,9 @@ def printed(call: Invocation) -> str | None:
 
 
 def _echo(call: Invocation) -> str | None:
-    words = list(call.arguments)
-    escaped = False
-    while words and re.fullmatch(r"-[neE]+", words[0].text):
-        escaped = escaped or "e" in words.pop(0).text
-    line = joined(tuple(words))
+    options = list(takewhile(lambda word: ECHO_OPTION.match(word.text), call.arguments))
+    escaped = any("e" in option.text for option in options)
+    line = joined(call.arguments[len(options) :])
     if not line.known:
         return None
     return (ansi(line.text) if escaped else line.text) + "\n"

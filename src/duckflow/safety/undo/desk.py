@@ -185,7 +185,9 @@ class Desk:
 
 
 def _found(step: Step, back: bool) -> Change:
-    """What is there now is what the way back leads to, whoever made it."""
+    """What is overwritten is what the way back leads to, whoever made it."""
+    if not step.conflicts:
+        return step.wish.change
     if back:
         return replace(step.wish.change, after=step.fact, sure=True)
     return replace(step.wish.change, before=step.fact, sure=True)

@@ -26,7 +26,7 @@ class Recorder:
 
     def open_change(self, turn: Turn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
-        before = self._site.vault.keep(self._capture(paths), with_git=False)
+        before = self._site.vault.keep(self._capture(turn, paths), with_git=False)
         facts = {path: seen.fact for path, seen in before.items()}
         return self._opened(turn, CHANGE, paths, dump_facts(facts)), facts
 
@@ -72,20 +72,19 @@ class Recorder:
         return window_id
 
     def _close(self, window: Window, sure: bool) -> None:
-        match window.kind:
-            case "change":
-                self._close_change(window, sure)
-            case "command":
-                self._close_command(window, sure)
-            case _:
-                changes = self._site.ledger.changes(window.turn)
-                self._site.tree.clean_up(window.token, (one.path for one in changes))
+        if window.kind == CHANGE:
+            self._close_change(window, sure)
+        elif window.kind == COMMAND:
+            self._close_command(window, sure)
+        else:
+            paths = [one.path for one in self._site.ledger.changes(window.turn)]
+            self._site.tree.clean_up(window.token, paths)
         self._site.ledger.close(window.window_id)
         retain(self._site, window.turn)
 
     def _close_change(self, window: Window, sure: bool) -> None:
         before = load_facts(window.before)
-        after = self._site.vault.keep(self._capture(window.roots), with_git=False)
+        after = self._site.vault.keep(self._capture(window.turn, window.roots), with_git=False)
         paths = sorted(before.keys() | after.keys())
         now = {path: after[path].fact if path in after else None for path in paths}
         changes = [Change(path, before.get(path), now[path], sure) for path in paths if before.get(path) != now[path]]
@@ -101,9 +100,8 @@ class Recorder:
             ledger.leave_out(window.turn, "too_many", {".": self._site.settings.files})
             return
         old = {folder: Mark(*values) for folder, values in json.loads(window.before).items()}
-        for kind, name in self._site.watch.moved(
-            old, self._site.watch.marks({*old, *after.repositories}, before=False)
-        ):
+        new = self._site.watch.marks({*old, *after.repositories}, before=False)
+        for kind, name in self._site.watch.moved(old, new):
             ledger.leave_out(window.turn, kind, {name: 1})
         if before:
             ledger.leave_out(window.turn, "ignored", after.touched_since(before))
@@ -147,8 +145,8 @@ class Recorder:
         if changes and not sure:
             ledger.leave_out(turn, "interrupted", {one.path: 1 for one in changes})
 
-    def _capture(self, paths: Iterable[str]) -> dict[str, Seen]:
-        """These paths, all that is beneath them, and the folders above them."""
+    def _capture(self, turn: Turn, paths: Iterable[str]) -> dict[str, Seen]:
+        """These paths, all that is beneath them unless it is too much, and the folders above them."""
         found: dict[str, Seen] = {}
         known = self._site.baseline.entries
         for path in paths:
@@ -156,7 +154,10 @@ class Recorder:
                 if one not in found and (seen := self._site.tree.look(one)):
                     found[one] = seen
             if path in found and found[path].fact.kind == "folder":
-                found |= self._site.surveyor.take(known, NothingIgnored(), path).covered
+                try:
+                    found |= self._site.surveyor.take(known, NothingIgnored(), path).covered
+                except TooManyFiles:
+                    self._site.ledger.leave_out(turn, "too_many", {path: self._site.settings.files})
         return found
 
     def _note(self, now: Mapping[str, Seen | None]) -> None:

@@ -91,7 +91,10 @@ class Shadow:
         if not self._git.there or self._repository is None or not blobs:
             return set()
         objects = self._repository.objects
-        linked = {blob for blob in blobs if self.secure and self._link(objects, f"{blob[:2]}/{blob[2:]}")}
+        loose = {start + name for start in {blob[:2] for blob in blobs} for name in _names(objects / start)}
+        linked = {
+            one for one in loose.intersection(blobs) if self.secure and self._link(objects, f"{one[:2]}/{one[2:]}")
+        }
         rest = [blob for blob in blobs if blob not in linked]
         question = ["cat-file", "--batch-check=%(objectname) %(objecttype)"]
         answer = self._git.ask(question, given=rest) if rest else b""
@@ -145,15 +148,16 @@ class Shadow:
         (self._folder / "objects/info/alternates").write_text(f"{objects}\n" if objects and usable else "")
 
     def _link(self, objects: Path, name: str) -> bool:
-        target = self._folder / "objects" / name
+        target = f"{self._folder}/objects/{name}"
         try:
-            os.link(objects / name, target, follow_symlinks=False)
+            os.link(f"{objects}/{name}", target, follow_symlinks=False)
         except FileExistsError:
             return True
         except FileNotFoundError:
-            if target.parent.exists():
+            folder = Path(target).parent
+            if folder.exists():
                 return False
-            target.parent.mkdir()
+            folder.mkdir()
             return self._link(objects, name)
         except OSError as problem:
             # Another file system, or files that are not ours: then only the alternates are left.

@@ -121,10 +121,10 @@ class _Walk:
             self.survey.ignored.add(path)
             self._watch_file(path, stamp, or_else=path)
             return
-        if OWN_TEMPORARY.fullmatch(name):
-            return
         known = self._known.get(path)
         if known is None or known.stamp != stamp or not known.settled:
+            if OWN_TEMPORARY.fullmatch(name):
+                return
             known = self._reader.see(handle, name, facts)
         if len(self.survey.covered) >= self._most_files:
             raise TooManyFiles
