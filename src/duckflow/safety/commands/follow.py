@@ -58,21 +58,8 @@ class Follower:
         output = self._statement(root, feed)
         if root.has_error:
             self.report.add(ask("unreadable"))
-            self._salvage(text)
+            _salvage(text, self)
         return output
-
-    def _salvage(self, text: str) -> None:
-        """Of what could be guessed, only harm counts."""
-        guess = Report(steps=self.report.steps)
-        follower = Follower(guess, self.scope, self.depth)
-        if "((" in text:
-            # Bash takes two brackets for two subshells when they do not close together.
-            follower.follow(TWO_BRACKETS.sub("( ", text))
-        for words in salvage(text):
-            follower.call(Invocation(words, scene=self.scope.scene()))
-        for finding in guess.findings:
-            if finding.verdict == "dangerous":
-                self.report.add(finding)
 
     def _deeper(self, text: str, arguments: tuple[Word, ...] | None, feed: Output | None) -> Output:
         return Follower(self.report, self.scope.called_with(arguments), self.depth + 1).follow(text, feed)
@@ -257,3 +244,17 @@ def _multiplies(name: str, body: "Node", speller: Speller) -> bool:
         background = background or node.type in ("&", "|")
         calls += node.type == "command_name" and speller.text(node) == name
     return calls > 0 and background
+
+
+def _salvage(text: str, broken: Follower) -> None:
+    """Of what could be guessed from a text that cannot be read, only harm counts."""
+    guess = Report(steps=broken.report.steps)
+    follower = Follower(guess, broken.scope, broken.depth)
+    if "((" in text:
+        # Bash takes two brackets for two subshells when they do not close together.
+        follower.follow(TWO_BRACKETS.sub("( ", text))
+    for words in salvage(text):
+        follower.call(Invocation(words, scene=broken.scope.scene()))
+    for finding in guess.findings:
+        if finding.verdict == "dangerous":
+            broken.report.add(finding)
