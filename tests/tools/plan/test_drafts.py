@@ -34,13 +34,17 @@ def test_fences_prose_and_missing_fields_are_no_problem() -> None:
         (drafted(), "steps"),
         (drafted({"name": ""}), "steps.0.name"),
         (drafted({"name": "A", "depends_on": [9]}), "'9', which is no step"),
-        (drafted({"name": "A", "depends_on": [1]}), "circle"),
+        (drafted({"name": "A", "depends_on": [2]}, {"name": "B", "depends_on": [1]}), "circle"),
     ],
 )
 def test_what_is_wrong_is_told(text: str, problem: str) -> None:
     with pytest.raises(ReplyUnusable) as refused:
         plan_from(text, "g")
     assert problem in refused.value.correction
+
+
+def test_a_step_that_comes_after_itself_just_comes() -> None:
+    assert plan_from(drafted({"name": "A", "depends_on": [1]}), "g").steps[0].depends_on == []
 
 
 def now() -> Plan:

@@ -124,7 +124,9 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
     ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
     ids |= {one.name.casefold(): step.step_id for one, step in zip(drafts, steps, strict=True)}
     for one, step in zip(drafts, steps, strict=True):
-        step.depends_on = list(dict.fromkeys(_need(need, ids) for need in one.depends_on))
+        needs = dict.fromkeys(_need(need, ids) for need in one.depends_on)
+        # Small models write that a step comes after itself; that means nothing, and they do not learn it when told.
+        step.depends_on = [need for need in needs if need != step.step_id]
     if problems := dependency_problems(steps):
         raise ReplyUnusable("; ".join(problems))
     return steps
