@@ -1,0 +1,228 @@
+"""Gravel: the archive of everything said in a project, and the search in it."""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.memory.ranking import Posting, Word, rank
+from duckflow.memory.terms import indexed
+from duckflow.state.message import Message
+
+log = logging.getLogger(__name__)
+
+TOKENIZER = "porter unicode61"
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS messages (
+    number INTEGER PRIMARY KEY, length INTEGER NOT NULL, message_id TEXT NOT NULL, session TEXT NOT NULL,
+    role TEXT NOT NULL, operation TEXT NOT NULL, at REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS one_message ON messages (message_id, at);
+CREATE INDEX IF NOT EXISTS of_session ON messages (session);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, content='', tokenize='{TOKENIZER}');
+CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, 'row');
+CREATE TABLE IF NOT EXISTS progress (indexed INTEGER NOT NULL);
+INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);
+CREATE VIRTUAL TABLE temp.question USING fts5 (text, tokenize='{TOKENIZER}');
+CREATE VIRTUAL TABLE temp.asked USING fts5vocab (temp, question, 'row');
+"""
+COLUMNS = "number, message_id, session, role, operation, at, text"
+INDEX_EVERY = 32
+"""Messages are on disk at once; they are indexed together, and at the latest before the next search."""
+QUESTION_LENGTH = 3000
+QUESTION_WORDS = 24
+POSTINGS = 4000
+"""A search looks at no more places than this, the rarest words first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message from the archive."""
+
+    number: int
+    message_id: str
+    session: str
+    role: str
+    operation: str
+    at: float
+    text: str
+
+
+class Gravel:
+    """One project's archive. It is an aid: when the file cannot be used, the conversation goes on without it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._waiting: list[tuple[object, ...]] = []
+        self._unindexed = 0
+        self._db = self._opened()
+
+    def add(self, session: str, message: Message) -> None:
+        text = message.text
+        self._waiting.append(
+            (len(text), message.message_id, session, message.role, message.operation, message.at, text)
+        )
+        self._unindexed += 1
+        with self._forgiving("add"):
+            self._write()
+            if self._unindexed >= INDEX_EVERY:
+                self._index()
+
+    def catch_up(self, session: str, messages: Collection[Message]) -> None:
+        """Take in what a session said before it had an archive, or while the archive could not be written."""
+        with self._forgiving("catch_up"):
+            known = self._db.execute("SELECT count(*) FROM messages WHERE session = ?", (session,)).fetchone()[0]
+            if known < len(messages):
+                for message in messages:
+                    self.add(session, message)
+
+    def settle(self) -> None:
+        """Index what is waiting, at a moment when nobody waits."""
+        with self._forgiving("settle"):
+            self._write()
+            self._index()
+
+    def search(self, question: str, limit: int, leave_out: Collection[str] = ()) -> list[Found]:
+        """The messages that answer best, best first."""
+        with self._forgiving("search"):
+            self._write()
+            self._index()
+            total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
+            ranked = rank(self._words(question), total)
+            best = sorted(ranked, key=lambda number: (-ranked[number], -number))
+            return list(self._take(best, limit, leave_out))
+        return []
+
+    def forget(self, numbers: Iterable[int]) -> int:
+        """Take messages out for good. How many were there."""
+        gone = 0
+        with self._forgiving("forget"), self._transaction():
+            for number in numbers:
+                row = self._db.execute("SELECT text FROM messages WHERE number = ?", (number,)).fetchone()
+                if row:
+                    self._db.execute(
+                        "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, indexed(row[0]))
+                    )
+                    self._db.execute("DELETE FROM messages WHERE number = ?", (number,))
+                    gone += 1
+        return gone
+
+    def holding(self, text: str, session: str = "") -> list[Found]:
+        """Every message with exactly this text in it, of one session or of all."""
+        self.settle()
+        with self._forgiving("holding"):
+            rows = self._db.execute(
+                f"SELECT {COLUMNS} FROM messages WHERE instr(lower(text), lower(?)) AND (? = '' OR session = ?)",
+                (text, session, session),
+            )
+            return [Found(*row) for row in rows]
+        return []
+
+    def count(self) -> int:
+        with self._forgiving("count"):
+            return self._db.execute("SELECT count(*) FROM messages").fetchone()[0]
+        return 0
+
+    def close(self) -> None:
+        self.settle()
+        self._db.close()
+
+    def _words(self, question: str) -> Iterator[Word]:
+        """The rarest words of the question that occur at all, with where they do."""
+        db, room = self._db, POSTINGS
+        db.execute("DELETE FROM question")
+        db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
+        asked = db.execute(
+            "SELECT v.doc, asked.term FROM asked JOIN vocabulary v ON v.term = asked.term ORDER BY v.doc LIMIT ?",
+            (QUESTION_WORDS,),
+        ).fetchall()
+        for found_in, term in asked:
+            if found_in > room and room < POSTINGS:
+                return
+            room -= found_in
+            postings = db.execute(
+                "SELECT m.number, m.length FROM words JOIN messages m ON m.number = words.rowid WHERE words MATCH ?"
+                " ORDER BY words.rowid DESC LIMIT ?",
+                (f'"{term}"', POSTINGS),
+            )
+            yield Word(found_in, (Posting(*row) for row in postings))
+
+    def _take(self, numbers: Iterable[int], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
+        for number in numbers:
+            if limit <= 0:
+                return
+            row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
+            if row and row[1] not in leave_out:
+                limit -= 1
+                yield Found(*row)
+
+    def _write(self) -> None:
+        while self._waiting:
+            self._db.execute(
+                "INSERT OR IGNORE INTO messages (length, message_id, session, role, operation, at, text)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                self._waiting[0],
+            )
+            self._waiting.pop(0)
+
+    def _index(self) -> None:
+        if not self._unindexed:
+            return
+        with self._transaction():
+            done = self._db.execute("SELECT indexed FROM progress").fetchone()[0]
+            rows = self._db.execute("SELECT number, text FROM messages WHERE number > ?", (done,)).fetchall()
+            self._db.executemany(
+                "INSERT INTO words (rowid, text) VALUES (?, ?)", ((number, indexed(text)) for number, text in rows)
+            )
+            if rows:
+                self._db.execute("UPDATE progress SET indexed = ?", (rows[-1][0],))
+        self._unindexed = 0
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _forgiving(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as problem:
+            log.warning("archive %s: %s failed: %s", self._path, doing, problem)
+
+    def _opened(self) -> sqlite3.Connection:
+        """The archive's file; a damaged one is put aside, and where none can be written it lives in memory."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return _connect(self._path)
+        except sqlite3.OperationalError as problem:
+            log.warning("archive %s cannot be used: %s", self._path, problem)
+        except sqlite3.DatabaseError as problem:
+            log.warning("archive %s is damaged and put aside: %s", self._path, problem)
+            self._path.replace(self._path.with_suffix(".damaged"))
+            return _connect(self._path)
+        except OSError as problem:
+            log.warning("archive %s cannot be used: %s", self._path, problem)
+        return _connect(None)
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    is_new = path is not None and not path.exists()
+    db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=1)
+    try:
+        if path and is_new:
+            path.chmod(0o600)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.executescript(SCHEMA)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
