@@ -32,5 +32,5 @@ class BenchMemory:
         return [(one.message_id if one.message_id in whole else None, one.text) for one in shown]
 
     def recall(self, question: str, limit: int) -> list[str]:
-        in_context = {message_id for message_id, _ in self.context() if message_id}
+        in_context = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
         return [found.message_id for found in self._gravel.search(question, limit, leave_out=in_context)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.memory.ranking import Posting, Word, rank
-from duckflow.memory.terms import indexed
+from duckflow.memory.terms import indexed, telling
 from duckflow.state.message import Message
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Gravel:
     def add(self, session: str, message: Message) -> None:
         text = message.text
         self._waiting.append(
-            (len(text), message.message_id, session, message.role, message.operation, message.at, text)
+            (len(text.encode("utf-8", "replace")), message.message_id, session, message.role, message.operation, message.at, text)
         )
         self._unindexed += 1
         with self._forgiving("add"):
@@ -135,10 +135,10 @@ class Gravel:
         db.execute("DELETE FROM question")
         db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
         asked = db.execute(
-            "SELECT v.doc, asked.term FROM asked JOIN vocabulary v ON v.term = asked.term ORDER BY v.doc LIMIT ?",
-            (QUESTION_WORDS,),
+            "SELECT v.doc, asked.term FROM asked JOIN vocabulary v ON v.term = asked.term ORDER BY v.doc"
         ).fetchall()
-        for found_in, term in asked:
+        asked.sort(key=lambda one: one[0] / telling(one[1]))
+        for found_in, term in asked[:QUESTION_WORDS]:
             if found_in > room and room < POSTINGS:
                 return
             room -= found_in
@@ -147,7 +147,7 @@ class Gravel:
                 " ORDER BY words.rowid DESC LIMIT ?",
                 (f'"{term}"', POSTINGS),
             )
-            yield Word(found_in, (Posting(*row) for row in postings))
+            yield Word(found_in, telling(term), (Posting(*row) for row in postings))
 
     def _take(self, numbers: Iterable[int], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
         for number in numbers:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 RARITY_POWER = 1.3
 LONG_MESSAGE = 300
-LENGTH_SHARE = 0.1
+LENGTH_SHARE = 0.2
 """How much a long message pays for its length: it holds more words by chance."""
 AFTER = (0.8, 0.55, 0.3)
 """What the messages right after a hit get of its weight: the answer stands near the word that was asked with."""
@@ -26,6 +26,7 @@ class Word(NamedTuple):
     """A word of the question with the messages that hold it."""
 
     found_in: int
+    telling: float
     postings: Iterable[Posting]
 
 
@@ -33,7 +34,7 @@ def rank(words: Iterable[Word], total: int) -> dict[int, float]:
     """Message numbers with their weight. Of each word a message counts only its best: its own, or a neighbour's."""
     ranked: dict[int, float] = {}
     for word in words:
-        rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) ** RARITY_POWER
+        rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) ** RARITY_POWER * word.telling
         for number, weight in _spread(word.postings, rarity).items():
             ranked[number] = ranked.get(number, 0.0) + weight
     return ranked

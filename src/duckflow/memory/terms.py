@@ -11,6 +11,25 @@ _JAPANESE = re.compile(r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u3
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _COMPOUND = re.compile(r"[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*")
 _JOINT = re.compile(r"[^A-Za-z0-9]+")
+_ONLY_HIRAGANA = re.compile(r"[\u3041-\u309e]+")
+_WITH_HIRAGANA = re.compile(r"[\u3041-\u309e]")
+# Words that say nothing of the matter, as stems.
+_FILLERS = frozenset(
+    "a an the and or but if of to in on at by for with from as is are was were be been do doe did have ha had"
+    " what which who whom whose when where why how that thi these those it it i you he she we they my your hi her our"
+    " their me him them us will would can could should mai might must not no so than then there here about into over"
+    " after befor dure all ani some more most other such onli own same too veri just".split()
+)
+HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
+
+
+def telling(term: str) -> float:
+    """How much a term says by itself: hiragana alone is mostly grammar."""
+    if term.isascii():
+        return FILLER_WEIGHT if term in _FILLERS else 1.0
+    if _ONLY_HIRAGANA.fullmatch(term):
+        return HIRAGANA_WEIGHT
+    return MIXED_WEIGHT if _WITH_HIRAGANA.search(term) else 1.0
 
 
 def indexed(text: str) -> str:
