@@ -48,6 +48,8 @@ class Caller:
         self._max_budget_usd = max_budget_usd
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
+        self.closing: list[Callable[[], Awaitable[None]]] = []
+        """What ends together with the conversation."""
 
     async def ready(self) -> Provider:
         """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
@@ -69,6 +71,8 @@ class Caller:
 
     async def aclose(self) -> None:
         """Leave every model, also one that is still being connected."""
+        for close in self.closing:
+            await close()
         for connecting in (*self._left, self._connecting):
             if connecting is None:
                 continue

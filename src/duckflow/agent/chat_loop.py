@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
 from duckflow.events.bus import Listener
@@ -19,8 +20,11 @@ from duckflow.state.phrase import Phrase, say
 class ChatLoop:
     """One conversation."""
 
-    def __init__(self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing) -> None:
+    def __init__(
+        self, session: Session, turn: Turn, gatekeeper: Gatekeeper, pacing: Pacing, remembering: Remembering
+    ) -> None:
         self.session = session
+        self.memory = remembering
         self._turn = turn
         self._gatekeeper = gatekeeper
         self._pacing = pacing

@@ -15,18 +15,25 @@ from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.session import Session
+from duckflow.agent.summarising import Summarising
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
+from duckflow.memory.castle import Castle
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.memory.recall import Recall
+from duckflow.tools.memory.remember import Remember
 from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
@@ -60,8 +67,10 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     workspace = Workspace(wiring.folder)
-    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files)])
-    compiler = Compiler(toolbox.operations, _project_rules(workspace))
+    remembering, known = _memory(wiring, session)
+    own = [Recall(remembering.find), Remember(remembering.remember)]
+    toolbox = Toolbox([Response(), DuckCall(), Exit(), *file_tools(workspace, settings.files), *own])
+    compiler = Compiler(toolbox.operations, _project_rules(workspace), known)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     thinker = Thinker(
@@ -70,7 +79,11 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
+        remembering,
     )
+    summarising = Summarising(session, caller, compiler, settings.memory)
+    remembering.on_dropped = summarising.dropped
+    caller.closing += [summarising.aclose, remembering.aclose]
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies)
@@ -79,7 +92,15 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
-    return Wired(ChatLoop(session, turn, gatekeeper, pacing), caller, thinker)
+    return Wired(ChatLoop(session, turn, gatekeeper, pacing, remembering), caller, thinker)
+
+
+def _memory(wiring: Wiring, session: Session) -> tuple[Remembering, str]:
+    """The conversation's memory, and what is known of the project from earlier ones."""
+    archive = wiring.paths.archive_of(wiring.folder)
+    facts = Facts(archive.with_suffix(".facts.json"))
+    remembering = Remembering(session, wiring.settings.memory, Gravel(archive), Castle(wiring.folder), facts)
+    return remembering, facts.text(session.state.session_id)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from duckflow.state.action import Action, ActionResult, Decision
+from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
 from duckflow.state.noun import Value
@@ -146,6 +147,22 @@ class MessagesSetAside(Event):
     last: int
 
 
+class ContextPruned(Event):
+    """Messages left the context because it was nearly full: which of the first `upto` stayed, and the receipt."""
+
+    kind = "context_pruned"
+    kept: tuple[int, ...]
+    upto: int
+    receipt: Receipt
+
+
+class PastSummarised(Event):
+    """Comes some time after its ContextPruned, from the background, or never."""
+
+    kind = "past_summarised"
+    summary: PastSummary
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -240,7 +257,7 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
     ActionStarted, ActionFinished, GateOpened, GateAnswered, DuckCalled, DuckAnswered, MessagesSetAside,
-    PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
+    ContextPruned, PastSummarised, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
     PlanChanged, VitalsChanged, UsageReported, TurnEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

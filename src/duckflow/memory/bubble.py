@@ -130,11 +130,8 @@ class Bubble:
         if len(aside) > self._aside:
             ranges = aside[self._aside :]
             self._aside = len(aside)
-            self._keep(
-                entry
-                for entry in self._entries
-                if entry.number == self._pins.first or not any(start <= entry.number < end for start, end in ranges)
-            )
+            kept = (one for one in self._entries if one.number == self._pins.first or not _within(one.number, ranges))
+            self._only(kept)
 
     def restore(self, messages: Sequence[Message], kept: Iterable[int], upto: int) -> None:
         """As it was after a pruning: those kept of the first `upto` messages; what came later is taken by `follow`."""
@@ -188,6 +185,13 @@ class Bubble:
         """What the model says of the messages that are left out."""
         self._summaries, self._described = tuple(summaries), -1.0
 
+    def forget(self, words: str) -> None:
+        """What holds these words is not told of any more."""
+        self._past.forget(words)
+        self._leaving = [one for one in self._leaving if words.casefold() not in one.text.casefold()]
+        self._summaries = tuple(one for one in self._summaries if words.casefold() not in one.casefold())
+        self._described = -1.0
+
     def _put(self, number: int, message: Message) -> None:
         tokens = estimate(message.text) + MESSAGE_OVERHEAD
         new_words = self._novelty.take(message.text)
@@ -196,9 +200,12 @@ class Bubble:
 
     def _keep(self, kept: Iterable[Entry]) -> None:
         """Only these stay; the others are remembered by what they were about."""
-        chosen = {entry.number: entry for entry in kept}
+        chosen = {entry.number for entry in kept}
         self._leaving += [entry.message for entry in self._entries if entry.number not in chosen]
-        self._entries = [entry for entry in self._entries if entry.number in chosen]
+        self._only(entry for entry in self._entries if entry.number in chosen)
+
+    def _only(self, kept: Iterable[Entry]) -> None:
+        self._entries = list(kept)
         self._tokens = sum(entry.tokens for entry in self._entries)
 
     def _chosen(self, budget: float, share: float, focus: str) -> list[Entry]:
@@ -282,6 +289,10 @@ class Bubble:
             for place, one in enumerate(cut)
             if one.message.role != "tool" or one.number == last or (place and cut[place - 1].number == one.number - 1)
         ]
+
+
+def _within(number: int, ranges: Iterable[Range]) -> bool:
+    return any(start <= number < end for start, end in ranges)
 
 
 def _cut(entry: Entry, tokens: float) -> None:

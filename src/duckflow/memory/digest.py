@@ -14,7 +14,9 @@ KEPT = 400
 """Facts of a kind that are remembered; the prompt takes as many as fit."""
 LINE = 90
 
-_PATH = re.compile(r"(?<![\w/])(?:[~.]{0,2}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{1,5})?|(?<![\w/.])[\w-]+\.(?:py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql)\b")
+_PATH = re.compile(
+    r"(?<![\w/])(?:[~.]{0,2}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{1,5})?|(?<![\w/.])[\w-]+\.(?:py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql)\b"
+)
 _NAME = re.compile(r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
 _ERROR = re.compile(r"^.*(?:\b\w*(?:Error|Exception)\b|ERROR|FAILED|エラー|失敗).*$", re.MULTILINE)
 _EXIT = re.compile(r"exit code:? (-?\d+)|<returncode>(-?\d+)")
@@ -35,6 +37,11 @@ class Digest:
                 known[fact] = known.pop(fact, 0) + 1
                 if len(known) > KEPT:
                     del known[min(list(known)[: KEPT // 2], key=known.__getitem__)]
+
+    def forget(self, words: str) -> None:
+        for known in self._facts.values():
+            for fact in [one for one in known if words.casefold() in one.casefold()]:
+                del known[fact]
 
     def text(self, tokens: float) -> str:
         """The digest, the most telling first, within a number of tokens."""

@@ -48,6 +48,8 @@ class Found:
     operation: str
     at: float
     text: str
+    share: float = 0.0
+    """How much of what was asked for it holds, 0 to about 1."""
 
 
 class Gravel:
@@ -62,7 +64,15 @@ class Gravel:
     def add(self, session: str, message: Message) -> None:
         text = message.text
         self._waiting.append(
-            (len(text.encode("utf-8", "replace")), message.message_id, session, message.role, message.operation, message.at, text)
+            (
+                len(text.encode("utf-8", "replace")),
+                message.message_id,
+                session,
+                message.role,
+                message.operation,
+                message.at,
+                text,
+            )
         )
         self._unindexed += 1
         with self._forgiving("add"):
@@ -92,7 +102,7 @@ class Gravel:
             total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
             ranked = rank(self._words(question), total)
             best = sorted(ranked, key=lambda number: (-ranked[number], -number))
-            return list(self._take(best, limit, leave_out))
+            return list(self._take(((number, ranked[number]) for number in best), limit, leave_out))
         return []
 
     def forget(self, numbers: Iterable[int]) -> int:
@@ -149,14 +159,14 @@ class Gravel:
             )
             yield Word(found_in, telling(term), (Posting(*row) for row in postings))
 
-    def _take(self, numbers: Iterable[int], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
-        for number in numbers:
+    def _take(self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
+        for number, share in ranked:
             if limit <= 0:
                 return
             row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
             if row and row[1] not in leave_out:
                 limit -= 1
-                yield Found(*row)
+                yield Found(*row, share)
 
     def _write(self) -> None:
         while self._waiting:

@@ -31,13 +31,17 @@ class Word(NamedTuple):
 
 
 def rank(words: Iterable[Word], total: int) -> dict[int, float]:
-    """Message numbers with their weight. Of each word a message counts only its best: its own, or a neighbour's."""
+    """Message numbers with their share of what the question asks for, 0 to about 1.
+
+    Of each word a message counts only its best: its own, or a neighbour's."""
     ranked: dict[int, float] = {}
+    possible = 0.0
     for word in words:
         rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) ** RARITY_POWER * word.telling
+        possible += rarity
         for number, weight in _spread(word.postings, rarity).items():
             ranked[number] = ranked.get(number, 0.0) + weight
-    return ranked
+    return {number: weight / possible for number, weight in ranked.items()} if possible else {}
 
 
 def _spread(postings: Iterable[Posting], rarity: float) -> dict[int, float]:

@@ -37,13 +37,16 @@ class Moment:
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
+    evidence: str = ""
+    lessons: str = ""
 
 
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], agents_md: str = "") -> None:
+    def __init__(self, operations: Sequence[Operation], agents_md: str = "", known: str = "") -> None:
         self._operations = tuple(operations)
+        self._known = known
         self._agents_md = agents_md
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
@@ -71,6 +74,11 @@ class Compiler:
         told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
+    def summary(self, language: str, material: str) -> tuple[PromptMessage, ...]:
+        """The request for a summary of what left the context."""
+        base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
+        return PromptMessage("system", base), PromptMessage("user", render(language, "summary", material=material))
+
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
@@ -78,7 +86,7 @@ class Compiler:
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
+        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
         return PromptMessage("system", "\n\n".join((base, self._format(language, profile), session)))
 
@@ -98,6 +106,8 @@ class Compiler:
             "goal": five.goal,
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
+            "evidence": moment.evidence,
+            "lessons": moment.lessons,
         }
         if moment.profile == "compact":
             done = "; ".join(

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from duckflow.state.context import Context
 from duckflow.state.five import FiveItems
 from duckflow.state.message import Message
 from duckflow.state.noun import Line100, Line200, Noun
@@ -32,6 +33,7 @@ class AgentState(Noun):
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
     """Ranges of messages that have left the context for good."""
+    context: Context = Field(default_factory=Context)
 
     phase: Phase = Phase.PLANNING
     status: Status = Status.IN_PROGRESS

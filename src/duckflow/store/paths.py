@@ -42,6 +42,10 @@ class Paths:
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
         return self.data / "sessions" / f"{name}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
+    def archive_of(self, folder: Path) -> Path:
+        """The archive of everything said in one work folder."""
+        return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"
