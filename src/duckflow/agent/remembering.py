@@ -18,7 +18,7 @@ from duckflow.events.types import (
 from duckflow.llm.usage import TOKENS_PER_MESSAGE
 from duckflow.llm.usage import estimate as rough
 from duckflow.memory.bubble import Bubble, Pruned
-from duckflow.memory.castle import Castle, Kind
+from duckflow.memory.castle import Castle
 from duckflow.memory.evidence import bearing, quoted
 from duckflow.memory.facts import Facts
 from duckflow.memory.gravel import Found, Gravel
@@ -93,8 +93,8 @@ class Remembering:
         found = self._found(question, RECALLED)
         return len(found), quoted(found, RECALL_TOKENS)
 
-    def remember(self, text: str, kind: Kind) -> bool:
-        return self._castle.remember(text, kind)
+    def remember(self, text: str) -> bool:
+        return self._castle.remember(text)
 
     def report(self) -> tuple[Phrase, ...]:
         """What is in the context and why, what was dropped, and the receipts."""

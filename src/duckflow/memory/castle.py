@@ -47,9 +47,11 @@ class Castle:
             self._lessons, self._stamp = [], (0, 0)
         return self._lessons
 
-    def remember(self, text: str, kind: Kind) -> bool:
-        """Write a lesson down. False when it is there already. Raises OSError when the file cannot be written."""
-        lesson = Lesson(kind, shorten(text, LESSON_LENGTH))
+    def remember(self, text: str) -> bool:
+        """Write a lesson down; a kind may stand before it, as in "failure: …". False when it is there already.
+
+        Raises OSError when the file cannot be written."""
+        lesson = lesson_of(text)
         if any(one.text.casefold() == lesson.text.casefold() for one in self.lessons()):
             return False
         self.path.parent.mkdir(exist_ok=True)
@@ -88,6 +90,14 @@ class Castle:
         beside = self.path.with_name(f"{self.path.name}.new")
         beside.write_text(text, encoding="utf-8")
         beside.replace(self.path)
+
+
+def lesson_of(text: str) -> Lesson:
+    """What is said, in one line, and of which kind it is."""
+    kind, colon, said = shorten(text, LESSON_LENGTH).partition(":")
+    if colon and said.strip() and kind.strip().lower() in get_args(Kind):
+        return Lesson(kind.strip().lower(), said.strip())
+    return Lesson("recipe", shorten(text, LESSON_LENGTH))
 
 
 def parse(text: str) -> list[Lesson]:

@@ -14,8 +14,9 @@ KEPT = 400
 """Facts of a kind that are remembered; the prompt takes as many as fit."""
 LINE = 90
 
+_ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
 _PATH = re.compile(
-    r"(?<![\w/])(?:[~.]{0,2}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{1,5})?|(?<![\w/.])[\w-]+\.(?:py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql)\b"
+    rf"(?<![\w/])(?:[~.]{{0,2}}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{{1,5}})?|(?<![\w/.])[\w-]+\.(?:{_ENDINGS})\b"
 )
 _NAME = re.compile(r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
 _ERROR = re.compile(r"^.*(?:\b\w*(?:Error|Exception)\b|ERROR|FAILED|エラー|失敗).*$", re.MULTILINE)
@@ -92,8 +93,12 @@ def gist(message: Message) -> str:
 
 
 def _told(decision: dict[str, Any]) -> str:
-    done: list[str] = []
-    for action in decision.get("actions") or []:
-        args = action.get("args") or {}
-        done.append(str(args.get("text") or " ".join([action["operation"], *map(str, list(args.values())[:1])])))
-    return "; ".join(done) or str(decision.get("rationale", ""))
+    actions = cast("list[dict[str, Any]]", decision.get("actions") or [])
+    return "; ".join(map(_done, actions)) or str(decision.get("rationale", ""))
+
+
+def _done(action: dict[str, Any]) -> str:
+    """What an action said, else what it did to what."""
+    args = cast("dict[str, Any]", action.get("args") or {})
+    first = next(iter(args.values()), "")
+    return str(args.get("text") or f"{action.get('operation', '')} {first}")

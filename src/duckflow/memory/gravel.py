@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,17 +63,8 @@ class Gravel:
 
     def add(self, session: str, message: Message) -> None:
         text = message.text
-        self._waiting.append(
-            (
-                len(text.encode("utf-8", "replace")),
-                message.message_id,
-                session,
-                message.role,
-                message.operation,
-                message.at,
-                text,
-            )
-        )
+        size = len(text.encode("utf-8", "replace"))
+        self._waiting.append((size, message.message_id, session, message.role, message.operation, message.at, text))
         self._unindexed += 1
         with self._forgiving("add"):
             self._write()
@@ -166,7 +157,7 @@ class Gravel:
             row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
             if row and row[1] not in leave_out:
                 limit -= 1
-                yield Found(*row, share)
+                yield Found(*row, share=share)
 
     def _write(self) -> None:
         while self._waiting:
@@ -191,7 +182,7 @@ class Gravel:
         self._unindexed = 0
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None]:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -201,7 +192,7 @@ class Gravel:
         self._db.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _forgiving(self, doing: str) -> Iterator[None]:
+    def _forgiving(self, doing: str) -> Generator[None]:
         try:
             yield
         except sqlite3.Error as problem:

@@ -14,7 +14,8 @@ SHOWN_TOKENS = 2500
 EACH_TOKENS = 250
 LEAST_MESSAGES = 4
 _REFUSAL = re.compile(
-    r"^\W*(?:i(?:'m| am)? (?:sorry|can(?:'|no)t|unable)|sorry\b|as an ai|i won't|申し訳|すみません|お答えできません|できません)",
+    r"^\W*(?:i(?:'m| am)? (?:sorry|can(?:'|no)t|unable)|sorry\b|as an ai|i won't|申し訳|すみません"
+    r"|お答えできません|できません)",
     re.IGNORECASE,
 )
 

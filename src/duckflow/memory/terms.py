@@ -15,10 +15,13 @@ _ONLY_HIRAGANA = re.compile(r"[\u3041-\u309e]+")
 _WITH_HIRAGANA = re.compile(r"[\u3041-\u309e]")
 # Words that say nothing of the matter, as stems.
 _FILLERS = frozenset(
-    "a an the and or but if of to in on at by for with from as is are was were be been do doe did have ha had"
-    " what which who whom whose when where why how that thi these those it it i you he she we they my your hi her our"
-    " their me him them us will would can could should mai might must not no so than then there here about into over"
-    " after befor dure all ani some more most other such onli own same too veri just".split()
+    re.findall(
+        r"\w+",
+        """a an the and or but if of to in on at by for with from as is are was were be been do doe did have ha had
+        what which who whom whose when where why how that thi these those it i you he she we they my your hi her our
+        their me him them us will would can could should mai might must not no so than then there here about into over
+        after befor dure all ani some more most other such onli own same too veri just""",
+    )
 )
 HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
 
