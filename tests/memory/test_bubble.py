@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from rs_bpe.bpe import openai
 
 from duckflow.memory.bubble import Bubble
+from duckflow.memory.digest import Digest
 from duckflow.memory.settings import MemorySettings
 from duckflow.state.message import Message, Role
 
@@ -79,8 +80,9 @@ def test_what_left_is_told_of_by_files_names_errors_and_first_lines() -> None:
         Message(role="assistant", text="I look at src/parser/tokens.py and read_number"),
         Message(role="tool", operation="shell.run", text="exit code 1\nValueError: bad digit\n" + "noise " * 400),
     ]
-    messages += [Message(role="assistant", text=f"step {number}: " + "more and more text " * 40) for number in range(40)]
-    told = next(message.text for message in shown_after(messages, 3000) if message.message_id == "past")
+    digest = Digest()
+    digest.take(messages)
+    told = digest.text(300)
     assert "src/parser/tokens.py" in told and "read_number" in told
     assert "ValueError: bad digit" in told and "shell.run → 1" in told
 
