@@ -23,6 +23,7 @@ class Entry:
     tokens: float
     base: float
     new_words: int
+    result: bool = False
     whole: bool = True
 
 
@@ -31,20 +32,18 @@ class Unit:
     """Messages that stay together: a call with its results, or one thing said."""
 
     entries: list[Entry]
+    tokens: float
 
-    @property
-    def last(self) -> int:
-        return self.entries[-1].number
-
-    @property
-    def tokens(self) -> float:
-        return sum(entry.tokens for entry in self.entries)
+    def add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.tokens += entry.tokens
 
     def worth(self, latest: int) -> float:
-        whole = self.tokens
-        return sum(
-            worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens / whole for one in self.entries
-        )
+        """The mean of its messages, each by its length."""
+        together = 0.0
+        for one in self.entries:
+            together += worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens
+        return together / self.tokens
 
 
 class Focus:
@@ -195,7 +194,8 @@ class Bubble:
     def _put(self, number: int, message: Message) -> None:
         tokens = estimate(message.text) + MESSAGE_OVERHEAD
         new_words = self._novelty.take(message.text)
-        self._entries.append(Entry(number, message, tokens, base_score(message, tokens), new_words))
+        result = message.role == "tool"
+        self._entries.append(Entry(number, message, tokens, base_score(message, tokens), new_words, result))
         self._tokens += tokens
 
     def _keep(self, kept: Iterable[Entry]) -> None:
@@ -215,7 +215,7 @@ class Bubble:
         rest: list[tuple[float, Unit]] = []
         wanted = Focus(focus)
         for unit in units:
-            if unit.entries[0].number >= recent or any(one.number in self._pins for one in unit.entries):
+            if unit.entries[0].number >= recent or unit.entries[0].number in self._pins:
                 kept.append(unit)
             else:
                 rest.append((unit.worth(self._taken) * wanted.weight(unit), unit))
@@ -229,11 +229,10 @@ class Bubble:
     def _units(self) -> list[Unit]:
         units: list[Unit] = []
         for entry in self._entries:
-            follows = entry.message.role == "tool" and units and units[-1].last == entry.number - 1
-            if follows and units[-1].entries[0].message.role in ("assistant", "tool"):
-                units[-1].entries.append(entry)
+            if entry.result and units and units[-1].entries[-1].number == entry.number - 1:
+                units[-1].add(entry)
             else:
-                units.append(Unit([entry]))
+                units.append(Unit([entry], entry.tokens))
         return units
 
     def _first_recent(self, units: list[Unit], budget: float) -> int:
@@ -251,7 +250,7 @@ class Bubble:
     def _shorten_results(self) -> None:
         """Results that are no longer recent keep their head and tail."""
         for entry in self._entries[: -self._settings.recent_messages]:
-            if entry.message.role == "tool" and entry.tokens > self._settings.result_tokens:
+            if entry.result and entry.tokens > self._settings.result_tokens:
                 self._tokens -= entry.tokens
                 _cut(entry, self._settings.result_tokens)
                 self._tokens += entry.tokens
@@ -287,7 +286,7 @@ class Bubble:
         return [
             one
             for place, one in enumerate(cut)
-            if one.message.role != "tool" or one.number == last or (place and cut[place - 1].number == one.number - 1)
+            if not one.result or one.number == last or (place and cut[place - 1].number == one.number - 1)
         ]
 
 

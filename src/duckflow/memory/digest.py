@@ -48,7 +48,7 @@ class Digest:
         """The digest, the most telling first, within a number of tokens."""
         lines: list[str] = []
         room = tokens
-        for kind, share in (("errors", 0.15), ("ran", 0.15), ("files", 0.25), ("names", 0.8), ("said", 0.2)):
+        for kind, share in (("errors", 0.15), ("ran", 0.15), ("files", 0.25), ("names", 0.8), ("said", 0.1)):
             if chosen := _fitting(self._facts[kind], room * share):
                 line = f"{kind}: {(', ' if kind in ('files', 'names') else ' | ').join(chosen)}"
                 lines.append(line)

@@ -3,8 +3,11 @@
 import contextlib
 import logging
 import sqlite3
+from array import array
 from collections.abc import Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 
 from duckflow.memory.ranking import Posting, Word, rank
@@ -22,7 +25,6 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE UNIQUE INDEX IF NOT EXISTS one_message ON messages (message_id, at);
 CREATE INDEX IF NOT EXISTS of_session ON messages (session);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, content='', tokenize='{TOKENIZER}');
-CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, 'row');
 CREATE TABLE IF NOT EXISTS progress (indexed INTEGER NOT NULL);
 INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);
 CREATE VIRTUAL TABLE temp.question USING fts5 (text, tokenize='{TOKENIZER}');
@@ -33,8 +35,11 @@ INDEX_EVERY = 32
 """Messages are on disk at once; they are indexed together, and at the latest before the next search."""
 QUESTION_LENGTH = 3000
 QUESTION_WORDS = 24
-POSTINGS = 4000
-"""A search looks at no more places than this, the rarest words first."""
+LOOKED_UP = 48
+SPARE = 20
+COMMON = 800
+POSTINGS = 3000
+"""A search looks at no more places than this, the rarest words first; of a common word at its latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class Gravel:
         self._path = path
         self._waiting: list[tuple[object, ...]] = []
         self._unindexed = 0
+        self._lengths = array("L")
+        """By number; a number that was forgotten keeps its place."""
         self._db = self._opened()
 
     def add(self, session: str, message: Message) -> None:
@@ -92,8 +99,8 @@ class Gravel:
             self._index()
             total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
             ranked = rank(self._words(question), total)
-            best = sorted(ranked, key=lambda number: (-ranked[number], -number))
-            return list(self._take(((number, ranked[number]) for number in best), limit, leave_out))
+            best = nlargest(limit + len(leave_out) + SPARE, ranked.items(), key=itemgetter(1))
+            return list(self._take(best, limit, leave_out))
         return []
 
     def forget(self, numbers: Iterable[int]) -> int:
@@ -135,20 +142,28 @@ class Gravel:
         db, room = self._db, POSTINGS
         db.execute("DELETE FROM question")
         db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
-        asked = db.execute(
-            "SELECT v.doc, asked.term FROM asked JOIN vocabulary v ON v.term = asked.term ORDER BY v.doc"
-        ).fetchall()
-        asked.sort(key=lambda one: one[0] / telling(one[1]))
-        for found_in, term in asked[:QUESTION_WORDS]:
-            if found_in > room and room < POSTINGS:
+        terms = [row[0] for row in db.execute("SELECT term FROM asked")]
+        terms.sort(key=lambda term: -telling(term))
+        places = {term: self._places(term) for term in terms[:LOOKED_UP]}
+        for term in sorted(places, key=lambda term: len(places[term]) / telling(term))[:QUESTION_WORDS]:
+            room -= len(places[term])
+            if room < 0:
                 return
-            room -= found_in
-            postings = db.execute(
-                "SELECT m.number, m.length FROM words JOIN messages m ON m.number = words.rowid WHERE words MATCH ?"
-                " ORDER BY words.rowid DESC LIMIT ?",
-                (f'"{term}"', POSTINGS),
-            )
-            yield Word(found_in, telling(term), (Posting(*row) for row in postings))
+            yield Word(len(places[term]), telling(term), self._postings(places[term]))
+
+    def _places(self, term: str) -> list[int]:
+        """The latest messages with a term. More than the limit are not counted: the term is a common one."""
+        rows = self._db.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{term}"', COMMON)
+        )
+        return [row[0] for row in rows]
+
+    def _postings(self, places: list[int]) -> list[Posting]:
+        lengths = self._lengths
+        for row in self._db.execute("SELECT number, length FROM messages WHERE number > ?", (len(lengths),)):
+            lengths.extend([0] * (row[0] - len(lengths) - 1))
+            lengths.append(row[1])
+        return [Posting(place, lengths[place - 1]) for place in places]
 
     def _take(self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
         for number, share in ranked:

@@ -1,6 +1,7 @@
 """How many tokens a text is: estimated by script classes, and corrected by what the provider reports."""
 
 import re
+from operator import mul
 
 MESSAGE_OVERHEAD = 4
 """What a message costs besides its text."""
@@ -33,6 +34,7 @@ _SHAPES: tuple[tuple[bytes, float], ...] = (
     (b"ss", 0.294), (b"ssssssss", -1.0), (b"n", 0.805), (b"nn", -1.0),
     (b".", 0.519), (b"..", -0.424), (b"....", -1.0), (b"s.", 0.789), (b".n", -0.118), (b"u", 0.276),
 )  # fmt: skip
+_PATTERNS, _WEIGHTS = tuple(zip(*_SHAPES, strict=True))
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 # Characters of a script, and what each adds, and each run of them.
 _SCRIPTS: tuple[tuple[re.Pattern[str], float, float], ...] = (
@@ -54,7 +56,7 @@ def estimate(text: str) -> float:
 
 def _of_ascii(text: str) -> float:
     shape = b"s" + text.encode().translate(_CLASSES)
-    return sum(shape.count(pattern) * weight for pattern, weight in _SHAPES)
+    return sum(map(mul, map(shape.count, _PATTERNS), _WEIGHTS))
 
 
 def _of_scripts(text: str) -> float:
