@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 RARITY_POWER = 1.3
 LONG_MESSAGE = 300
-LENGTH_SHARE = 0.2
+LENGTH_SHARE = 0.3
 """How much a long message pays for its length: it holds more words by chance."""
 AFTER = (0.8, 0.55, 0.3)
 """What the messages right after a hit get of its weight: the answer stands near the word that was asked with."""

@@ -12,7 +12,6 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _COMPOUND = re.compile(r"[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*")
 _JOINT = re.compile(r"[^A-Za-z0-9]+")
 _ONLY_HIRAGANA = re.compile(r"[\u3041-\u309e]+")
-_ASKS = re.compile(r"[何誰]")
 _WITH_HIRAGANA = re.compile(r"[\u3041-\u309e]")
 # Words that say nothing of the matter, as stems.
 _FILLERS = frozenset(
@@ -31,7 +30,7 @@ def telling(term: str) -> float:
     """How much a term says by itself: hiragana alone is mostly grammar."""
     if term.isascii():
         return FILLER_WEIGHT if term in _FILLERS else 1.0
-    if _ONLY_HIRAGANA.fullmatch(term) or _ASKS.search(term):
+    if _ONLY_HIRAGANA.fullmatch(term):
         return HIRAGANA_WEIGHT
     return MIXED_WEIGHT if _WITH_HIRAGANA.search(term) else 1.0
 
