@@ -23,7 +23,9 @@ def vocabulary(chance: random.Random) -> list[str]:
     """Made-up words: English-looking ones, identifiers, and Japanese."""
 
     def word(number: int) -> str:
-        letters = "".join(chance.choices("etaoinshrdlucmfwypvbgkjqxz", weights=range(26, 0, -1), k=chance.randint(3, 9)))
+        letters = "".join(
+            chance.choices("etaoinshrdlucmfwypvbgkjqxz", weights=range(26, 0, -1), k=chance.randint(3, 9))
+        )
         match number % 10:
             case 0:
                 return f"{letters}_{chance.choice('abcdefgh')}{number}"

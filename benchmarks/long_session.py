@@ -64,7 +64,9 @@ async def measure(turns: int) -> dict[str, Any]:
         costs: list[float] = []
         for number in range(turns):
             start = time.process_time()
-            question = f"次は規則 {number} です。" if number % 3 == 0 else f"Now go on with rule number {number}, please."
+            question = (
+                f"次は規則 {number} です。" if number % 3 == 0 else f"Now go on with rule number {number}, please."
+            )
             await story.tell(question)
             costs.append(time.process_time() - start)
             watch.look(story.model.requests)

@@ -24,7 +24,18 @@ from duckflow.memory.tokens import estimate
 
 PIECE = 1500
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "duckflow"
-DOCUMENTED = ("argparse", "asyncio", "collections", "decimal", "json", "logging", "pathlib", "sqlite3", "typing", "unittest")
+DOCUMENTED = (
+    "argparse",
+    "asyncio",
+    "collections",
+    "decimal",
+    "json",
+    "logging",
+    "pathlib",
+    "sqlite3",
+    "typing",
+    "unittest",
+)
 COMMANDS = (
     ["ls", "-la", "/usr/lib"],
     ["df", "-h"],
@@ -92,7 +103,9 @@ def main(folder: Path | None) -> None:
         real = [(text, count(text)) for text in texts if text.strip()]
         errors = [abs(estimate(text) - tokens) / tokens for text, tokens in real]
         bias = sum(estimate(text) for text, _ in real) / sum(tokens for _, tokens in real) - 1
-        print(f"{kind:20} {len(real):5} texts  mean error {100 * statistics.mean(errors):5.1f} %  bias {100 * bias:+5.1f} %")
+        print(
+            f"{kind:20} {len(real):5} texts  mean error {100 * statistics.mean(errors):5.1f} %  bias {100 * bias:+5.1f} %"
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,15 @@ from duckflow.state.message import Message, Role
 
 ROLES: list[Role] = ["user", "assistant", "tool", "system"]
 WORDS = st.sampled_from(
-    ["the file ", "def run(self):\n    return 1\n", "設定を変えて", "テスト", "Error: x failed\n", "snake_case_name ", "42, "]
+    [
+        "the file ",
+        "def run(self):\n    return 1\n",
+        "設定を変えて",
+        "テスト",
+        "Error: x failed\n",
+        "snake_case_name ",
+        "42, ",
+    ]
 )
 TEXTS = st.builds(lambda pieces, times: "".join(pieces) * times, st.lists(WORDS, max_size=12), st.integers(1, 60))
 MESSAGES = st.lists(st.builds(lambda role, text: Message(role=role, text=text), st.sampled_from(ROLES), TEXTS))
@@ -108,7 +116,9 @@ def test_a_pruning_is_restored_as_it_was() -> None:
 
 def test_a_focus_keeps_what_has_to_do_with_it() -> None:
     messages = [
-        Message(role="user", text=f"note {number} about {'database' if number == 20 else 'colour'} " + "and so on " * 30)
+        Message(
+            role="user", text=f"note {number} about {'database' if number == 20 else 'colour'} " + "and so on " * 30
+        )
         for number in range(60)
     ]
     bubble = Bubble(MemorySettings())

@@ -69,9 +69,9 @@ class Gravel:
         self._db = self._opened()
 
     def add(self, session: str, message: Message) -> None:
-        text = message.text
-        size = len(text.encode("utf-8", "replace"))
-        self._waiting.append((size, message.message_id, session, message.role, message.operation, message.at, text))
+        text = _sound(message.text)
+        about = (message.message_id, session, message.role, message.operation, message.at)
+        self._waiting.append((len(text.encode()), *about, text))
         self._unindexed += 1
         with self._forgiving("add"):
             self._write()
@@ -141,7 +141,7 @@ class Gravel:
         """The rarest words of the question that occur at all, with where they do."""
         db, room = self._db, POSTINGS
         db.execute("DELETE FROM question")
-        db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
+        db.execute("INSERT INTO question VALUES (?)", (indexed(_sound(question[:QUESTION_LENGTH])),))
         terms = [row[0] for row in db.execute("SELECT term FROM asked")]
         terms.sort(key=lambda term: -telling(term))
         places = {term: self._places(term) for term in terms[:LOOKED_UP]}
@@ -153,8 +153,10 @@ class Gravel:
 
     def _places(self, term: str) -> list[int]:
         """The latest messages with a term. More than the limit are not counted: the term is a common one."""
+        # A single character of Japanese stands at the beginning of pairs.
+        wanted = f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
         rows = self._db.execute(
-            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{term}"', COMMON)
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (wanted, COMMON)
         )
         return [row[0] for row in rows]
 
@@ -227,6 +229,11 @@ class Gravel:
         except OSError as problem:
             log.warning("archive %s cannot be used: %s", self._path, problem)
         return _connect(None)
+
+
+def _sound(text: str) -> str:
+    """Without halves of characters, which cannot be stored."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
