@@ -1,4 +1,4 @@
-"""A session of 5000 turns with the scripted model: does the budget hold, is what must stay there, does a turn get dearer?
+"""A session of 5000 turns with the scripted model: does the budget hold, is what must stay there, what does a turn cost?
 
 usage: python -m benchmarks.long_session [TURNS]
 """
@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rs_bpe.bpe import openai
-
+from benchmarks.real_tokens import real_tokens
 from duckflow.agent.session import reopen
 from duckflow.llm.provider import Request
 from tests.journeys.story import Story, act, decide, respond
@@ -33,7 +32,6 @@ class Watch:
     """Looks at every prompt and lets it go."""
 
     def __init__(self) -> None:
-        self._count = openai.o200k_base().count
         self.largest = 0
         self.missing = 0
         self.prompts = 0
@@ -44,8 +42,8 @@ class Watch:
             text = "\n".join(message.text for message in request.messages)
             self.missing += not (FIRST in text and RULES in text and (self.prompts < 3 or CONSTRAINT in text))
             if self.prompts % 50 == 0:
-                stable = self._count(request.messages[0].text)
-                self.largest = max(self.largest, self._count(text) - stable)
+                stable = real_tokens(request.messages[0].text)
+                self.largest = max(self.largest, real_tokens(text) - stable)
         requests.clear()
 
 

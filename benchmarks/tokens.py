@@ -2,7 +2,7 @@
 
 usage: python -m benchmarks.tokens [MEMORY_DATA_FOLDER]     (for example ../shared/data/memory)
 
-Without data: the standard library's sources, docstrings and `--help` pages of this machine, and Duckflow's own Japanese.
+Without data: the standard library's sources, docstrings and command output of this machine, and Duckflow's own Japanese.
 """
 
 import gzip
@@ -18,8 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rs_bpe.bpe import openai
-
+from benchmarks.real_tokens import real_tokens
 from duckflow.memory.tokens import estimate
 
 PIECE = 1500
@@ -90,7 +89,6 @@ def recorded(folder: Path) -> dict[str, list[str]]:
 
 
 def main(folder: Path | None) -> None:
-    count = openai.o200k_base().count
     kinds = {
         "code": list(code()),
         "English prose": list(english()),
@@ -100,11 +98,12 @@ def main(folder: Path | None) -> None:
         **(recorded(folder) if folder else {}),
     }
     for kind, texts in kinds.items():
-        real = [(text, count(text)) for text in texts if text.strip()]
+        real = [(text, real_tokens(text)) for text in texts if text.strip()]
         errors = [abs(estimate(text) - tokens) / tokens for text, tokens in real]
         bias = sum(estimate(text) for text, _ in real) / sum(tokens for _, tokens in real) - 1
         print(
-            f"{kind:20} {len(real):5} texts  mean error {100 * statistics.mean(errors):5.1f} %  bias {100 * bias:+5.1f} %"
+            f"{kind:20} {len(real):5} texts"
+            f"  mean error {100 * statistics.mean(errors):5.1f} %  bias {100 * bias:+5.1f} %"
         )
 
 

@@ -2,8 +2,8 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rs_bpe.bpe import openai
 
+from benchmarks.real_tokens import real_tokens
 from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
 from duckflow.memory.settings import MemorySettings
@@ -25,9 +25,8 @@ TEXTS = st.builds(lambda pieces, times: "".join(pieces) * times, st.lists(WORDS,
 MESSAGES = st.lists(st.builds(lambda role, text: Message(role=role, text=text), st.sampled_from(ROLES), TEXTS))
 
 
-def real_tokens(messages: list[Message]) -> int:
-    count = openai.o200k_base().count
-    return sum(count(message.text) + 4 for message in messages)
+def size(messages: list[Message]) -> int:
+    return sum(real_tokens(message.text) + 4 for message in messages)
 
 
 def shown_after(messages: list[Message], budget: int) -> list[Message]:
@@ -45,7 +44,7 @@ def shown_after(messages: list[Message], budget: int) -> list[Message]:
 @given(MESSAGES, st.integers(min_value=1000, max_value=6000))
 def test_the_budget_holds_and_first_and_latest_are_there(messages: list[Message], budget: int) -> None:
     shown = shown_after(messages, budget)
-    assert real_tokens(shown) <= budget * 1.05
+    assert size(shown) <= budget * 1.05
     ids = [message.message_id for message in shown]
     assert len(set(ids)) == len(ids)
     users = [message.message_id for message in messages if message.role == "user"]

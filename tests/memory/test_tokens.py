@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rs_bpe.bpe import openai
 
 import duckflow
+from benchmarks.real_tokens import real_tokens
 from duckflow.memory import bubble
 from duckflow.memory.tokens import Tokens, estimate
 
@@ -26,7 +26,7 @@ TEMPLATES = Path(duckflow.__file__).parent / "prompts" / "templates"
     ids=["code", "English", "Japanese", "Japanese with code"],
 )
 def test_the_estimate_is_near(text: str) -> None:
-    assert estimate(text) == pytest.approx(openai.o200k_base().count(text), rel=0.12)
+    assert estimate(text) == pytest.approx(real_tokens(text), rel=0.12)
 
 
 @given(st.text())
