@@ -1,4 +1,4 @@
-"""A session of 5000 turns with the scripted model: does the budget hold, is what must stay there, what does a turn cost?
+"""A session of 5000 turns, scripted model: does the budget hold, is what must stay there, what does a turn cost?
 
 usage: python -m benchmarks.long_session [TURNS]
 """

@@ -2,7 +2,7 @@
 
 usage: python -m benchmarks.tokens [MEMORY_DATA_FOLDER]     (for example ../shared/data/memory)
 
-Without data: the standard library's sources, docstrings and command output of this machine, and Duckflow's own Japanese.
+Without data: standard library sources, docstrings and command output of this machine, and Duckflow's own Japanese.
 """
 
 import gzip

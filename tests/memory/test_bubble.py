@@ -21,8 +21,14 @@ WORDS = st.sampled_from(
         "42, ",
     ]
 )
-TEXTS = st.builds(lambda pieces, times: "".join(pieces) * times, st.lists(WORDS, max_size=12), st.integers(1, 60))
-MESSAGES = st.lists(st.builds(lambda role, text: Message(role=role, text=text), st.sampled_from(ROLES), TEXTS))
+
+
+def repeated(pieces: list[str], times: int) -> str:
+    return "".join(pieces) * times
+
+
+TEXTS = st.builds(repeated, st.lists(WORDS, max_size=12), st.integers(1, 60))
+MESSAGES = st.lists(st.builds(Message, role=st.sampled_from(ROLES), text=TEXTS))
 
 
 def size(messages: list[Message]) -> int:
