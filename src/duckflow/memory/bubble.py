@@ -296,7 +296,7 @@ def _within(number: int, ranges: Iterable[Range]) -> bool:
 
 def _cut(entry: Entry, tokens: float) -> None:
     if entry.tokens > tokens + MESSAGE_OVERHEAD:
-        text = clip(entry.message.text, tokens)
+        text = clip(entry.message.text, tokens, entry.tokens)
         entry.message = entry.message.model_copy(update={"text": text})
         entry.tokens = estimate(text) + MESSAGE_OVERHEAD
         entry.whole = False

@@ -6,12 +6,12 @@ HEAD_SHARE = 0.6
 STEPS = 8
 
 
-def clip(text: str, tokens: float) -> str:
-    """At most so many estimated tokens; what is left out is said."""
-    size = estimate(text)
+def clip(text: str, tokens: float, size: float | None = None) -> str:
+    """At most so many estimated tokens; what is left out is said. Whoever knows the text's size already gives it."""
+    size = estimate(text) if size is None else size
     if size <= tokens:
         return text
-    keep = int(len(text) * tokens / size)
+    keep = int(len(text) * tokens / size * 0.95)
     for _ in range(STEPS):
         clipped = _ends(text, keep)
         if estimate(clipped) <= tokens or keep <= 0:
