@@ -1,62 +1,18 @@
 """Bubble: the part of the conversation that is in the prompt."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from duckflow.memory.clip import clip
 from duckflow.memory.digest import Digest
-from duckflow.memory.score import Novelty, base_score, worth
+from duckflow.memory.emergency import emergency
+from duckflow.memory.entries import Entry, Focus, Pins, Unit, cut
+from duckflow.memory.score import Novelty, base_score
 from duckflow.memory.settings import MemorySettings
-from duckflow.memory.terms import indexed
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
 from duckflow.state.message import Message
 
 Range = tuple[int, int]
-
-
-@dataclass(slots=True)
-class Entry:
-    """A message in the context, looked at once."""
-
-    number: int
-    message: Message
-    tokens: float
-    base: float
-    new_words: int
-    result: bool = False
-    whole: bool = True
-
-
-@dataclass(slots=True)
-class Unit:
-    """Messages that stay together: a call with its results, or one thing said."""
-
-    entries: list[Entry]
-    tokens: float
-
-    def add(self, entry: Entry) -> None:
-        self.entries.append(entry)
-        self.tokens += entry.tokens
-
-    def worth(self, latest: int) -> float:
-        """The mean of its messages, each by its length."""
-        together = 0.0
-        for one in self.entries:
-            together += worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens
-        return together / self.tokens
-
-
-class Focus:
-    """What the user wants to keep above all, in words."""
-
-    def __init__(self, text: str) -> None:
-        self._words = set(indexed(text).lower().split())
-
-    def weight(self, unit: Unit) -> float:
-        if not self._words:
-            return 1.0
-        shared = self._words & set(" ".join(indexed(one.message.text) for one in unit.entries).lower().split())
-        return 1.0 + 4 * len(shared) / len(self._words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +24,6 @@ class Pruned:
     upto: int
     tokens_before: int
     tokens_after: int
-
-
-@dataclass(slots=True)
-class Pins:
-    """Numbers of the messages that stay word for word."""
-
-    first: int = -1
-    current: int = -1
-
-    def take(self, number: int, message: Message) -> None:
-        if message.role == "user":
-            self.current = number
-            if self.first < 0:
-                self.first = number
-
-    def __contains__(self, number: int) -> bool:
-        return number in (self.first, self.current)
 
 
 class Bubble:
@@ -173,7 +112,7 @@ class Bubble:
         self._describe_past(budget)
         entries = self._entries
         if self._tokens + self._past_tokens > budget * self._settings.full_at:
-            entries = self._cut_to(budget)
+            entries = emergency(self._entries, self._pins, budget)
         shown = [entry.message for entry in entries]
         if self._past_text and entries is self._entries:
             place = next((place for place, one in enumerate(entries) if one.number > self._pins.first), len(shown))
@@ -252,7 +191,7 @@ class Bubble:
         for entry in self._entries[: -self._settings.recent_messages]:
             if entry.result and entry.tokens > self._settings.result_tokens:
                 self._tokens -= entry.tokens
-                _cut(entry, self._settings.result_tokens)
+                cut(entry, self._settings.result_tokens)
                 self._tokens += entry.tokens
 
     def _describe_past(self, budget: float) -> None:
@@ -267,39 +206,9 @@ class Bubble:
             self._past_text = past_text(self._past, self._summaries, room)
         self._past_tokens = estimate(self._past_text) + MESSAGE_OVERHEAD if self._past_text else 0.0
 
-    def _cut_to(self, budget: float) -> list[Entry]:
-        """The way out when even what must stay is too much: pins and the latest, each cut to a share of the room."""
-        last = self._entries[-1].number
-        must = [replace(one) for one in self._entries if one.number in self._pins or one.number == last]
-        for entry in must:
-            _cut(entry, budget * 0.9 / len(must) - MESSAGE_OVERHEAD)
-        room = budget * 0.9 - sum(entry.tokens for entry in must)
-        numbers = {entry.number for entry in must}
-        for entry in reversed(self._entries):
-            if entry.number not in numbers:
-                room -= entry.tokens
-                if room < 0:
-                    break
-                must.append(entry)
-        cut = sorted(must, key=lambda entry: entry.number)
-        # A result without the call it belongs to says nothing.
-        return [
-            one
-            for place, one in enumerate(cut)
-            if not one.result or one.number == last or (place and cut[place - 1].number == one.number - 1)
-        ]
-
 
 def _within(number: int, ranges: Iterable[Range]) -> bool:
     return any(start <= number < end for start, end in ranges)
-
-
-def _cut(entry: Entry, tokens: float) -> None:
-    if entry.tokens > tokens + MESSAGE_OVERHEAD:
-        text = clip(entry.message.text, tokens, entry.tokens)
-        entry.message = entry.message.model_copy(update={"text": text})
-        entry.tokens = estimate(text) + MESSAGE_OVERHEAD
-        entry.whole = False
 
 
 def past_text(past: Digest, summaries: Sequence[str], room: float) -> str:

@@ -37,8 +37,8 @@ QUESTION_LENGTH = 3000
 QUESTION_WORDS = 24
 LOOKED_UP = 48
 SPARE = 20
-COMMON = 800
-POSTINGS = 3000
+COMMON = 500
+POSTINGS = 1500
 """A search looks at no more places than this, the rarest words first; of a common word at its latest ones."""
 
 
