@@ -95,6 +95,9 @@ class Bubble:
         """Drop what is worth least until this share of the budget is left. Nothing, when that would not shrink it."""
         before, shown = self._tokens, {entry.number for entry in self._entries}
         self._shorten_results()
+        for entry in self._entries:
+            if entry.number in self._pins:
+                cut(entry, budget * self._settings.pin_share)
         self._keep(self._chosen(budget, share, focus))
         dropped = sorted(shown - {entry.number for entry in self._entries})
         if self._tokens >= before:
