@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.risk import Assessment, Command, Deed, assess
 from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Risk
 
 
@@ -32,6 +33,7 @@ CASES = [
     (Deed(changes=True, command=Command("safe", sandboxed=False)), "high", True),
     (Deed(changes=True, command=Command("ask")), "high", False),
     (Deed(changes=True, command=Command("ask", network=True)), "high", True),
+    (Deed(changes=True, command=Command("ask", (say("harm.unreadable"),))), "high", True),
     (Deed(changes=True, command=Command("dangerous")), "forbidden", True),
 ]
 

@@ -15,6 +15,9 @@ PROGRAMS = frozenset(
     + (".scr", ".jar", ".app", ".desktop", ".service")
 )
 
+NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_characters"))
+"""A command that could not be read for certain is asked for in every mode."""
+
 Verdict = Literal["safe", "ask", "dangerous"]
 
 
@@ -89,7 +92,7 @@ def _weigh_command(command: Command, scale: _Scale) -> None:
         return
     scale.add("high")
     for reason in command.reasons:
-        scale.add("high", reason)
+        scale.add("high", reason, always=reason.key in NOT_FULLY_READ)
     if command.verdict == "dangerous":
         scale.add("forbidden", always=True)
     if not command.sandboxed:
