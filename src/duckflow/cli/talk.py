@@ -1,6 +1,7 @@
 """`duckflow` and `duckflow -p`: a conversation, with a person or without."""
 
 import asyncio
+import gc
 import os
 import signal
 import stat
@@ -23,6 +24,7 @@ from duckflow.ui.headless import Headless, OutputFormat, print_out
 from duckflow.ui.i18n.words import Words, language_of
 
 STDIN_LIMIT = 200_000
+LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
@@ -62,6 +64,7 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
     chat, _, close, _ = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
+    _collect_later()
     try:
         await chat.say(prompt)
         await chat.jobs.rest()
@@ -93,6 +96,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
+    _collect_later()
     try:
         await screen.run(chat, options.message)
         return 0
@@ -140,6 +144,11 @@ def _pick(sessions: Sessions, words: Words) -> str:
         print_out(line)
     wanted = input(words("sessions.pick")).strip()
     return wanted or "1"
+
+
+def _collect_later() -> None:
+    """Garbage is collected again once everything is loaded; the start switched it off."""
+    asyncio.get_running_loop().call_later(LOADED_SECONDS, gc.enable)
 
 
 def _piped() -> str:
