@@ -4,11 +4,17 @@ from duckflow.safety.undo.settings import MB
 from duckflow.safety.undo.site import Site
 from duckflow.safety.undo.turn import Turn
 
+SLACK = 5
+"""Turns are forgotten when this share of the allowed number has come on top of it."""
+
 
 def retain(site: Site, current: Turn) -> None:
-    """Forget turns beyond the allowed number, then until little enough is kept. The current turn always stays."""
+    """Forget turns beyond the allowed number, then until little enough is kept. The current turn always stays.
+
+    Sweeping looks at everything that is kept, so turns are forgotten some at a time and not one with every turn."""
     older = [turn for turn in site.ledger.oldest_first() if turn != current]
-    excess = older[: max(0, len(older) + 1 - site.settings.kept_turns)]
+    beyond = len(older) + 1 - site.settings.kept_turns
+    excess = older[:beyond] if beyond > site.settings.kept_turns // SLACK else []
     for turn in excess:
         site.ledger.forget(turn)
     if excess or site.database.size > site.settings.kept_mb * MB:
