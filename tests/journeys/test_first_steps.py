@@ -67,7 +67,7 @@ async def test_a_change_is_shown_and_asked_for(tmp_path: Path) -> None:
     assert await story.tell("create it") == "done"
     gate = story.questions[0].gate
     assert gate is not None
-    assert "+print(1)" in gate.diff
+    assert "+print(1)" in gate.diff and gate.reversible
     assert [(impact.path, impact.change, impact.added) for impact in gate.impacts] == [("hello.py", "create", 1)]
 
 

@@ -39,8 +39,11 @@ class Clearance:
 class Gatekeeper:
     """One question for everything in a list that needs one; never for what was allowed before."""
 
-    def __init__(self, session: Session, ask: Ask, mode: Mode, permissions: Permissions) -> None:
+    def __init__(
+        self, session: Session, ask: Ask, mode: Mode, permissions: Permissions, reversible: bool = False
+    ) -> None:
         self.mode = mode
+        self._reversible = reversible
         self.permissions = permissions
         self._session = session
         self._ask = ask
@@ -65,7 +68,7 @@ class Gatekeeper:
     async def _put(self, risky: Sequence[Risky], decision: Decision, doubtful: bool) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await tracked_files(self._session.state.folder, paths)
-        question = gate_question(risky, decision, doubtful, tracked)
+        question = gate_question(risky, decision, doubtful, tracked, self._reversible)
         self._session.emit(GateOpened(question=question))
         answer = await self._ask(question)
         self._session.emit(GateAnswered(question_id=question.question_id, answer=answer))

@@ -141,7 +141,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         (settings.agent, settings.memory, settings.pacemaker.detectors),
     )
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
-    gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions)
+    gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
     safekeeping = Safekeeping(session, partial(_undo, wiring, session))
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, safekeeping)

@@ -22,7 +22,9 @@ class Risky:
     """The argument a person may edit before it is done, or nothing."""
 
 
-def gate_question(risky: Sequence[Risky], decision: Decision, doubtful: bool, tracked: frozenset[str]) -> Question:
+def gate_question(
+    risky: Sequence[Risky], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
+) -> Question:
     """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
     impacts = [impact for one in risky for impact in one.preview.impacts]
     alone = risky[0] if len(risky) == 1 else None
@@ -37,6 +39,7 @@ def gate_question(risky: Sequence[Risky], decision: Decision, doubtful: bool, tr
         risk=highest([one.assessment.level for one in risky]),
         reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
         doubtful=doubtful,
+        reversible=reversible,
         editable=str(alone.action.args.get(alone.editable, "")) if alone and alone.editable else "",
     )
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))

@@ -46,6 +46,8 @@ class GateRequest(Value):
     risk: Risk = "medium"
     reasons: tuple[Phrase, ...] = ()
     """Why it is risky, in words."""
+    reversible: bool = False
+    """Whether it can be undone afterwards."""
     editable: str = ""
     """What a person may edit before it is done."""
     doubtful: bool = False

@@ -156,6 +156,8 @@ class Screen:
             change = self._words(f"gate.{impact.change}")
             known = self._words("gate.tracked" if impact.tracked else "gate.untracked")
             print_text(Text(plain(f"  {change}: {impact.path}  (+{impact.added} −{impact.removed}, {known})")))
+        if gate.reversible:
+            print_text(Text(f"  {self._words('gate.reversible')}", style="dim"))
         for alternative in gate.alternatives:
             print_text(Text(plain(f"  {self._words('gate.alternative')}: {alternative}")))
         for reason in gate.reasons:
