@@ -60,7 +60,9 @@ class Story:
         self.questions: list[Question] = []
         self.answers: list[Answer] = []
         self.second = Scripted([], name="scripted:other")
-        self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language, **(settings or {})})
+        # A summary in the background would take a reply that was meant for a turn.
+        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}, **(settings or {})}
+        self.settings = Settings.model_validate(given)
         self._language = language
         journal = self._home / "s.db"
         self.session: Session = (

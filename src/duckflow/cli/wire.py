@@ -18,8 +18,10 @@ from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
@@ -28,6 +30,9 @@ from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.memory.castle import Castle
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.safety.permissions import Permissions
@@ -124,6 +129,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
     rules = _project_rules(wiring.folder)
+    remembering, known = _memory(wiring, session)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
@@ -131,15 +137,18 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
     folder = WorkFolder(Workspace(wiring.folder))
     table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
-    compiler = Compiler(toolbox.operations, rules)
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
+    compiler = Compiler(toolbox.operations, rules, known)
     thinker = Thinker(
         caller,
         compiler,
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
+        remembering,
     )
+    summarising = Summarising(session, caller, compiler, settings.memory)
+    remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
@@ -153,21 +162,28 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
+        await summarising.aclose()
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
+        await remembering.aclose()
 
-    guards, approval = Guards(gatekeeper, safekeeping), Approval(session, phases, jobs)
+    guards, approval = Guards(gatekeeper, safekeeping, remembering), Approval(session, phases, jobs)
     return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
 
 
-def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
+def make_tools(
+    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop, remembering: Remembering
+) -> list[AnyTool]:
     """Everything that does more than talk."""
     from duckflow.tools.files.toolset import file_tools
+    from duckflow.tools.memory.recall import Recall
+    from duckflow.tools.memory.remember import Remember
     from duckflow.tools.plan.toolset import plan_tools
 
     files = file_tools(Workspace(wiring.folder), wiring.settings.files)
-    return [*files, sandboxes.runner(), *plan_tools(table, jobs)]
+    past = (Recall(remembering.find), Remember(remembering.remember))
+    return [*files, sandboxes.runner(), *plan_tools(table, jobs), *past]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":
@@ -175,6 +191,14 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
+
+
+def _memory(wiring: Wiring, session: Session) -> tuple[Remembering, str]:
+    """The conversation's memory, and what is known of the project from earlier ones."""
+    archive = wiring.paths.archive_of(wiring.folder)
+    facts = Facts(archive.with_suffix(".facts.json"))
+    remembering = Remembering(session, wiring.settings.memory, Gravel(archive), Castle(wiring.folder), facts)
+    return remembering, facts.text(session.state.session_id)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:

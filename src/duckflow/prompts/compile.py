@@ -27,13 +27,16 @@ class Moment:
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
+    evidence: str = ""
+    lessons: str = ""
 
 
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], agents_md: str = "") -> None:
+    def __init__(self, operations: Sequence[Operation], agents_md: str = "", known: str = "") -> None:
         self._operations = tuple(operations)
+        self._known = known
         self._agents_md = agents_md
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
@@ -61,6 +64,11 @@ class Compiler:
         told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
+    def summary(self, language: str, material: str) -> tuple[PromptMessage, ...]:
+        """The request for a summary of what left the context."""
+        base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
+        return PromptMessage("system", base), PromptMessage("user", render(language, "summary", material=material))
+
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
@@ -68,7 +76,7 @@ class Compiler:
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
+        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
         return PromptMessage("system", "\n\n".join((base, self._format(state, profile), session)))
 
@@ -89,6 +97,8 @@ class Compiler:
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
             **plan_line(state.plan),
+            "evidence": moment.evidence,
+            "lessons": moment.lessons,
         }
         if moment.profile == "compact":
             done = "; ".join(

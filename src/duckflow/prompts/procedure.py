@@ -18,7 +18,7 @@ def compiled(
     """`failures` are replies that could not be used, each with the reason."""
     language = state.language
     base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-    session = render(language, "session", folder=state.folder, agents_md=agents_md)
+    session = render(language, "session", folder=state.folder, known="", agents_md=agents_md)
     messages = [
         PromptMessage("system", f"{base}\n\n{session}"),
         PromptMessage("user", render(language, name, **values)),

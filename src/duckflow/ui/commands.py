@@ -111,6 +111,23 @@ def _cost(counter: Counter, _: str) -> str:
     )
 
 
+def _memory(counter: Counter, _: str) -> str:
+    return "\n".join(map(counter.words.phrase, counter.desk.memory.report()))
+
+
+def _recall(counter: Counter, words: str) -> str:
+    found, text = counter.desk.memory.find(words)
+    return text if found else counter.words("memory.nothing", query=words)
+
+
+def _compact(counter: Counter, focus: str) -> str:
+    return counter.words.phrase(counter.desk.memory.compact(focus))
+
+
+def _forget(counter: Counter, words: str) -> str:
+    return counter.words.phrase(counter.desk.memory.forget(words))
+
+
 def _quit(_: Counter, __: str) -> str:
     raise Quit
 
@@ -129,6 +146,10 @@ COMMANDS: dict[str, Command] = {
     "audit": _audit,
     "model": _model,
     "cost": _cost,
+    "memory": _memory,
+    "recall": _recall,
+    "compact": _compact,
+    "forget": _forget,
     "lang": _language,
     "quit": _quit,
 }

@@ -27,6 +27,18 @@ class Kept(Protocol):
     async def restore(self, back: bool) -> "Outcome": ...
 
 
+class Memory(Protocol):
+    """What the conversation remembers."""
+
+    def report(self) -> tuple[Phrase, ...]: ...
+
+    def find(self, question: str) -> tuple[int, str]: ...
+
+    def compact(self, focus: str) -> Phrase: ...
+
+    def forget(self, words: str) -> Phrase: ...
+
+
 class Desk(Protocol):
     """One conversation, as seen from the screen."""
 
@@ -35,6 +47,9 @@ class Desk(Protocol):
 
     @property
     def mode(self) -> Mode: ...
+
+    @property
+    def memory(self) -> Memory: ...
 
     def change_mode(self, mode: Mode) -> None: ...
 
