@@ -10,7 +10,7 @@ from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
-from duckflow.llm.scripted import Line, Scripted
+from duckflow.llm.scripted import WINDOW, Line, Scripted
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
@@ -51,11 +51,12 @@ class Story:
         mode: str = "full-auto",
         language: str = "en",
         settings: dict[str, Any] | None = None,
+        window: int = WINDOW,
     ) -> None:
         self.folder = top / "work"
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
-        self.model = Scripted(replies)
+        self.model = Scripted(replies, window=window)
         self.events: list[Event] = []
         self.questions: list[Question] = []
         self.answers: list[Answer] = []

@@ -7,6 +7,7 @@ from benchmarks.real_tokens import real_tokens
 from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
 from duckflow.memory.settings import MemorySettings
+from duckflow.state.context import Context
 from duckflow.state.message import Message, Role
 
 ROLES: list[Role] = ["user", "assistant", "tool", "system"]
@@ -115,7 +116,7 @@ def test_a_pruning_is_restored_as_it_was() -> None:
     pruned = bubble.fit(3000)
     assert pruned and pruned.tokens_after < pruned.tokens_before
     again = Bubble(MemorySettings())
-    again.restore(messages, pruned.kept, pruned.upto)
+    again.restore(messages, Context(kept=list(pruned.kept), upto=pruned.upto))
     assert [message.text for message in again.view(3000)][2:] == [message.text for message in bubble.view(3000)][2:]
 
 

@@ -64,8 +64,12 @@ def test_two_sessions_write_at_the_same_time(tmp_path: Path, gravel: Gravel) -> 
 
 
 def test_what_was_forgotten_is_not_found(gravel: Gravel) -> None:
-    assert gravel.forget(one.number for one in gravel.holding("木曜")) == 1
+    (found,) = gravel.holding("木曜")
+    gravel.forget([found.number])
     assert not [one for one in gravel.search("木曜の配備", 5) if "木曜" in one.text]
+    said = Message(message_id=found.message_id, role="user", text=found.text, at=found.at)
+    assert gravel.catch_up("one", [said]) == [found.message_id], "the session is told, and does not bring it back"
+    assert gravel.holding("木曜") == [] and gravel.count() == len(SAID) - 1
 
 
 def test_a_session_from_before_the_archive_is_taken_in_once(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from duckflow.agent.forgetting import Forgetting
 from duckflow.agent.session import Session
 from duckflow.events.types import (
     ActionFinished,
     ContextPruned,
     Event,
     MessageAdded,
-    MessagesSetAside,
     ModelChosen,
     Noticed,
     PastSummarised,
@@ -19,6 +19,7 @@ from duckflow.llm.usage import TOKENS_PER_MESSAGE
 from duckflow.llm.usage import estimate as rough
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle
+from duckflow.memory.clip import clip
 from duckflow.memory.evidence import bearing, quoted
 from duckflow.memory.facts import Facts
 from duckflow.memory.gravel import Found, Gravel
@@ -58,41 +59,47 @@ class Remembering:
         state = session.state
         self._tokens.use(state.model)
         if state.context.upto:
-            self._bubble.restore(state.messages, state.context.kept, state.context.upto)
+            self._bubble.restore(state.messages, state.context, state.aside)
             self._bubble.summarise([cited(one) for one in state.context.summaries])
+        self.forgetting = Forgetting(session, gravel, castle, facts, self._look_again)
         if state.messages:
-            gravel.catch_up(state.session_id, state.messages)
+            self.forgetting.follow(set(gravel.catch_up(state.session_id, state.messages)))
         session.subscribe(self._hear)
 
     def history(self, budget: int) -> list[Message]:
         """The messages for the next prompt; prunes when they are nearly too many."""
-        state, self._budget = self._session.state, budget
-        self._bubble.follow(state.messages, state.aside)
+        self._budget = budget
+        self._follow()
         self._took(self._bubble.fit(self._room()))
         return self._bubble.view(self._room())
 
     def history_of_job(self, own: Sequence[Message], budget: int) -> list[Message]:
         """The conversation, then the job's own messages. Nothing is pruned: the context belongs to the conversation."""
-        state, room = self._session.state, budget / self._tokens.factor
+        room = budget / self._tokens.factor
         working = Bubble(self._settings)
         working.follow(own)
         brought = working.view(room / 2)
         room -= sum(estimate(one.text) + MESSAGE_OVERHEAD for one in brought)
-        self._bubble.follow(state.messages, state.aside)
+        self._follow()
         return [*self._bubble.view(room), *brought]
 
     def evidence(self) -> str:
         """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""
         state = self._session.state
         if self._evidence[0] != state.turn:
-            asked = next((one.text for one in reversed(state.messages) if one.role == "user"), "")
+            asked = self._asked()
             found = bearing(self._found(asked, self._settings.evidence_hits), asked)
             self._evidence = (state.turn, quoted(found, self._settings.evidence_tokens))
         return self._evidence[1]
 
     def lessons(self) -> str:
-        asked = next((one.text for one in reversed(self._session.state.messages) if one.role == "user"), "")
-        return "\n".join(one.line() for one in self._castle.relevant(asked, self._settings.lessons))
+        """Those that have most to do with what the user said last."""
+        lines = [one.line() for one in self._castle.relevant(self._asked(), self._settings.lessons)]
+        return clip("\n".join(lines), self._settings.lesson_tokens)
+
+    def known(self) -> str:
+        """Of the project, from earlier sessions."""
+        return self._facts.text(self._session.state.session_id)
 
     def sent(self, messages: Iterable[PromptMessage]) -> None:
         """What is sent now; the usage reported next is for this."""
@@ -105,13 +112,10 @@ class Remembering:
         found = self._found(question, RECALLED)
         return len(found), quoted(found, RECALL_TOKENS)
 
-    def remember(self, text: str) -> bool:
-        return self._castle.remember(text)
-
     def report(self) -> tuple[Phrase, ...]:
         """What is in the context and why, what was dropped, and the receipts."""
         state, bubble = self._session.state, self._bubble
-        bubble.follow(state.messages, state.aside)
+        self._follow()
         tokens = round(bubble.tokens * self._tokens.factor)
         shown = len(bubble.entries)
         lines = [
@@ -125,32 +129,31 @@ class Remembering:
     def compact(self, focus: str) -> Phrase:
         """Prune now, and keep above all what has to do with the focus."""
         state = self._session.state
-        self._bubble.follow(state.messages, state.aside)
+        self._follow()
         pruned = self._bubble.prune(self._room(), self._settings.compact_to, focus)
         self._took(pruned, told=False)
         return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
 
-    def forget(self, words: str) -> Phrase:
-        """Take everything with these words out of lessons, archive and context. The journal stays the record."""
-        if not words.strip():
-            return say("memory.forget_what")
-        lessons = self._castle.forget(words)
-        archived = self._gravel.forget(one.number for one in self._gravel.holding(words))
-        for entry in list(self._bubble.entries):
-            if words.casefold() in entry.message.text.casefold():
-                self._session.emit(MessagesSetAside(first=entry.number, last=entry.number + 1))
-        self._bubble.forget(words)
-        return say("memory.forgotten", messages=archived, lessons=lessons, words=words)
-
     async def aclose(self) -> None:
         self._gravel.close()
+
+    def _asked(self) -> str:
+        return next((one.text for one in reversed(self._session.state.messages) if one.role == "user"), "")
+
+    def _follow(self) -> None:
+        state = self._session.state
+        self._bubble.follow(state.messages, state.aside, state.context.forgotten)
+
+    def _look_again(self) -> None:
+        """Something was forgotten."""
+        self._evidence = (-1, "")
+        self._bubble.summarise([cited(one) for one in self._session.state.context.summaries])
 
     def _room(self) -> float:
         return self._budget / self._tokens.factor
 
     def _found(self, question: str, limit: int) -> list[Found]:
-        state = self._session.state
-        self._bubble.follow(state.messages, state.aside)
+        self._follow()
         shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
         return self._gravel.search(question, limit, leave_out=shown)
 

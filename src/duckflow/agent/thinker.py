@@ -72,8 +72,8 @@ class Thinker:
             try:
                 profile = await self.profile()
                 first = note or plan_hint(state, profile)
-                remembered = (self._remembering.evidence(), self._remembering.lessons())
-                reply = await self._ask(state, Moment(profile, limit, first, corrections, *remembered))
+                moment = Moment(profile, limit, first, corrections, self._remembering.evidence())
+                reply = await self._ask(state, moment)
                 return read_decision(reply.text, self._operations, reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1

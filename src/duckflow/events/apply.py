@@ -1,6 +1,7 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
 from duckflow.events import types as happened
+from duckflow.events.apply_memory import apply_memory
 from duckflow.events.apply_work import (
     apply_work,
     change_plan,
@@ -11,7 +12,6 @@ from duckflow.events.apply_work import (
 )
 from duckflow.events.work import WorkEvent
 from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
-from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
 
@@ -47,11 +47,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             close_question(state, event.question_id)
         case happened.MessagesSetAside():
             state.aside.append((event.first, event.last))
-        case happened.ContextPruned():
-            state.context.kept, state.context.upto = list(event.kept), event.upto
-            state.context.receipts = [*state.context.receipts, event.receipt][-RECEIPTS_LIMIT:]
-        case happened.PastSummarised():
-            state.context.add_summary(event.summary)
+        case happened.ContextPruned() | happened.PastSummarised() | happened.PastForgotten():
+            apply_memory(state, event)
         case happened.PhaseMoved() | happened.StatusChanged():
             _move(state, event)
         case happened.FiveChanged():

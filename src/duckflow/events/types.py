@@ -176,6 +176,15 @@ class PastSummarised(Event):
     summary: PastSummary
 
 
+class PastForgotten(Event):
+    """The user wants this gone: messages by their numbers, and whatever else says the words. The journal keeps it."""
+
+    kind = "past_forgotten"
+    numbers: tuple[int, ...]
+    words: str = ""
+    """Nothing, when another session of the project has forgotten these messages."""
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -278,8 +287,8 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
     ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
-    MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
-    PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged,
+    MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved, PhaseRefused, StatusChanged,
+    FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged,
     JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

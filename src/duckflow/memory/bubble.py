@@ -1,17 +1,20 @@
 """Bubble: the part of the conversation that is in the prompt."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from duckflow.memory.clip import clip
-from duckflow.memory.digest import Digest
+from duckflow.memory.past import Past
 from duckflow.memory.score import Novelty, base_score
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
 from duckflow.memory.unit import Entry, Focus, Unit, together
+from duckflow.state.context import Context
 from duckflow.state.message import Message
 
 Range = tuple[int, int]
+TOLD_ANEW = 500
+"""Messages that are looked at when what is said of the past has to be found out again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +56,14 @@ class Bubble:
         self._entries: list[Entry] = []
         self._taken = 0
         self._aside = 0
+        self._forgotten = 0
         self._tokens = 0.0
         self._pins = Pins()
-        self._past = Digest()
-        self._leaving: list[Message] = []
-        self._past_text = ""
-        self._past_tokens = 0.0
-        self._described = -1.0
-        self._summaries: Sequence[str] = ()
+        self._past = Past()
 
     @property
     def tokens(self) -> float:
-        return self._tokens + self._past_tokens
+        return self._tokens + self._past.tokens
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -77,33 +76,37 @@ class Bubble:
         self._pins.take(number, message)
         self._put(number, message)
 
-    def follow(self, messages: Sequence[Message], aside: Sequence[Range] = ()) -> None:
-        """Take what is new, and drop what was set aside since."""
+    def follow(self, messages: Sequence[Message], aside: Sequence[Range] = (), forgotten: Sequence[int] = ()) -> None:
+        """Take what is new, and drop what was set aside or forgotten since."""
         for number in range(self._taken, len(messages)):
             self.add(messages[number])
         if len(aside) > self._aside:
             ranges = aside[self._aside :]
             self._aside = len(aside)
-            kept = (one for one in self._entries if one.number == self._pins.first or not _within(one.number, ranges))
-            self._only(kept)
+            self._only(
+                one for one in self._entries if one.number == self._pins.first or not _within(one.number, ranges)
+            )
+        if len(forgotten) > self._forgotten:
+            gone = set(forgotten)
+            self._forgotten = len(forgotten)
+            self._only(one for one in self._entries if one.number not in gone)
+            self._tell_anew(messages, aside, gone)
 
-    def restore(self, messages: Sequence[Message], kept: Iterable[int], upto: int) -> None:
-        """As it was after a pruning: those kept of the first `upto` messages; what came later is taken by `follow`."""
-        upto = min(upto, len(messages))
-        chosen = set(kept)
-        self._entries, self._tokens, self._taken, self._past = [], 0.0, upto, Digest()
+    def restore(self, messages: Sequence[Message], context: Context, aside: Sequence[Range] = ()) -> None:
+        """As it was after a pruning: those kept of the first messages; what came later is taken by `follow`."""
+        upto = min(context.upto, len(messages))
+        chosen = set(context.kept)
+        self._entries, self._tokens, self._taken = [], 0.0, upto
         for number in range(upto):
             self._pins.take(number, messages[number])
             if number in chosen:
                 self._put(number, messages[number])
-        self._past.take(messages[number] for number in range(max(0, upto - 500), upto) if number not in chosen)
-        self._past.messages = upto - len(self._entries)
         self._shorten_results()
-        self._leaving, self._described = [], -1.0
+        self._tell_anew(messages, aside, set(context.forgotten))
 
     def fit(self, budget: float) -> Pruned | None:
         """Prune when the budget is nearly full."""
-        if self._tokens + self._past_tokens <= budget * self._settings.full_at:
+        if self._tokens + self._past.tokens <= budget * self._settings.full_at:
             return None
         return self.prune(budget, self._settings.prune_to)
 
@@ -120,31 +123,24 @@ class Bubble:
             dropped=tuple(dropped),
             upto=self._taken,
             tokens_before=round(before),
-            tokens_after=round(self._tokens + self._past_tokens),
+            tokens_after=round(self._tokens + self._past.tokens),
         )
 
     def view(self, budget: float) -> list[Message]:
         """The messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
-        self._describe_past(budget)
+        self._past.describe(budget * self._settings.past_share)
         entries = self._entries
-        if self._tokens + self._past_tokens > budget * self._settings.full_at:
+        if self._tokens + self._past.tokens > budget * self._settings.full_at:
             entries = self._cut_to(budget)
         shown = [entry.message for entry in entries]
-        if self._past_text and entries is self._entries:
+        if self._past.text and entries is self._entries:
             place = next((place for place, one in enumerate(entries) if one.number > self._pins.first), len(shown))
-            shown.insert(place, Message(message_id="past", role="system", text=self._past_text, at=0.0))
+            shown.insert(place, self._past.message())
         return shown
 
     def summarise(self, summaries: Sequence[str]) -> None:
         """What the model says of the messages that are left out."""
-        self._summaries, self._described = tuple(summaries), -1.0
-
-    def forget(self, words: str) -> None:
-        """What holds these words is not told of any more."""
-        self._past.forget(words)
-        self._leaving = [one for one in self._leaving if words.casefold() not in one.text.casefold()]
-        self._summaries = tuple(one for one in self._summaries if words.casefold() not in one.casefold())
-        self._described = -1.0
+        self._past.summarise(summaries)
 
     def _put(self, number: int, message: Message) -> None:
         tokens = estimate(message.text) + MESSAGE_OVERHEAD
@@ -153,10 +149,20 @@ class Bubble:
         self._entries.append(Entry(number, message, tokens, base_score(message, tokens), new_words, result))
         self._tokens += tokens
 
+    def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], gone: Collection[int]) -> None:
+        """What is said of the messages that are left out, from the latest of them."""
+        shown = {entry.number for entry in self._entries}
+        left_out = [
+            number
+            for number in range(max(0, self._taken - TOLD_ANEW), self._taken)
+            if not (number in shown or number in gone or _within(number, aside))
+        ]
+        self._past.tell_anew((messages[number] for number in left_out), self._taken - len(shown))
+
     def _keep(self, kept: Iterable[Entry]) -> None:
         """Only these stay; the others are remembered by what they were about."""
         chosen = {entry.number for entry in kept}
-        self._leaving += [entry.message for entry in self._entries if entry.number not in chosen]
+        self._past.take([entry.message for entry in self._entries if entry.number not in chosen])
         self._only(entry for entry in self._entries if entry.number in chosen)
 
     def _only(self, kept: Iterable[Entry]) -> None:
@@ -174,7 +180,7 @@ class Bubble:
                 kept.append(unit)
             else:
                 rest.append((unit.worth(self._taken) * wanted.weight(unit), unit))
-        room = budget * share - self._past_tokens - sum(unit.tokens for unit in kept)
+        room = budget * share - self._past.tokens - sum(unit.tokens for unit in kept)
         for _, unit in sorted(rest, key=lambda one: one[0], reverse=True):
             if unit.tokens <= room:
                 room -= unit.tokens
@@ -200,18 +206,6 @@ class Bubble:
                 self._tokens -= entry.tokens
                 _cut(entry, self._settings.result_tokens)
                 self._tokens += entry.tokens
-
-    def _describe_past(self, budget: float) -> None:
-        """Done when a prompt is built, so that taking a message in never waits for it."""
-        if not self._leaving and self._described == budget:
-            return
-        self._past.take(self._leaving)
-        self._leaving, self._described = [], budget
-        self._past_text = ""
-        if self._past.messages:
-            room = budget * self._settings.past_share - MESSAGE_OVERHEAD
-            self._past_text = past_text(self._past, self._summaries, room)
-        self._past_tokens = estimate(self._past_text) + MESSAGE_OVERHEAD if self._past_text else 0.0
 
     def _cut_to(self, budget: float) -> list[Entry]:
         """The way out when even what must stay is too much: pins and the latest, each cut to a share of the room."""
@@ -246,12 +240,3 @@ def _cut(entry: Entry, tokens: float) -> None:
         entry.message = entry.message.model_copy(update={"text": text})
         entry.tokens = estimate(text) + MESSAGE_OVERHEAD
         entry.whole = False
-
-
-def past_text(past: Digest, summaries: Sequence[str], room: float) -> str:
-    """What is said of the messages that are left out: the model's summaries, then the computed facts."""
-    told = [f"[{past.messages} earlier messages are left out here; memory.recall finds them word for word]"]
-    if summaries:
-        told.append(clip("\n".join(summaries), room / 2))
-    told.append(past.text(room - sum(map(estimate, told)) - len(told)))
-    return "\n".join(filter(None, told))

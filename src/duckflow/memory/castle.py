@@ -2,15 +2,17 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
+from duckflow.errors import ToolError
 from duckflow.memory.terms import indexed, telling
+from duckflow.safety.digest import digest
+from duckflow.safety.workspace import Workspace
+from duckflow.state.fold import folded, holds
 from duckflow.state.noun import shorten
 
 Kind = Literal["recipe", "failure", "decision", "preference"]
-FILE = Path(".duckflow") / "lessons.md"
-HEADING = "# Lessons\n\nOne line each; edit or delete them as you like.\n\n"
+FILE = ".duckflow/lessons.md"
 LESSON_LENGTH = 300
 READ_LIMIT = 200_000
 _LINE = re.compile(r"^\s*[-*]\s+(?:\[(\w+)\]\s+)?(.+?)\s*$")
@@ -28,46 +30,38 @@ class Lesson:
 
 
 class Castle:
-    """The lessons of one work folder. The file is read anew each time it has changed."""
+    """The lessons of one work folder. The file is read anew each time it has changed; a link in its place is not."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
-        self._stamp: tuple[int, int] = (0, 0)
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._stamp: tuple[float, int] | None = None
         self._lessons: list[Lesson] = []
 
     def lessons(self) -> list[Lesson]:
         try:
-            found = self.path.stat()
-            stamp = (found.st_mtime_ns, found.st_size)
-            if stamp != self._stamp:
-                with self.path.open(encoding="utf-8", errors="replace") as file:
-                    self._lessons = parse(file.read(READ_LIMIT))
-                self._stamp = stamp
-        except OSError:
-            self._lessons, self._stamp = [], (0, 0)
+            found = self._workspace.stat(FILE, follow=False)
+            stamp = (found.modified, found.size)
+            if found.kind != "file" or found.path != FILE:
+                self._lessons, self._stamp = [], None
+            elif stamp != self._stamp:
+                self._lessons, self._stamp = parse(self._read().decode("utf-8", "replace")), stamp
+        except (OSError, ToolError):
+            self._lessons, self._stamp = [], None
         return self._lessons
 
-    def remember(self, text: str) -> bool:
-        """Write a lesson down; a kind may stand before it, as in "failure: …". False when it is there already.
-
-        Raises OSError when the file cannot be written."""
-        lesson = lesson_of(text)
-        if any(one.text.casefold() == lesson.text.casefold() for one in self.lessons()):
-            return False
-        self.path.parent.mkdir(exist_ok=True)
-        before = self.path.read_text(encoding="utf-8", errors="replace") if self.path.exists() else HEADING
-        gap = "" if before.endswith("\n") else "\n"
-        self._replace(f"{before}{gap}{lesson.line()}\n")
-        return True
+    def holding(self, words: str) -> list[Lesson]:
+        return [one for one in self.lessons() if holds(one.line(), words)]
 
     def forget(self, words: str) -> int:
-        """Delete the lessons with these words in them. How many there were."""
-        if not self.lessons():
+        """Delete the lessons with these words in them. How many there were.
+
+        Raises OSError or ToolError when the file cannot be written, or was changed meanwhile."""
+        if not self.holding(words):
             return 0
-        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        kept = [line for line in lines if not (_LINE.match(line) and words.casefold() in line.casefold())]
-        if len(kept) < len(lines):
-            self._replace("".join(kept))
+        data = self._read()
+        lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+        kept = [line for line in lines if not (_LINE.match(line) and holds(line, words))]
+        self._workspace.write_atomic(FILE, "".join(kept).encode("utf-8", "surrogateescape"), digest(data))
         return len(lines) - len(kept)
 
     def relevant(self, question: str, limit: int) -> list[Lesson]:
@@ -85,16 +79,25 @@ class Castle:
         best = sorted(range(len(lessons)), key=value, reverse=True)[:limit]
         return [lessons[place] for place in sorted(best)]
 
-    def _replace(self, text: str) -> None:
-        """Whole or not at all."""
-        beside = self.path.with_name(f"{self.path.name}.new")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self.path)
+    def _read(self) -> bytes:
+        with self._workspace.open(FILE) as file:
+            return file.read(READ_LIMIT)
+
+
+def with_lesson(before: str, said: str) -> str:
+    """The file's text with one lesson more; the same text when it is there already.
+
+    A kind may stand before it, as in "failure: …"."""
+    lesson = lesson_of(said)
+    if any(folded(one.text) == folded(lesson.text) for one in parse(before)):
+        return before
+    gap = "" if not before or before.endswith("\n") else "\n"
+    return f"{before}{gap}{lesson.line()}\n"
 
 
 def lesson_of(text: str) -> Lesson:
     """What is said, in one line, and of which kind it is."""
-    kind, colon, said = shorten(text, LESSON_LENGTH).partition(":")
+    kind, colon, said = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
     if colon and said.strip() and kind.strip().lower() in get_args(Kind):
         return Lesson(kind.strip().lower(), said.strip())
     return Lesson("recipe", shorten(text, LESSON_LENGTH))

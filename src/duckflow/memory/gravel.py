@@ -13,6 +13,7 @@ from pathlib import Path
 
 from duckflow.memory.ranking import Posting, Word, rank
 from duckflow.memory.terms import indexed, telling
+from duckflow.state.fold import folded
 from duckflow.state.message import Message
 
 log = logging.getLogger(__name__)
@@ -78,13 +79,20 @@ class Gravel:
             if self._unindexed >= INDEX_EVERY:
                 self._index()
 
-    def catch_up(self, session: str, messages: Collection[Message]) -> None:
-        """Take in what a session said before it had an archive, or while the archive could not be written."""
+    def catch_up(self, session: str, messages: Collection[Message]) -> list[str]:
+        """Take in what a session said before it had an archive, or while the archive could not be written.
+
+        Gives the ids of those that were forgotten meanwhile."""
         with self._forgiving("catch_up"):
-            known = self._db.execute("SELECT count(*) FROM messages WHERE session = ?", (session,)).fetchone()[0]
-            if known < len(messages):
-                for message in messages:
+            rows = self._db.execute(
+                "SELECT message_id, text = '' AND length > 0 FROM messages WHERE session = ?", (session,)
+            )
+            known: dict[str, int] = dict(rows.fetchall())
+            for message in messages:
+                if message.message_id not in known:
                     self.add(session, message)
+            return [message_id for message_id, forgotten in known.items() if forgotten]
+        return []
 
     def settle(self) -> None:
         """Index what is waiting, at a moment when nobody waits."""
@@ -103,34 +111,29 @@ class Gravel:
             return list(self._take(best, limit, leave_out))
         return []
 
-    def forget(self, numbers: Iterable[int]) -> int:
-        """Take messages out for good. How many were there."""
-        gone = 0
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Take the text of messages out for good. Their places stay, so that no session brings them back."""
         with self._forgiving("forget"), self._transaction():
             for number in numbers:
                 row = self._db.execute("SELECT text FROM messages WHERE number = ?", (number,)).fetchone()
-                if row:
+                if row and row[0]:
                     self._db.execute(
                         "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, indexed(row[0]))
                     )
-                    self._db.execute("DELETE FROM messages WHERE number = ?", (number,))
-                    gone += 1
-        return gone
+                    self._db.execute("UPDATE messages SET text = '' WHERE number = ?", (number,))
 
-    def holding(self, text: str, session: str = "") -> list[Found]:
-        """Every message with exactly this text in it, of one session or of all."""
+    def holding(self, words: str) -> list[Found]:
+        """Every message that says exactly this."""
         self.settle()
         with self._forgiving("holding"):
-            rows = self._db.execute(
-                f"SELECT {COLUMNS} FROM messages WHERE instr(lower(text), lower(?)) AND (? = '' OR session = ?)",
-                (text, session, session),
-            )
-            return [Found(*row) for row in rows]
+            wanted = folded(words)
+            rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE text != ''")
+            return [Found(*row) for row in rows if wanted in folded(row[-1])]
         return []
 
     def count(self) -> int:
         with self._forgiving("count"):
-            return self._db.execute("SELECT count(*) FROM messages").fetchone()[0]
+            return self._db.execute("SELECT count(*) FROM messages WHERE text != ''").fetchone()[0]
         return 0
 
     def close(self) -> None:
@@ -173,7 +176,7 @@ class Gravel:
             if limit <= 0:
                 return
             row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
-            if row and row[1] not in leave_out:
+            if row and row[-1] and row[1] not in leave_out:
                 limit -= 1
                 yield Found(*row, share=share)
 

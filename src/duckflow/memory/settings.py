@@ -33,3 +33,6 @@ class MemorySettings(BaseModel):
     evidence_hits: int = 3
     lessons: int = 4
     """Lessons in a prompt."""
+    lesson_tokens: int = 200
+    known_bytes: int = 220
+    """What earlier sessions tell of the project, in every prompt."""

@@ -1,6 +1,6 @@
 """One request, assembled: stable text first, then the conversation, volatile text last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,16 +28,29 @@ class Moment:
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
     evidence: str = ""
-    lessons: str = ""
+
+
+def nothing() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What is said of the work folder: its rules, what earlier sessions tell, and what was learned."""
+
+    agents_md: str = ""
+    known: Callable[[], str] = nothing
+    lessons: Callable[[], str] = nothing
 
 
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], agents_md: str = "", known: str = "") -> None:
+    def __init__(self, operations: Sequence[Operation], project: Project | None = None) -> None:
         self._operations = tuple(operations)
-        self._known = known
-        self._agents_md = agents_md
+        self._project = project or Project()
+        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
+        self._known = self._project.known()
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
@@ -76,7 +89,7 @@ class Compiler:
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._agents_md)
+        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._project.agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
         return PromptMessage("system", "\n\n".join((base, self._format(state, profile), session)))
 
@@ -98,7 +111,7 @@ class Compiler:
             "note": moment.note,
             **plan_line(state.plan),
             "evidence": moment.evidence,
-            "lessons": moment.lessons,
+            "lessons": self._project.lessons(),
         }
         if moment.profile == "compact":
             done = "; ".join(

@@ -1,7 +1,10 @@
 """What is in the context, as the journal keeps it: which messages stayed, and what is said of the others."""
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
+from duckflow.state.fold import holds
 from duckflow.state.noun import Noun, Value, shorten
 
 SUMMARIES_LIMIT = 6
@@ -10,11 +13,14 @@ SUMMARY_LENGTH = 500
 
 
 class PastSummary(Value):
-    """What the model said of messages that are left out, and which ones it stands for."""
+    """What the model said of messages that are left out, and which ones it stands for (counted from 1)."""
 
     first: int
     last: int
     text: str
+
+    def tells_of(self, numbers: Iterable[int]) -> bool:
+        return any(self.first <= number + 1 <= self.last for number in numbers)
 
 
 class Receipt(Value):
@@ -32,6 +38,8 @@ class Context(Noun):
 
     kept: list[int] = Field(default_factory=list[int])
     upto: int = 0
+    forgotten: list[int] = Field(default_factory=list[int])
+    """Numbers of messages that the user wanted forgotten: they are in no prompt and no search any more."""
     summaries: list[PastSummary] = Field(default_factory=list[PastSummary])
     receipts: list[Receipt] = Field(default_factory=list[Receipt])
 
@@ -43,3 +51,11 @@ class Context(Noun):
             half = SUMMARY_LENGTH // 2
             text = f"{shorten(older.text, half)} {shorten(old.text, half)}"
             self.summaries[:2] = [PastSummary(first=older.first, last=old.last, text=text)]
+
+    def forget(self, numbers: Iterable[int], words: str) -> None:
+        """A summary that says the words, or that stands for what is forgotten, goes too."""
+        gone = sorted({*self.forgotten, *numbers})
+        self.forgotten = gone
+        self.summaries = [
+            one for one in self.summaries if not one.tells_of(gone) and not (words and holds(one.text, words))
+        ]
