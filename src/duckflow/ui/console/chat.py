@@ -9,15 +9,15 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
 from duckflow import __version__
-from duckflow.events.types import Event
+from duckflow.events.types import Event, OutputStreamed
 from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
 from duckflow.state.question import Question
 from duckflow.ui.commands.table import Commands
+from duckflow.ui.console.above import above_prompt
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.counter import Counter, Quit, Say
@@ -48,7 +48,9 @@ class Chat:
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
-        self._redraw()
+        # What commands print is drawn by the animation: they may print faster than a screen can be drawn.
+        if not isinstance(event, OutputStreamed):
+            self._redraw()
 
     async def _animate(self) -> None:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
@@ -74,7 +76,7 @@ class Chat:
         animation = asyncio.create_task(self._animate())
         for job in (job for job in desk.state.jobs.values() if job.status == "interrupted"):
             self.screen.note(self._words("job.interrupted", job=job.name))
-        with patch_stdout(raw=True):
+        with above_prompt():
             if first:
                 self._submit(first)
             while True:
