@@ -40,7 +40,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     piped = _piped()
     wiring = Wiring(loaded.settings, paths, folder, words, options.model or "")
     if options.prompt is not None:
-        prompt = _with_material(options.prompt, piped, words)
+        prompt = _with_material(readable(options.prompt), piped, words)
         if not prompt.strip():
             raise UsageError("usage.empty_prompt")
         return asyncio.run(_headless(options, wiring, prompt))
@@ -98,7 +98,7 @@ async def _chat(options: Options, wiring: Wiring) -> int:
     warming = asyncio.create_task(thinker.warm(session.state))
     _collect_later()
     try:
-        await screen.run(chat, options.message)
+        await screen.run(chat, readable(options.message))
         return 0
     finally:
         warming.cancel()
@@ -163,6 +163,11 @@ def _piped() -> str:
     if len(raw) > STDIN_LIMIT:
         raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
     return raw.decode("utf-8", "replace")
+
+
+def readable(text: str) -> str:
+    """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _with_material(prompt: str, piped: str, words: Words) -> str:

@@ -1,5 +1,6 @@
 """Without a person: the answer on stdout, progress on stderr, or everything as JSON."""
 
+import contextlib
 import json
 import sys
 from dataclasses import dataclass
@@ -153,5 +154,7 @@ def print_out(text: str) -> None:
 
 
 def print_err(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    """Progress that nobody can see is no reason to stop."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
