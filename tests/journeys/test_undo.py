@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duckflow.state.question import Answer, Question
-from duckflow.ui.commands import run_command
+from duckflow.ui.commands.table import Commands
 from duckflow.ui.counter import Counter
 from duckflow.ui.i18n.words import Words
 from tests.journeys.story import Story, act, decide, respond
@@ -92,16 +92,16 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
         return Answer(choice="yes" if len(asked) > 1 else "no")
 
     counter = Counter(story.chat, Words("en"), answer)
-    assert "+x" in await run_command(counter, "/diff")
-    assert await run_command(counter, "/undo") == "Left as it is."
+    assert "+x" in await Commands().run(counter, "/diff")
+    assert await Commands().run(counter, "/undo") == "Left as it is."
     assert (story.folder / "a.txt").exists()
-    assert "Turn 1 was taken back: a.txt" in await run_command(counter, "/undo")
+    assert "Turn 1 was taken back: a.txt" in await Commands().run(counter, "/undo")
     assert not (story.folder / "a.txt").exists()
     assert asked[0].gate and "a.txt" in asked[0].gate.diff
     await story.tell("what now?")
     assert "The user undid turn 1" in story.prompt()
-    assert "nothing" in await run_command(Counter(story.chat, Words("en"), answer), "/undo")
-    assert "there again" in await run_command(counter, "/redo")
+    assert "nothing" in await Commands().run(Counter(story.chat, Words("en"), answer), "/undo")
+    assert "there again" in await Commands().run(counter, "/redo")
     assert (story.folder / "a.txt").read_text() == "x\n"
 
 

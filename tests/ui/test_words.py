@@ -10,7 +10,7 @@ import duckflow
 from duckflow import errors
 from duckflow.safety.policy import Mode
 from duckflow.state.phrase import say
-from duckflow.ui.commands import COMMANDS
+from duckflow.ui.commands.table import Commands
 from duckflow.ui.i18n.words import Words, catalogue, language_of
 
 SOURCE = Path(duckflow.__file__).parent
@@ -50,8 +50,8 @@ def test_every_phrase_in_the_code_has_words() -> None:
 def test_every_command_and_mode_is_explained_in_both_languages() -> None:
     for language in ("en", "ja"):
         words = Words(language)
-        for name in COMMANDS:
-            assert words(f"command.{name}") != f"command.{name}"
+        for command in Commands():
+            assert words(command.help_key) != command.help_key
         assert all(mode in words("command.mode") for mode in Mode)
 
 

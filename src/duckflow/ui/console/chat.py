@@ -17,7 +17,7 @@ from duckflow.events.types import Event
 from duckflow.safety.answers import read_answer
 from duckflow.safety.policy import Mode
 from duckflow.state.question import Question
-from duckflow.ui.commands import run_command
+from duckflow.ui.commands.table import Commands
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.counter import Counter, Quit, Say
@@ -33,8 +33,9 @@ ESCAPE_SECONDS = 0.05
 class Chat:
     """Reads lines and keys; what is typed answers an open question, or is the next message."""
 
-    def __init__(self, words: Words, history: Path | None, color: bool) -> None:
+    def __init__(self, words: Words, history: Path | None, color: bool, commands: Commands | None = None) -> None:
         self._words = words
+        self._slash = commands or Commands()
         self._console = Console(no_color=not color or None, highlight=False)
         self.screen = Screen(self._console, words)
         self._history = history
@@ -105,7 +106,7 @@ class Chat:
 
     async def _command(self, text: str, desk: Desk) -> None:
         try:
-            if shown := await run_command(Counter(desk, self._words, self.questions.ask), text):
+            if shown := await self._slash.run(Counter(desk, self._words, self.questions.ask), text):
                 self.screen.say(shown)
         except Say as wanted:
             self._submit(wanted.text)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from duckflow.errors import DuckflowError
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, GateRequest, Question
+from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter
 from duckflow.ui.i18n.words import Words
 
@@ -65,3 +66,6 @@ def _question(preview: "UndoPreview", back: bool) -> Question:
 
 def _said(phrases: tuple[Phrase, ...], words: Words) -> list[str]:
     return [f"⚠ {words.phrase(phrase)}" for phrase in phrases]
+
+
+GROUP = (Command("diff", diff), Command("undo", undo), Command("redo", redo))

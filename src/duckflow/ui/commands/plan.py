@@ -3,6 +3,7 @@
 from duckflow.errors import UsageError
 from duckflow.state.plan import Plan
 from duckflow.state.plan_edit import moved, renamed, without
+from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter, Say
 from duckflow.ui.plan_tree import job_lines, plan_tree
 
@@ -65,3 +66,9 @@ def tasks(counter: Counter, line: str) -> str:
         return counter.words("job.usage")
     counter.desk.control(what, job.strip())
     return ""
+
+
+GROUP = (
+    Command("plan", plan, ("show", "approve", "edit", "reorder", "drop")),
+    Command("tasks", tasks, CONTROLS),
+)

@@ -1,0 +1,1 @@
+"""Slash commands: one small file a group; `table` knows them all."""
