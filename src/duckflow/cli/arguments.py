@@ -1,16 +1,15 @@
 """The command line's grammar, explained in the user's language."""
 
 import argparse
-import difflib
 from collections.abc import Callable
 from typing import Any
 
 from duckflow import __version__
 from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import DuckPolicy, OutputFormat
+from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Command = Callable[[Options, Words, Paths], int]
@@ -24,13 +23,23 @@ def parse(argv: list[str], words: Words) -> Options:
         return GRAMMARS[first](words).read(argv[1:])
     if first == "help":
         return talk_grammar(words).read(["--help"])
-    if near := difflib.get_close_matches(first, GRAMMARS, n=1, cutoff=NEAR):
-        raise UsageError("usage.near_command", word=first, near=near[0])
+    if near := _nearest(first):
+        raise UsageError("usage.near_command", word=first, near=near)
     return talk_grammar(words).read(argv)
 
 
+def _nearest(word: str) -> str:
+    """The command that one word at the beginning was probably meant to be."""
+    if not word.isascii() or not word.isalpha():
+        return ""
+    import difflib
+
+    near = difflib.get_close_matches(word, GRAMMARS, n=1, cutoff=NEAR)
+    return near[0] if near else ""
+
+
 def talk_grammar(words: Words) -> Parser:
-    from duckflow.cli.talk import talk
+    from duckflow.cli.prompt_first import start
 
     parser = Parser(words, about=words("cli.about"), epilog=words("cli.epilog", commands=", ".join(GRAMMARS)))
     add = parser.add_argument
@@ -46,7 +55,7 @@ def talk_grammar(words: Words) -> Parser:
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     add("--max-budget-usd", type=_positive(float), metavar="USD", help=words("cli.max_budget"))
     add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
-    return _common(parser, words, talk)
+    return _common(parser, words, start)
 
 
 def _models(words: Words) -> Parser:

@@ -1,15 +1,14 @@
 """A parser of one command line: complains with a phrase, suggests what was meant, explains itself in both languages."""
 
 import argparse
-import difflib
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from duckflow.cli.help_text import help_text
 from duckflow.errors import UsageError
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
 
 Options = argparse.Namespace
 COMPLAINTS = (
@@ -56,6 +55,8 @@ class Parser(argparse.ArgumentParser):
         unknown = next((word for word in strange if word.startswith("-")), "")
         if not unknown:
             raise UsageError("usage.too_many", words=" ".join(strange), prog=self.prog, all=" ".join(argv))
+        import difflib
+
         name = unknown.partition("=")[0]
         near = difflib.get_close_matches(name, self._option_string_actions, n=2)
         if near:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from duckflow.cli.arguments import parse
 from duckflow.cli.log import Log
-from duckflow.cli.streams import spare_strange_characters
 from duckflow.config.language import language_in
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import print_err
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.plain import plain
+from duckflow.ui.streams import never_fail, print_err
 
 INTERRUPTED = 130
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -21,7 +20,7 @@ FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 def run(argv: list[str]) -> int:
     """The exit code."""
-    spare_strange_characters()
+    never_fail()
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
     try:
         paths = Paths.of_user()

@@ -17,13 +17,6 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
 
 
-def spare_strange_characters() -> None:
-    """What the terminal's encoding cannot show becomes a question mark, not an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="replace")
-
-
 def flushed() -> bool:
     """Whether the output has arrived; what cannot arrive any more is dropped without a complaint."""
     whole = True

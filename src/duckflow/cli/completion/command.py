@@ -5,8 +5,8 @@ from pathlib import Path
 
 from duckflow.cli.parser import Options
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
 
 
 def completion(options: Options, words: Words, paths: Paths) -> int:
