@@ -45,6 +45,11 @@ def indexed(text: str) -> str:
     return f"{_HUMP.sub(' ', text)} {identifiers}"
 
 
+def terms(text: str) -> set[str]:
+    """The plain words of a text, without stems."""
+    return set(re.findall(r"\w{2,}", indexed(text).lower()))
+
+
 def _joined(identifier: str) -> str:
     """`getUserId`, `get_user_id` and `get-user-id` are one. The x keeps them apart from ordinary words."""
     return f"x{_JOINT.sub('', identifier).lower()}"
