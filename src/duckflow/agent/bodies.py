@@ -3,13 +3,18 @@
 from duckflow.agent.calls import Caller, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
-from duckflow.errors import ToolError
-from duckflow.llm.bodies import clean_body
+from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.types import Noticed
+from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
-from duckflow.prompts.compile import Compiler
+from duckflow.prompts.compile import BodyMoment, Compiler
+from duckflow.state.acting import acting_job
 from duckflow.state.action import Action
-from duckflow.state.operation import Operation
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import say
 from duckflow.state.prompt import PromptMessage
+from duckflow.tools.files.soundness import fault_in
+from duckflow.tools.tool import AnyTool
 
 CONTINUATIONS = 2
 
@@ -31,14 +36,29 @@ class Bodies:
         self._thinker = thinker
         self._max_tokens = max_tokens
 
-    async def ask_for(self, action: Action, operation: Operation) -> str:
-        state = self._session.state
+    async def ask_for(self, action: Action, tool: AnyTool) -> str:
+        """The complete text. One with a mistake that can be seen without running it is sent back once."""
+        state, path = self._session.state, str(action.args.get("path", ""))
         history, profile = await self._thinker.history(state), await self._thinker.profile()
-        prompt = self._compiler.body(state, history, action, operation, profile)
-        kind = operation.body if operation.body == "edits" else str(action.args.get("path", ""))
-        text = ""
+        # A small model is shown the file as it is now; a large one has read it in the conversation.
+        current = tool.standing(action.args) if profile == "compact" else ""
+        moment = BodyMoment(profile, current, _purpose(state))
+        prompt = self._compiler.body(state, history, action, tool.body, moment)
+        text = await self._whole(prompt, tool.body if tool.body == EDITS else path)
+        if tool.body == EDITS or not (fault := fault_in(path, text, current)):
+            return text
+        self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
+        again = (*prompt, *self._compiler.mend(state.language, f"```\n{text}```", path, fault))
+        try:
+            mended = await self._whole(again, path)
+        except DuckflowError:
+            return text
+        return text if fault_in(path, mended, current) else mended
+
+    async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
+        text, language = "", self._session.state.language
         for _ in range(CONTINUATIONS + 1):
-            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(state.language, text)))
+            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)))
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
@@ -53,3 +73,8 @@ class Bodies:
     async def _call(self, prompt: tuple[PromptMessage, ...]) -> Reply:
         room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         return await self._caller.call(Request(prompt, max_tokens=room), Hidden, "body")
+
+
+def _purpose(state: AgentState) -> str:
+    """In a job the user's last word is about something else: the plan says what the text is for."""
+    return state.plan.goal if acting_job() and state.plan else ""

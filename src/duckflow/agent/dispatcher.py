@@ -143,7 +143,7 @@ class Dispatcher:
             )
         if not tool.body or _has_body(tool, action):
             return action
-        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool.describe())
+        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 
     def _prepare(self, part: list[Action]) -> tuple[list[Ready], ToolError | None]:
