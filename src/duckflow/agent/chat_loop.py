@@ -16,8 +16,8 @@ from duckflow.errors import ToolError
 from duckflow.events.bus import Listener
 from duckflow.events.types import Event, LanguageChosen, MessageAdded, Noticed, Outcome, PlanChanged, TurnEnded
 from duckflow.pacemaker.health import Health
+from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
-from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say

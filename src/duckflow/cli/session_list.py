@@ -6,9 +6,9 @@ from pathlib import Path
 from duckflow.cli.arguments import Options
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
+from duckflow.ui.streams import print_out
 
 
 def list_sessions(options: Options, words: Words, paths: Paths) -> int:

@@ -16,18 +16,41 @@ from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.types import LanguageChosen, Noticed
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions, new_session_id
-from duckflow.ui.headless import Headless, OutputFormat, print_out
+from duckflow.ui.console.listener import Line
+from duckflow.ui.headless import Headless
+from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.i18n.words import Words, language_of
+from duckflow.ui.streams import print_out
 
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
+    wiring = _wiring(options, words, paths)
+    piped = _piped()
+    if options.prompt is not None:
+        prompt = _with_material(options.prompt, piped, words)
+        if not prompt.strip():
+            raise UsageError("usage.empty_prompt")
+        return asyncio.run(_headless(options, wiring, prompt))
+    if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("usage.not_a_terminal")
+    session = open_session(options, wiring)
+    return asyncio.run(_chat(session, wiring, options.message))
+
+
+async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
+    """The conversation for an input line that is up already."""
+    wiring = _wiring(options, words, paths)
+    return await _converse(line, typing, open_session(options, wiring), wiring, options.message)
+
+
+def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
     flags = {
         "safety.mode": options.mode,
         **_loop_flags(options.max_loops),
@@ -37,16 +60,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     folder = Path.cwd()
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)
-    piped = _piped()
-    wiring = Wiring(loaded.settings, paths, folder, words, options.model or "")
-    if options.prompt is not None:
-        prompt = _with_material(options.prompt, piped, words)
-        if not prompt.strip():
-            raise UsageError("usage.empty_prompt")
-        return asyncio.run(_headless(options, wiring, prompt))
-    if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("usage.not_a_terminal")
-    return asyncio.run(_chat(options, wiring))
+    return Wiring(loaded.settings, paths, folder, words, options.model or "")
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:
@@ -86,22 +100,32 @@ async def _carry_through(chat: ChatLoop, words: Words) -> None:
         await chat.jobs.rest()
 
 
-async def _chat(options: Options, wiring: Wiring) -> int:
+async def _chat(session: Session, wiring: Wiring, first: str) -> int:
+    from duckflow.ui.console.line import open_line
+
+    line = open_line(wiring.paths.history)
+    with line.printing():
+        return await _converse(line, asyncio.create_task(line.run()), session, wiring, first)
+
+
+async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wiring: Wiring, first: str) -> int:
     from duckflow.ui.console.chat import Chat
 
     words, settings = wiring.words, wiring.settings
-    session = open_session(options, wiring)
-    wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
-    screen = Chat(words, wiring.paths.history, settings.ui.color and "NO_COLOR" not in os.environ)
+    screen = Chat(words, line, settings.ui.color and "NO_COLOR" not in os.environ)
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
+    animation = asyncio.create_task(screen.animate())
     _collect_later()
     try:
-        await screen.run(chat, options.message)
+        screen.open(chat, first)
+        await typing
         return 0
     finally:
+        animation.cancel()
         warming.cancel()
+        await screen.close()
         await chat.aclose()
         await close()
         spoken = session.state.turn > 0
@@ -148,7 +172,13 @@ def _pick(sessions: Sessions, words: Words) -> str:
 
 def _collect_later() -> None:
     """Garbage is collected again once everything is loaded; the start switched it off."""
-    asyncio.get_running_loop().call_later(LOADED_SECONDS, gc.enable)
+
+    def collect() -> None:
+        # What is loaded by now stays: to look through it would be felt at the keys.
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_later(LOADED_SECONDS, collect)
 
 
 def _piped() -> str:
