@@ -31,7 +31,7 @@ async def test_it_is_given_what_the_request_names_and_writes_the_file(tmp_path: 
     story = small(tmp_path, [WRITE, GOOD])
     assert await story.tell(REQUEST) == "done"
     assert "return len(words)" in (story.folder / "tally.py").read_text()
-    first, body = story.model.requests
+    first, body, *_ = story.model.requests
     assert "Count the words." in first.messages[-1].text and "def tally" in first.messages[-1].text
     assert first.schema and "response" not in operations(first.schema)
     assert [message.role for message in body.messages] == ["user"], "nothing but the task"
@@ -51,7 +51,7 @@ async def test_a_text_with_a_plain_mistake_is_sent_back_once(tmp_path: Path) -> 
     story = small(tmp_path, [WRITE, "```python\ndef tally(words:\n```", GOOD])
     assert await story.tell(REQUEST) == "done"
     assert "return len(words)" in (story.folder / "tally.py").read_text()
-    assert "SyntaxError" in story.prompt()
+    assert "SyntaxError" in story.prompt(2)
     assert any(noticed.what.key == "body.mended" for noticed in story.all(Noticed))
 
 
@@ -73,3 +73,25 @@ async def test_a_secret_is_not_shown_in_passing(tmp_path: Path) -> None:
     (story.folder / ".env").write_text("TOKEN=abcdef0123456789\n")
     await story.tell("change it")
     assert all("abcdef0123456789" not in message.text for one in story.model.requests for message in one.messages)
+
+
+async def test_what_fails_when_it_is_tried_is_written_again_once(tmp_path: Path) -> None:
+    wrong = "```python\ndef tally(words):\n    return words.count\n\n\nprint(tally(3))\n```"
+    script = "```python\nfrom tally import tally\nprint(tally(['a']))\n```"
+    story = small(tmp_path, [WRITE, wrong, script, WRITE, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+    mended = story.model.requests[-1].messages[-1].text
+    assert "AttributeError: 'int' object has no attribute 'count'" in mended
+
+
+async def test_a_mistake_of_the_trying_script_is_not_the_codes(tmp_path: Path) -> None:
+    script = "```python\nfrom tally import tally\nprint(tally())\n```"
+    story = small(tmp_path, [WRITE, GOOD, script])
+    assert await story.tell(REQUEST) == "done"
+
+
+async def test_nothing_is_tried_where_a_command_would_ask(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, GOOD], mode="auto-edit")
+    assert await story.tell(REQUEST) == "done"
+    assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))

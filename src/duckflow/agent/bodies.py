@@ -1,5 +1,7 @@
 """Bodies: the raw text an action needs, asked for in a plain follow-up reply on the cached prefix."""
 
+from typing import NamedTuple
+
 from duckflow.agent.calls import Caller, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
@@ -26,6 +28,14 @@ class Hidden:
         return ""
 
 
+class Written(NamedTuple):
+    """The text given last, and the request that brought it: what follows can build on the same cached prefix."""
+
+    path: str
+    prompt: tuple[PromptMessage, ...]
+    text: str
+
+
 class Bodies:
     """Gets a file's content or an edit from the model."""
 
@@ -35,6 +45,7 @@ class Bodies:
         self._compiler = compiler
         self._thinker = thinker
         self._max_tokens = max_tokens
+        self._last: Written | None = None
 
     async def ask_for(self, action: Action, tool: AnyTool) -> str:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
@@ -44,16 +55,31 @@ class Bodies:
         current = tool.standing(action.args) if profile == "compact" else ""
         moment = BodyMoment(profile, current, _purpose(state))
         prompt = self._compiler.body(state, history, action, tool.body, moment)
-        text = await self._whole(prompt, tool.body if tool.body == EDITS else path)
-        if tool.body == EDITS or not (fault := fault_in(path, text, current)):
+        if tool.body == EDITS:
+            return await self._whole(prompt, EDITS)
+        text = await self._sound(prompt, path, current)
+        self._last = Written(path, prompt, text)
+        return text
+
+    async def _sound(self, prompt: tuple[PromptMessage, ...], path: str, current: str) -> str:
+        text = await self._whole(prompt, path)
+        if not (fault := fault_in(path, text, current)):
             return text
         self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
-        again = (*prompt, *self._compiler.mend(state.language, f"```\n{text}```", path, fault))
+        again = (*prompt, *self._compiler.mend(self._session.state.language, f"```\n{text}```", path, fault))
         try:
             mended = await self._whole(again, path)
         except DuckflowError:
             return text
         return text if fault_in(path, mended, current) else mended
+
+    async def script_for(self, path: str) -> str:
+        """A script that tries the text written last, or nothing when that was another file's or a large model's."""
+        if self._last is None or self._last.path != path or await self._thinker.profile() == "full":
+            return ""
+        last, self._last = self._last, None
+        language = self._session.state.language
+        return await self._whole((*last.prompt, *self._compiler.try_out(language, last.text, path)), "try.py")
 
     async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
         text, language = "", self._session.state.language

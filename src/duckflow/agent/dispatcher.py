@@ -37,6 +37,8 @@ class Dispatched:
     refusal: str = ""
     approved: bool = False
     """The user was asked and said yes."""
+    fault: str = ""
+    """What a try-out of the written code has shown."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -66,6 +68,11 @@ class Dispatcher:
             skipped = ", ".join(action.operation for action in waiting)
             self._tell(f"Not run, because the list stopped before: {skipped}")
         return done
+
+    def free(self, action: Action) -> bool:
+        """Whether the action would run without a question."""
+        ready, problem = self._prepare([action])
+        return problem is None and self._gatekeeper.lets_pass(ready[0])
 
     def _part(self, actions: Sequence[Action]) -> list[Action]:
         """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""

@@ -5,13 +5,14 @@ import json
 import logging
 from collections.abc import Callable
 
-from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
 from duckflow.agent.owing import Owing, named_files
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tryout import TryOut
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
@@ -38,7 +39,7 @@ class Turn:
         session: Session,
         pacing: Pacing,
         thinker: Thinker,
-        dispatcher: Dispatcher,
+        dispatcher: TryOut,
         phases: Phases,
         duck: DuckAnswers,
     ) -> None:
@@ -96,10 +97,13 @@ class Turn:
                 case None:
                     pass
             reading = await self._think(note)
-            done = await self._dispatcher.run(reading)
+            done = await self._dispatcher.run(reading, may_try=not self._owing.corrected)
             self._pacing.saw(reading.decision, done)
             self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
+            if done.fault:
+                note = self._owing.again(reading.decision.actions, done.fault)
+                continue
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue

@@ -7,6 +7,9 @@ from duckflow.state.message import Message
 from duckflow.state.prompt import PromptMessage
 
 READ = "file_ops.read_file"
+RUN = "shell.run"
+WRITE = "file_ops.write_file"
+OUTCOME_LENGTH = 1200
 MATERIAL_LENGTH = 12_000
 FENCES = ("```", "````", "`````")
 
@@ -21,6 +24,7 @@ def plain_body(
         material="\n\n".join(material(history, path)),
         path=path,
         current=fenced(current) if current.strip() else "",
+        outcome=fenced(outcome) if (outcome := last_outcome(history)) else "",
         request=request,
         why="" if why.strip() in request else why,
     )
@@ -39,6 +43,12 @@ def material(history: Iterable[Message], without: str) -> list[str]:
         room -= len(text)
         kept.insert(0, f"{name}:\n{fenced(text)}")
     return kept
+
+
+def last_outcome(history: Sequence[Message]) -> str:
+    """What the last command said, if nothing was written after it."""
+    last = next((one for one in reversed(history) if one.operation in (RUN, WRITE)), None)
+    return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN else ""
 
 
 def fenced(text: str) -> str:

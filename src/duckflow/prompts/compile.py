@@ -78,6 +78,12 @@ class Compiler:
         told = render(language, "mend_body", path=path, fault=fault)
         return PromptMessage("assistant", text), PromptMessage("user", told)
 
+    def try_out(self, language: str, text: str, path: str) -> tuple[PromptMessage, PromptMessage]:
+        """A script that calls what was just written."""
+        module = path.rpartition("/")[2].removesuffix(".py")
+        told = render(language, "body_try", module=module)
+        return PromptMessage("assistant", f"```\n{text}```"), PromptMessage("user", told)
+
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
