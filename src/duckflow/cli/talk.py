@@ -172,7 +172,13 @@ def _pick(sessions: Sessions, words: Words) -> str:
 
 def _collect_later() -> None:
     """Garbage is collected again once everything is loaded; the start switched it off."""
-    asyncio.get_running_loop().call_later(LOADED_SECONDS, gc.enable)
+
+    def collect() -> None:
+        # What is loaded by now stays: to look through it would be felt at the keys.
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_later(LOADED_SECONDS, collect)
 
 
 def _piped() -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from duckflow import __version__
-from duckflow.events.types import Event
+from duckflow.events.types import Event, OutputStreamed
 from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Question
@@ -52,7 +52,9 @@ class Chat:
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
-        self._line.redraw()
+        # What commands print is drawn by the animation: they may print faster than a screen can be drawn.
+        if not isinstance(event, OutputStreamed):
+            self._line.redraw()
 
     def open(self, desk: Desk, first: str) -> None:
         """Greet, and take what was typed meanwhile."""
@@ -68,7 +70,7 @@ class Chat:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
         while True:
             await asyncio.sleep(REFRESH)
-            if self.screen.wait.going_on:
+            if self.screen.moves():
                 self._line.redraw()
 
     async def close(self) -> None:
@@ -127,8 +129,8 @@ class Chat:
     def above(self, columns: int) -> Fragments:
         if self._desk is None:
             return []
-        *written, wait = self.screen.live(columns) or [""]
-        below = [wait] if wait else []
+        written = self.screen.written(columns)
+        below = self.screen.live(columns)
         below += job_progress(self._desk.state, self._words, self._paper.glyphs, columns)
         below += [fitted(plain(self._words("chat.queued", text=text)), columns - 1) for text in self._waiting]
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]

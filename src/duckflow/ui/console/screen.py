@@ -6,6 +6,7 @@ from duckflow.events import types as happened
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_styles import diff_style, looks_like_diff
+from duckflow.ui.console.feed import Feed
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.paper import Paper, rows
 from duckflow.ui.console.question_panel import QuestionPanel
@@ -15,8 +16,11 @@ from duckflow.ui.headless import RETRY
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 from duckflow.ui.plan_tree import job_summary, plan_tree
+from duckflow.ui.width import fitted
 
 TALK = frozenset({"response", "duck_call", "exit"})
+OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
+"""How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
 LIVE_ROWS = 8
 ECHOED_LINES = 12
 
@@ -29,7 +33,7 @@ class Screen:
         self._words = words
         self._reply = Markdown(paper)
         self._streamed = ""
-        self._output = ""
+        self._feeds: dict[str, Feed] = {}
         self.wait = Wait(words, paper.glyphs)
         self._jobs: dict[str, str] = {}
 
@@ -51,9 +55,7 @@ class Screen:
             case happened.UsageReported():
                 self.wait.spend(event.usage)
             case happened.OutputStreamed():
-                *lines, self._output = (self._output + event.text).split("\n")
-                for line in lines:
-                    self._paper.line(Text(plain(f"  │ {line}"), style="dim"))
+                self._show_output(event)
             case happened.StreamReset():
                 self._reply.end()
                 if self._streamed:
@@ -68,6 +70,7 @@ class Screen:
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
+                self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
                 self.say(job_summary(name, event.status, event.report, self._words))
             case happened.ActionStarted() if event.action.operation not in TALK and not event.job:
@@ -81,14 +84,23 @@ class Screen:
             case _:
                 pass
 
+    def moves(self) -> bool:
+        """Whether something is going on that looks different a moment later."""
+        return self.wait.going_on or bool(self._feeds)
+
+    def written(self, columns: int) -> list[str]:
+        """The last rows of what is being written."""
+        lines = self._reply.unfinished.split("\n")
+        return [row.plain for line in lines if line for row in rows(Text(line), columns - 1)][-LIVE_ROWS:]
+
     def live(self, columns: int) -> list[str]:
-        """The last rows of what is being written, and below it what is being waited for."""
-        if not self.wait.going_on:
-            return []
-        lines: list[str] = []
-        for line in self._reply.unfinished.split("\n"):
-            lines += [row.plain for row in rows(Text(line), columns - 1)] if line else []
-        return [*lines[-LIVE_ROWS:], self.wait.line(columns)]
+        """What is being waited for, and what commands print just now."""
+        lines = [self.wait.line(columns)] if self.wait.going_on else []
+        for job, feed in self._feeds.items():
+            if feed.latest:
+                whose = f"⚙ {self._jobs.get(job, job)} │ " if job else "  │ "
+                lines.append(self._paper.glyphs.fit(fitted(plain(whose + feed.latest), columns - 1)))
+        return lines
 
     def say(self, text: str) -> None:
         """Duckflow's own words."""
@@ -134,11 +146,27 @@ class Screen:
             self._reply.end()
             return
         self._reply.end()
+        self._end_output(event.job)
         whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
+    def _show_output(self, event: happened.OutputStreamed) -> None:
+        feed = self._feeds.setdefault(event.job, Feed(*OUTPUT_LINES[bool(event.job)]))
+        self._print_output(feed.add(event.text, event.left_out))
+
+    def _end_output(self, job: str) -> None:
+        """The command has ended: what was held back of its output, as far as it is shown at all."""
+        if feed := self._feeds.pop(job, None):
+            left_out, lines = feed.end()
+            self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
+
+    def _print_output(self, lines: list[str]) -> None:
+        for line in lines:
+            self._paper.line(Text(plain(f"  │ {line}"), style="dim"))
+
     def _end(self, event: happened.TurnEnded) -> None:
         self._reply.end()
+        self._end_output("")
         self.wait.end()
         if event.why:
             text = self._words.phrase(event.why)
