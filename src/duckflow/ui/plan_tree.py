@@ -64,12 +64,17 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     return "\n".join(line for line in lines if line)
 
 
+def _job_bar(state: AgentState, job: Job, words: Words) -> str:
+    now = progress(state, job)
+    key = "job.bar_paused" if job.status == "paused" else "job.bar"
+    return words(key, job=job.name, done=now.done, total=now.total)
+
+
 def work_bar(state: AgentState, words: Words) -> str:
     """One line for the status bar: the jobs that run, else the plan in progress."""
     running = state.live_jobs()
     if running:
-        shown = [(job, progress(state, job)) for job in running]
-        return " ".join(words("job.bar", job=job.name, done=now.done, total=now.total) for job, now in shown)
+        return " ".join(_job_bar(state, job, words) for job in running)
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""

@@ -33,6 +33,7 @@ class Screen:
         self._busy_since = 0.0
         self._doing: Phrase | None = None
         self._jobs: dict[str, str] = {}
+        self._paused: set[str] = set()
 
     def hear(self, event: happened.Event) -> None:
         match event:
@@ -62,6 +63,8 @@ class Screen:
                 self.say(plan_tree(event.plan, self._words))
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
+            case happened.JobChanged():
+                (self._paused.add if event.status == "paused" else self._paused.discard)(event.job_id)
             case happened.JobEnded():
                 self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
@@ -94,7 +97,7 @@ class Screen:
         return self._one_line(f"{spinner} {doing} {seconds}s" + (f" │ {latest}" if latest else ""))
 
     def _running(self, job: str, latest: str) -> str:
-        return self._one_line(f"⚙ {self._jobs.get(job, job)} │ {latest}")
+        return self._one_line(f"{'⏸' if job in self._paused else '⚙'} {self._jobs.get(job, job)} │ {latest}")
 
     def _one_line(self, text: str) -> str:
         line = Text(plain(text))
