@@ -64,17 +64,8 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     return "\n".join(line for line in lines if line)
 
 
-def _job_bar(state: AgentState, job: Job, words: Words) -> str:
-    now = progress(state, job)
-    key = "job.bar_paused" if job.status == "paused" else "job.bar"
-    return words(key, job=job.name, done=now.done, total=now.total)
-
-
-def work_bar(state: AgentState, words: Words) -> str:
-    """One line for the status bar: the jobs that run, else the plan in progress."""
-    running = state.live_jobs()
-    if running:
-        return " ".join(_job_bar(state, job, words) for job in running)
+def plan_bar(state: AgentState, words: Words) -> str:
+    """The plan in progress, for the status bar."""
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""
