@@ -19,6 +19,7 @@ from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
+from duckflow.tools.reins import reins
 from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
@@ -169,6 +170,8 @@ class Dispatcher:
 
     async def _run_one(self, one: Ready, done: Dispatched) -> None:
         action = one.action
+        # A job may have been paused while the text was written or the yes was waited for.
+        await reins().slack()
         self._session.emit(ActionStarted(action=action))
         start = time.perf_counter()
         try:
