@@ -53,7 +53,7 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     from duckflow.cli.audit import show_audit
     from duckflow.cli.doctor import doctor
     from duckflow.cli.models import models
-    from duckflow.cli.session_list import list_sessions
+    from duckflow.cli.session_list import sessions
 
     parser = _Parser(prog="duckflow")
     commands = parser.add_subparsers(parser_class=_Parser)
@@ -67,7 +67,13 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     one.add_argument("-m", "--model", help=words("cli.model"))
     _common(one, words, doctor)
     one = commands.add_parser("sessions", help=words("cli.sessions"), description=words("cli.sessions"))
-    _common(one, words, list_sessions)
+    doings = ["list", "rename", "rm"]
+    one.add_argument("what", choices=doings, nargs="?", default="list", help=words("cli.sessions_what"))
+    one.add_argument("session", nargs="?", default="", help=words("cli.sessions_session"))
+    one.add_argument("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
+    one.add_argument("--all", action="store_true", help=words("cli.sessions_all"))
+    one.add_argument("--yes", action="store_true", help=words("cli.sessions_yes"))
+    _common(one, words, sessions)
     one = commands.add_parser("audit", help=words("cli.audit"), description=words("cli.audit"))
     one.add_argument("session", nargs="?", default="", help=words("cli.audit_session"))
     one.add_argument("--json", action="store_true", help=words("cli.audit_json"))

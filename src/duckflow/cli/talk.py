@@ -6,21 +6,20 @@ import os
 import signal
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from duckflow.agent.chat_loop import ChatLoop
-from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
-from duckflow.cli.session_list import session_lines
+from duckflow.cli.conversations import Conversation, Left, enter_folder, open_conversation, wanted_session
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
-from duckflow.events.types import LanguageChosen, Noticed
 from duckflow.safety.policy import Mode
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import Sessions, new_session_id
-from duckflow.ui.headless import Headless, OutputFormat, print_out
+from duckflow.store.sessions import Sessions
+from duckflow.ui.counter import Quit, Switch
+from duckflow.ui.headless import Headless, OutputFormat, print_err, print_out
 from duckflow.ui.i18n.words import Words, language_of
 
 STDIN_LIMIT = 200_000
@@ -34,19 +33,29 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
         "agent.max_budget_usd": options.max_budget_usd,
         "language": options.lang,
     }
-    folder = Path.cwd()
-    loaded = load(paths.user_config, folder, flags)
-    words.language = language_of(loaded.settings.language)
+
+    def here() -> Wiring:
+        folder = Path.cwd()
+        return Wiring(load(paths.user_config, folder, flags).settings, paths, folder, words, options.model or "")
+
+    wiring = here()
+    words.language = language_of(wiring.settings.language)
     piped = _piped()
-    wiring = Wiring(loaded.settings, paths, folder, words, options.model or "")
-    if options.prompt is not None:
-        prompt = _with_material(options.prompt, piped, words)
-        if not prompt.strip():
-            raise UsageError("usage.empty_prompt")
-        return asyncio.run(_headless(options, wiring, prompt))
-    if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    prompt = None if options.prompt is None else _with_material(options.prompt, piped, words)
+    if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("usage.not_a_terminal")
-    return asyncio.run(_chat(options, wiring))
+    if prompt is not None and not prompt.strip():
+        raise UsageError("usage.empty_prompt")
+    try:
+        journal = wanted_session(options, Sessions(paths.sessions_of(wiring.folder)), words)
+    except Left:
+        return 0
+    if Path.cwd() != wiring.folder:
+        wiring = here()
+    talked = open_conversation(wiring, journal, options.fork, options.lang or "")
+    if prompt is not None:
+        return asyncio.run(_headless(options, talked, prompt))
+    return asyncio.run(_chat(options, talked, here))
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:
@@ -57,9 +66,11 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
+async def _headless(options: Options, talked: Conversation, prompt: str) -> int:
+    session, wiring = talked.session, talked.wiring
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
-    session = open_session(options, wiring)
+    if talked.salvaged:
+        print_err(talked.salvaged)
     session.subscribe(headless.hear)
     chat, _, close, _ = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -86,64 +97,46 @@ async def _carry_through(chat: ChatLoop, words: Words) -> None:
         await chat.jobs.rest()
 
 
-async def _chat(options: Options, wiring: Wiring) -> int:
-    from duckflow.ui.console.chat import Chat
+async def _chat(options: Options, talked: Conversation, here: Callable[[], Wiring]) -> int:
+    """One conversation after another, until the user leaves without wanting another one."""
+    first = options.message
+    while isinstance(leaving := await _converse(talked, first), Switch):
+        first = ""
+        enter_folder(leaving.journal)
+        talked = open_conversation(here(), leaving.journal, leaving.fork)
+    return 0
 
+
+async def _converse(talked: Conversation, first: str) -> Quit | None:
+    from duckflow.ui.commands.sessions import SessionCommands
+    from duckflow.ui.commands.table import Commands
+    from duckflow.ui.console.chat import Chat
+    from duckflow.ui.console.picker import can_pick, pick
+
+    session, wiring = talked.session, talked.wiring
     words, settings = wiring.words, wiring.settings
-    session = open_session(options, wiring)
     wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
-    screen = Chat(words, wiring.paths.history, settings.ui.color and "NO_COLOR" not in os.environ)
+    sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
+    color = settings.ui.color and "NO_COLOR" not in os.environ
+    screen = Chat(words, wiring.paths.history, color, Commands(sessions.group()))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
     _collect_later()
+    leaving: Quit | None = None
     try:
-        await screen.run(chat, options.message)
-        return 0
+        leaving = await screen.run(chat, first, [*talked.opening, *filter(None, [talked.salvaged])])
+        return leaving
     finally:
         warming.cancel()
         await chat.aclose()
         await close()
         spoken = session.state.turn > 0
         session.close()
-        if spoken:
-            print_out(words("chat.bye", session=session.state.session_id))
-        else:
+        if not spoken:
             session.discard()
-
-
-def open_session(options: Options, wiring: Wiring) -> Session:
-    """A new one, the last one, a chosen one, or a branch of one of these."""
-    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
-    if not (options.resume_last or options.resume is not None or options.fork):
-        session_id = new_session_id()
-        return begin(sessions.path(session_id), session_id, wiring.folder, wiring.words.language)
-    if options.resume is None:
-        entry = sessions.latest()
-    else:
-        entry = sessions.find(options.resume or _pick(sessions, wiring.words))
-    path = sessions.fork(entry.path) if options.fork else entry.path
-    opened = reopen(path)
-    if opened.salvaged:
-        aside = str(opened.salvaged.aside)
-        opened.session.emit(Noticed(what=say("journal.salvaged", kept=opened.salvaged.kept, aside=aside)))
-    if options.lang and options.lang != opened.session.state.language:
-        opened.session.emit(LanguageChosen(language=options.lang))
-    wiring.words.language = language_of(opened.session.state.language)
-    return opened.session
-
-
-def _pick(sessions: Sessions, words: Words) -> str:
-    """Let the user choose from the list."""
-    entries = sessions.list()
-    if not entries:
-        raise UsageError("sessions.none")
-    if not sys.stdin.isatty():
-        raise UsageError("sessions.which")
-    for line in session_lines(entries[:20], words):
-        print_out(line)
-    wanted = input(words("sessions.pick")).strip()
-    return wanted or "1"
+        elif not isinstance(leaving, Switch):
+            print_out(words("chat.bye", session=session.state.session_id))
 
 
 def _collect_later() -> None:

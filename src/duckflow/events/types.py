@@ -53,6 +53,20 @@ class LanguageChosen(Event):
     language: str
 
 
+class ModeChosen(Event):
+    """What may be done without asking from now on."""
+
+    kind = "mode_chosen"
+    mode: str
+
+
+class SessionTitled(Event):
+    """The user gave the session a name of its own."""
+
+    kind = "session_titled"
+    title: str
+
+
 class TurnBegan(Event):
     """Opens a turn; the user's message follows as MessageAdded."""
 
@@ -259,9 +273,10 @@ class Noticed(Event):
 
 
 JOURNALED: tuple[type[Event], ...] = (
-    SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
-    ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
-    MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
-    UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
+    DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
+    DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
+    PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted,
+    JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

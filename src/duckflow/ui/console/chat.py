@@ -1,6 +1,7 @@
 """The input line: always live, while the conversation scrolls above it."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Chat:
         self._commands: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[Any] | None = None
         self._session: PromptSession[str] | None = None
+        self._leaving: Quit | None = None
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
@@ -57,8 +59,8 @@ class Chat:
             if self.screen.live():
                 self._redraw()
 
-    async def run(self, desk: Desk, first: str) -> None:
-        """Until the user leaves."""
+    async def run(self, desk: Desk, first: str, opening: Sequence[str] = ()) -> Quit | None:
+        """Until the user leaves; where to, if that was said. `opening` is what stands above the first prompt."""
         self._desk = desk
         prompt: PromptSession[str] = PromptSession(
             self._message,
@@ -71,6 +73,8 @@ class Chat:
         # Esc must act at once; by default the editor waits to see whether it begins a longer key.
         prompt.app.ttimeoutlen = prompt.app.timeoutlen = ESCAPE_SECONDS
         self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
+        for text in opening:
+            self.screen.say(text)
         animation = asyncio.create_task(self._animate())
         for job in (job for job in desk.state.jobs.values() if job.status == "interrupted"):
             self.screen.note(self._words("job.interrupted", job=job.name))
@@ -85,6 +89,7 @@ class Chat:
                     break
             animation.cancel()
             await self._stop()
+        return self._leaving
 
     def _take(self, text: str) -> None:
         text = text.strip()
@@ -110,7 +115,8 @@ class Chat:
                 self.screen.say(shown)
         except Say as wanted:
             self._submit(wanted.text)
-        except Quit:
+        except Quit as leaving:
+            self._leaving = leaving
             get_app().exit(exception=EOFError())
         self._redraw()
 
