@@ -7,7 +7,7 @@ import pytest
 
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
 from duckflow.llm.scripted import ScriptedReply
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
 from duckflow.store.sessions import Sessions

@@ -8,7 +8,7 @@ import pytest
 
 import duckflow
 from duckflow import errors
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.ui.commands.table import Commands
 from duckflow.ui.i18n.words import Words, catalogue, language_of

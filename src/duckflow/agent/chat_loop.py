@@ -26,8 +26,8 @@ from duckflow.events.types import (
     TurnEnded,
 )
 from duckflow.pacemaker.health import Health
+from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
-from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from duckflow.errors import UsageError
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import DuckPolicy, OutputFormat
+from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Options = argparse.Namespace
@@ -30,7 +30,7 @@ def parse(argv: list[str], words: Words) -> Options:
 
 
 def _talk(words: Words) -> argparse.ArgumentParser:
-    from duckflow.cli.talk import talk
+    from duckflow.cli.prompt_first import start
 
     parser = _Parser(prog="duckflow", description=words("cli.about"), epilog=words("cli.epilog"))
     add = parser.add_argument
@@ -45,7 +45,7 @@ def _talk(words: Words) -> argparse.ArgumentParser:
     add("--max-loops", type=_positive(int), help=words("cli.max_loops"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     add("--max-budget-usd", type=_positive(float), help=words("cli.max_budget"))
-    _common(parser, words, talk)
+    _common(parser, words, start)
     return parser
 
 

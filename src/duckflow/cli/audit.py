@@ -10,8 +10,8 @@ from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
 from duckflow.ui.audit_lines import audit_lines
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
 
 
 def show_audit(options: Options, words: Words, paths: Paths) -> int:

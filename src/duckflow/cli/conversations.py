@@ -5,21 +5,27 @@ import os
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duckflow.agent.session import Opened, Session, begin, reopen
+from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
 from duckflow.cli.wire import Wiring
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
 from duckflow.store.headline import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
-from duckflow.ui.headless import print_out
+from duckflow.ui.counter import Switch
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.recap import recap
+from duckflow.ui.streams import print_out
 
 LISTED = 20
+
+
+Here = Callable[[], Wiring]
+"""What a conversation in the folder one is in is built from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,53 +35,72 @@ class Conversation:
     session: Session
     wiring: Wiring
     opening: tuple[str, ...] = ()
-    salvaged: str = ""
+    damage: str = ""
 
 
 class Left(Exception):
     """The user has looked at the list and chosen nothing."""
 
 
-def wanted_session(options: Options, sessions: Sessions, words: Words) -> Path | None:
-    """The journal to go on with, or nothing: a new one. Another folder's session is gone on with in its folder."""
+def wanted_conversation(options: Options, wiring: Wiring, here: Here) -> Conversation:
+    """What the command line asks for. Another folder's session is gone on with in its folder."""
+    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
     if options.resume is None and not (options.resume_last or options.fork):
-        return None
+        return _new(wiring)
     if options.resume is None:
-        return sessions.latest().path
-    entry = sessions.find(options.resume) if options.resume else _picked(sessions, words)
-    enter_folder(entry.path)
-    return entry.path
+        entry = sessions.latest()
+    else:
+        entry = sessions.find(options.resume) if options.resume else _picked(sessions, wiring.words)
+    if enter_folder(entry.path):
+        wiring = here()
+    return _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
 
 
-def enter_folder(journal: Path) -> None:
-    """Go where the session belongs."""
+def switched(left: Conversation, wanted: Switch, here: Here) -> Conversation:
+    """From one conversation to another; back to the one that was left when the other cannot be opened."""
+    folder = Path.cwd()
+    try:
+        enter_folder(wanted.journal)
+        wiring = here()
+        sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
+        return _resumed(sessions.fork(wanted.journal) if wanted.fork else wanted.journal, wiring)
+    except DuckflowError as problem:
+        os.chdir(folder)
+        told = left.wiring.words.error(problem)
+        journal = Sessions(left.wiring.paths.sessions_of(left.wiring.folder)).path(left.session.state.session_id)
+        # Nothing had been said in the one that was left: it is gone.
+        back = _resumed(journal, here()) if journal.exists() else _new(here())
+        return replace(back, opening=(told,))
+
+
+def enter_folder(journal: Path) -> bool:
+    """Go where the session belongs. Whether that is another folder."""
     headline = read_headline(journal)
     if not headline or not headline.folder or Path(headline.folder) == Path.cwd():
-        return
+        return False
     try:
         os.chdir(headline.folder)
     except OSError:
         raise UsageError("sessions.folder_gone", folder=headline.folder) from None
+    return True
 
 
-def open_conversation(wiring: Wiring, entry: Path | None, fork: bool, language: str = "") -> Conversation:
-    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
-    if entry is None:
-        session_id = new_session_id()
-        session = begin(sessions.path(session_id), session_id, wiring.folder, wiring.words.language)
-        return Conversation(session, wiring)
-    opened = reopen(sessions.fork(entry) if fork else entry)
-    state = opened.session.state
+def _new(wiring: Wiring) -> Conversation:
+    session_id = new_session_id()
+    journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
+    return Conversation(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
+
+
+def _resumed(journal: Path, wiring: Wiring, language: str = "") -> Conversation:
+    opened = reopen(journal)
+    state, words = opened.session.state, wiring.words
     if language and language != state.language:
         opened.session.emit(LanguageChosen(language=language))
-    wiring.words.language = language_of(state.language)
-    opening = recap(state, wiring.settings.safety.mode, time.time(), wiring.words)
-    return Conversation(opened.session, wiring, tuple(opening), _damage(opened, wiring.words))
-
-
-def _damage(opened: Opened, words: Words) -> str:
+    words.language = language_of(state.language)
     saved = opened.salvaged
-    return words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
+    damage = words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
+    opening = [*recap(state, wiring.settings.safety.mode, time.time(), words), *filter(None, [damage])]
+    return Conversation(opened.session, wiring, tuple(opening), damage)
 
 
 def _picked(sessions: Sessions, words: Words) -> SessionEntry:

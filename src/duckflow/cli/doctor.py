@@ -20,9 +20,9 @@ from duckflow.llm.local.weights import Weights
 from duckflow.llm.provider import Finished, PromptMessage, Request
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.plain import plain
+from duckflow.ui.streams import print_out
 
 GIB = 1024**3
 LITTLE_SPACE = 1 * GIB

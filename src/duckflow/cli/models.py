@@ -8,8 +8,8 @@ from duckflow.cli.arguments import Options
 from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
 
 MIB = 1024 * 1024
 

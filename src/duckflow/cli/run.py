@@ -7,9 +7,9 @@ import sys
 from duckflow.cli.arguments import parse
 from duckflow.errors import DuckflowError
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import print_err
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.plain import plain
+from duckflow.ui.streams import never_fail, print_err
 
 INTERRUPTED = 130
 
@@ -18,6 +18,7 @@ def run(argv: list[str]) -> int:
     """The exit code."""
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
     paths = Paths.of_user()
+    never_fail()
     try:
         options = parse(argv, words)
         _start_log(paths)

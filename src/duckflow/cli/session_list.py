@@ -10,9 +10,9 @@ from duckflow.errors import UsageError
 from duckflow.safety.answers import read_answer
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
-from duckflow.ui.headless import print_out
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.session_rows import session_lines, session_rows
+from duckflow.ui.streams import print_out
 
 SHOWN = 30
 PIPED_WIDTH = 160

@@ -6,40 +6,32 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.cli.arguments import Options
-from duckflow.cli.conversations import Conversation, Left, enter_folder, open_conversation, wanted_session
+from duckflow.cli.conversations import Conversation, Here, Left, switched, wanted_conversation
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
-from duckflow.ui.counter import Quit, Switch
-from duckflow.ui.headless import Headless, OutputFormat, print_err, print_out
+from duckflow.ui.console.listener import Line
+from duckflow.ui.counter import Switch
+from duckflow.ui.headless import Headless
+from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.i18n.words import Words, language_of
+from duckflow.ui.streams import print_err, print_out
 
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
-    flags = {
-        "safety.mode": options.mode,
-        **_loop_flags(options.max_loops),
-        "agent.max_budget_usd": options.max_budget_usd,
-        "language": options.lang,
-    }
-
-    def here() -> Wiring:
-        folder = Path.cwd()
-        return Wiring(load(paths.user_config, folder, flags).settings, paths, folder, words, options.model or "")
-
+    here = partial(_wiring, options, words, paths)
     wiring = here()
-    words.language = language_of(wiring.settings.language)
     piped = _piped()
     prompt = None if options.prompt is None else _with_material(options.prompt, piped, words)
     if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
@@ -47,15 +39,31 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     if prompt is not None and not prompt.strip():
         raise UsageError("usage.empty_prompt")
     try:
-        journal = wanted_session(options, Sessions(paths.sessions_of(wiring.folder)), words)
+        talked = wanted_conversation(options, wiring, here)
     except Left:
         return 0
-    if Path.cwd() != wiring.folder:
-        wiring = here()
-    talked = open_conversation(wiring, journal, options.fork, options.lang or "")
     if prompt is not None:
         return asyncio.run(_headless(options, talked, prompt))
-    return asyncio.run(_chat(options, talked, here))
+    return asyncio.run(_chat(talked, here, options.message))
+
+
+async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
+    """The conversation for an input line that is up already."""
+    here = partial(_wiring, options, words, paths)
+    return await _converse(line, typing, wanted_conversation(options, here(), here), here, options.message)
+
+
+def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
+    flags = {
+        "safety.mode": options.mode,
+        **_loop_flags(options.max_loops),
+        "agent.max_budget_usd": options.max_budget_usd,
+        "language": options.lang,
+    }
+    folder = Path.cwd()
+    loaded = load(paths.user_config, folder, flags)
+    words.language = language_of(loaded.settings.language)
+    return Wiring(loaded.settings, paths, folder, words, options.model or "")
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:
@@ -69,8 +77,8 @@ def _loop_flags(most: int | None) -> dict[str, int]:
 async def _headless(options: Options, talked: Conversation, prompt: str) -> int:
     session, wiring = talked.session, talked.wiring
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
-    if talked.salvaged:
-        print_err(talked.salvaged)
+    if talked.damage:
+        print_err(talked.damage)
     session.subscribe(headless.hear)
     chat, _, close, _ = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -97,17 +105,22 @@ async def _carry_through(chat: ChatLoop, words: Words) -> None:
         await chat.jobs.rest()
 
 
-async def _chat(options: Options, talked: Conversation, here: Callable[[], Wiring]) -> int:
-    """One conversation after another, until the user leaves without wanting another one."""
-    first = options.message
-    while isinstance(leaving := await _converse(talked, first), Switch):
-        first = ""
-        enter_folder(leaving.journal)
-        talked = open_conversation(here(), leaving.journal, leaving.fork)
+async def _chat(talked: Conversation, here: Here, first: str) -> int:
+    from duckflow.ui.console.line import open_line
+
+    line = open_line(talked.wiring.paths.history)
+    with line.printing():
+        return await _converse(line, asyncio.create_task(line.run()), talked, here, first)
+
+
+async def _converse(line: Line, typing: asyncio.Task[None], talked: Conversation, here: Here, first: str) -> int:
+    """One conversation after another, until the user leaves."""
+    while wanted := await _one(line, typing, talked, first):
+        talked, first = switched(talked, wanted, here), ""
     return 0
 
 
-async def _converse(talked: Conversation, first: str) -> Quit | None:
+async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, first: str) -> Switch | None:
     from duckflow.ui.commands.sessions import SessionCommands
     from duckflow.ui.commands.table import Commands
     from duckflow.ui.console.chat import Chat
@@ -115,33 +128,43 @@ async def _converse(talked: Conversation, first: str) -> Quit | None:
 
     session, wiring = talked.session, talked.wiring
     words, settings = wiring.words, wiring.settings
-    wiring.paths.history.parent.mkdir(parents=True, exist_ok=True)
     sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
     color = settings.ui.color and "NO_COLOR" not in os.environ
-    screen = Chat(words, wiring.paths.history, color, Commands(sessions.group()))
+    screen = Chat(words, line, color, Commands(sessions.group()))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
+    animation = asyncio.create_task(screen.animate())
     _collect_later()
-    leaving: Quit | None = None
     try:
-        leaving = await screen.run(chat, first, [*talked.opening, *filter(None, [talked.salvaged])])
-        return leaving
+        screen.open(chat, first, talked.opening)
+        await asyncio.wait({typing, screen.switching}, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        animation.cancel()
         warming.cancel()
+        await screen.close()
         await chat.aclose()
         await close()
         spoken = session.state.turn > 0
         session.close()
         if not spoken:
             session.discard()
-        elif not isinstance(leaving, Switch):
-            print_out(words("chat.bye", session=session.state.session_id))
+    if screen.switching.done():
+        return screen.switching.result()
+    if spoken:
+        print_out(words("chat.bye", session=session.state.session_id))
+    return None
 
 
 def _collect_later() -> None:
     """Garbage is collected again once everything is loaded; the start switched it off."""
-    asyncio.get_running_loop().call_later(LOADED_SECONDS, gc.enable)
+
+    def collect() -> None:
+        # What is loaded by now stays: to look through it would be felt at the keys.
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_later(LOADED_SECONDS, collect)
 
 
 def _piped() -> str:

@@ -102,8 +102,8 @@ class Sandboxes:
         settings = self._wiring.settings.shell
         return ShellRun(self.find, settings, self.judge, self._background, self._show)
 
-    def _show(self, text: str) -> None:
-        self._emit(OutputStreamed(text=text))
+    def _show(self, text: str, left_out: int) -> None:
+        self._emit(OutputStreamed(text=text, left_out=left_out))
 
     async def aclose(self) -> None:
         if self._background:

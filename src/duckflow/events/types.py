@@ -242,11 +242,13 @@ class TextStreamed(Event):
 
 
 class OutputStreamed(Event):
-    """Live: what a running command prints."""
+    """Live: what a running command prints. `left_out`: how many lines before the text were not handed on."""
 
     journaled = False
     kind = "output_streamed"
     text: str
+    left_out: int = 0
+    job: str = Field(default_factory=acting_job)
 
 
 class StreamReset(Event):

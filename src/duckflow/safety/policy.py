@@ -1,23 +1,14 @@
 """Which risks a mode lets through, asks about, or refuses."""
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from duckflow.safety.mode import Mode
 from duckflow.safety.risk import Assessment
 from duckflow.state.question import Risk
 
 Verdict = Literal["pass", "ask", "refuse"]
-
-
-class Mode(StrEnum):
-    """How much Duckflow may do without asking."""
-
-    ASK = "ask"
-    AUTO_EDIT = "auto-edit"
-    PLAN = "plan"
-    FULL_AUTO = "full-auto"
 
 
 PASSES: dict[Mode, frozenset[Risk]] = {

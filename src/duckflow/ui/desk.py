@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from duckflow.events.types import Event
 from duckflow.events.types import Outcome as TurnOutcome
 from duckflow.pacemaker.health import Health
+from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
-from duckflow.safety.policy import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan

@@ -1,9 +1,6 @@
 """Without a person: the answer on stdout, progress on stderr, or everything as JSON."""
 
 import json
-import sys
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from duckflow.events import types as happened
@@ -11,27 +8,15 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Question
 from duckflow.ui.exit_codes import EXIT_CODES
+from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 from duckflow.ui.plan_tree import job_summary, plan_tree
+from duckflow.ui.streams import print_err, print_out
 
 QUIET = frozenset({"response", "duck_call", "exit"})
 RETRY = "model.retry."
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
-
-
-class OutputFormat(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-    STREAM_JSON = "stream-json"
-
-
-@dataclass(frozen=True, slots=True)
-class DuckPolicy:
-    """What a Duck Call finds when nobody is there: stop, or go on (or plan anew) so many times and then stop."""
-
-    name: str = "stop"
-    times: int = 1
 
 
 class Headless:
@@ -145,13 +130,3 @@ def _files(question: Question) -> list[str]:
 
 def _print_json(value: dict[str, Any]) -> None:
     print_out(json.dumps(value, ensure_ascii=False))
-
-
-def print_out(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
-def print_err(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()

@@ -1,7 +1,7 @@
 """`/mode`, `/model`, `/lang`: what the user may choose while it runs."""
 
 from duckflow.errors import DuckflowError
-from duckflow.safety.policy import Mode
+from duckflow.safety.mode import Mode
 from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter
 from duckflow.ui.i18n.words import LANGUAGES

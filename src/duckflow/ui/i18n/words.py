@@ -5,9 +5,12 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from duckflow.errors import DuckflowError
-from duckflow.state.phrase import Phrase
+
+if TYPE_CHECKING:
+    from duckflow.state.phrase import Phrase
 
 LANGUAGES = ("en", "ja")
 FOLDER = Path(__file__).parent
@@ -43,7 +46,7 @@ class Words:
             return " ".join([key, *map(str, values.values())])
         return text.format_map(values)
 
-    def phrase(self, phrase: Phrase) -> str:
+    def phrase(self, phrase: "Phrase") -> str:
         return self(phrase.key, **phrase.values)
 
     def error(self, error: DuckflowError) -> str:

@@ -1,0 +1,46 @@
+"""`duckflow`: the input line comes up at once, and everything else is loaded behind it."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+from duckflow.cli.arguments import Options
+from duckflow.store.paths import Paths
+from duckflow.ui.console.line import open_line
+from duckflow.ui.console.listener import Line
+from duckflow.ui.i18n.words import Words
+
+Behind = Callable[[Line, "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]
+
+
+def start(options: Options, words: Words, paths: Paths) -> int:
+    """A chat where there is a terminal and nothing to choose first; else what `talk` makes of it."""
+    chooses = options.resume == ""
+    if options.prompt is None and not chooses and sys.stdin.isatty() and sys.stdout.isatty():
+        return asyncio.run(_prompt_first(options, words, paths))
+    from duckflow.cli.talk import talk
+
+    return talk(options, words, paths)
+
+
+async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
+    line = open_line(paths.history)
+    with line.printing():
+        typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
+        try:
+            await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)
+            # In a thread, so that what is typed meanwhile is seen at once.
+            behind = await asyncio.to_thread(_load)
+            return 0 if typing.done() else await behind(line, typing, options, words, paths)
+        finally:
+            drawn.cancel()
+            line.leave()
+            await typing
+
+
+def _load() -> Behind:
+    import duckflow.ui.console.chat
+    from duckflow.cli.talk import behind
+
+    assert duckflow.ui.console.chat
+    return behind

@@ -1,0 +1,12 @@
+"""How much Duckflow may do without asking."""
+
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """From asking before every change to asking only before what is dangerous."""
+
+    ASK = "ask"
+    AUTO_EDIT = "auto-edit"
+    PLAN = "plan"
+    FULL_AUTO = "full-auto"

@@ -1,0 +1,192 @@
+"""The input line: up before anything else is loaded, and live all the time while the conversation scrolls above it."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, cast
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Always, Condition
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.patch_stdout import StdoutProxy
+from prompt_toolkit.styles import Style
+
+from duckflow.ui.console.history import input_history
+from duckflow.ui.console.keys import key_bindings
+from duckflow.ui.console.listener import Listener
+from duckflow.ui.console.paste import Pastes
+
+ESCAPE_SECONDS = 0.05
+PRINT_SECONDS = 0.02
+MENU_LINES = 8
+COMPLETED = ("/", "!", "／", "！")
+# No colours of its own: what is readable depends on the terminal's background, which is the user's business.
+STYLE = Style.from_dict(
+    {
+        "completion-menu": "noinherit",
+        "completion-menu.completion": "noinherit",
+        "completion-menu.completion.current": "noinherit reverse",
+        "completion-menu.meta.completion": "noinherit dim",
+        "completion-menu.meta.completion.current": "noinherit reverse",
+        "scrollbar.background": "noinherit",
+        "scrollbar.button": "noinherit reverse",
+    }
+)
+
+
+class InputLine:
+    """Lines typed before somebody listens are kept for them."""
+
+    def __init__(self, history: Path | None) -> None:
+        self._pastes = Pastes()
+        self._listener: Listener | None = None
+        self._early: list[str] = []
+        self._hint = ("", 0.0)
+        self._session: PromptSession[str] = PromptSession(
+            self._message,
+            history=input_history(history, self._worth_keeping, self._pastes.expand),
+            key_bindings=key_bindings(self),
+            bottom_toolbar=self._bar,
+            completer=_Completions(self),
+            complete_while_typing=Condition(self._completes),
+            reserve_space_for_menu=MENU_LINES,
+            prompt_continuation="  ",
+            erase_when_done=True,
+            enable_suspend=True,
+            search_ignore_case=True,
+            style=STYLE,
+        )
+        self._session.default_buffer.accept_handler = self._accept
+        # The status bar stands right below the line, not at the bottom of an empty screen.
+        self._session.layout.current_window.dont_extend_height = Always()
+        # Esc must act at once; by default the editor waits to see whether it begins a longer key.
+        self._session.app.ttimeoutlen = self._session.app.timeoutlen = ESCAPE_SECONDS
+
+    @contextmanager
+    def printing(self) -> Generator[None]:
+        """What is printed meanwhile appears above the line."""
+        streams = sys.stdout, sys.stderr
+        with StdoutProxy(sleep_between_writes=PRINT_SECONDS, raw=True) as proxy:
+            sys.stdout = sys.stderr = cast("TextIO", proxy)
+            try:
+                yield
+            finally:
+                sys.stdout, sys.stderr = streams
+
+    async def run(self) -> None:
+        """Until the user leaves."""
+        try:
+            await self._session.prompt_async()
+        except EOFError:
+            return
+
+    async def shown(self) -> None:
+        app, drawn = self._session.app, asyncio.Event()
+
+        def on_render(_: Application[str]) -> None:
+            drawn.set()
+
+        app.after_render += on_render
+        if not app.render_counter:
+            await drawn.wait()
+        app.after_render -= on_render
+
+    def listen(self, listener: Listener | None) -> None:
+        """From now on; what was typed before comes first. While nobody listens it is kept."""
+        self._listener = listener
+        while self._listener and self._early:
+            self._listener.take(self._early.pop(0))
+        self.redraw()
+
+    def redraw(self) -> None:
+        self._session.app.invalidate()
+
+    def leave(self) -> None:
+        if self._session.app.is_running and not self._session.app.is_done:
+            self._session.app.exit(exception=EOFError())
+
+    def interrupt(self) -> bool:
+        """Stop what is going on. What was waiting to be sent comes back into the line."""
+        if not self._listener or not self._listener.busy():
+            return False
+        if waiting := self._listener.interrupt():
+            buffer = self._session.default_buffer
+            buffer.document = Document("\n".join(text for text in (waiting, buffer.text) if text))
+        return True
+
+    def hint(self, key: str, seconds: float) -> None:
+        """Say something in place of the status bar for a moment."""
+        if self._listener:
+            self._hint = (self._listener.hint(key), time.monotonic() + seconds)
+            if loop := self._session.app.loop:
+                loop.call_later(seconds, self.redraw)
+        self.redraw()
+
+    def paste(self, text: str) -> str:
+        return self._pastes.take(text)
+
+    def change_mode(self) -> None:
+        if self._listener:
+            self._listener.change_mode()
+            self.redraw()
+
+    def pause_or_resume(self) -> None:
+        if self._listener:
+            self._listener.pause_or_resume()
+
+    def completions(self, document: Document) -> Iterable[Completion]:
+        return self._listener.completions(document) if self._listener else ()
+
+    def _accept(self, buffer: Buffer) -> bool:
+        text = self._pastes.expand(buffer.text)
+        buffer.append_to_history()
+        buffer.reset()
+        if self._listener:
+            self._listener.take(text)
+        else:
+            self._early.append(text)
+        return True
+
+    def _worth_keeping(self, text: str) -> bool:
+        return bool(text.strip()) and (self._listener is None or self._listener.worth_keeping(text))
+
+    def _completes(self) -> bool:
+        document = self._session.default_buffer.document
+        word = document.get_word_before_cursor(WORD=True)
+        return document.text.startswith(COMPLETED) or word.startswith(("@", "＠"))
+
+    def _columns(self) -> int:
+        return self._session.app.output.get_size().columns
+
+    def _message(self) -> FormattedText:
+        above = self._listener.above(self._columns()) if self._listener else []
+        return FormattedText([*above, *([("", "\n")] if above else []), ("bold", "› ")])
+
+    def _bar(self) -> FormattedText:
+        text, until = self._hint
+        if time.monotonic() < until:
+            return FormattedText([("", text)])
+        return FormattedText([("", self._listener.bar(self._columns()) if self._listener else "")])
+
+
+class _Completions(Completer):
+    """Asked in a thread, so that typing goes on however long it takes."""
+
+    def __init__(self, line: InputLine) -> None:
+        self._line = line
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        return self._line.completions(document)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        for completion in await asyncio.to_thread(list, self._line.completions(document)):
+            yield completion

@@ -1,0 +1,103 @@
+"""What the keys do."""
+
+import time
+from typing import Protocol
+
+from prompt_toolkit.filters import Condition, has_completions, is_searching
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+AGAIN_SECONDS = 2.0
+
+
+class Hands(Protocol):
+    """What keys can do to the input line and to what is behind it."""
+
+    def interrupt(self) -> bool: ...
+
+    def leave(self) -> None: ...
+
+    def hint(self, key: str, seconds: float) -> None: ...
+
+    def paste(self, text: str) -> str: ...
+
+    def change_mode(self) -> None: ...
+
+    def pause_or_resume(self) -> None: ...
+
+
+class CtrlC:
+    """The ladder: interrupt, clear, leave. Leaving takes two presses in a row, so that nobody leaves by mistake."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._armed_until = 0.0
+
+    def press(self, event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        now = time.monotonic()
+        if self._hands.interrupt():
+            return
+        if buffer.text:
+            buffer.reset()
+        elif now < self._armed_until:
+            self._hands.leave()
+            return
+        self._hands.hint("chat.leave_hint", AGAIN_SECONDS)
+        self._armed_until = now + AGAIN_SECONDS
+
+
+def key_bindings(hands: Hands) -> KeyBindings:
+    """Esc, Ctrl+C, Ctrl+J and the others, on top of the editor's own."""
+    keys = KeyBindings()
+    ladder = CtrlC(hands)
+    typing = ~is_searching
+
+    @Condition
+    def continued() -> bool:
+        from prompt_toolkit.application import get_app
+
+        return get_app().current_buffer.document.text_before_cursor.endswith("\\")
+
+    def on_escape(event: KeyPressEvent) -> None:
+        buffer = event.app.current_buffer
+        if buffer.complete_state:
+            buffer.cancel_completion()
+        else:
+            hands.interrupt()
+
+    def on_newline(event: KeyPressEvent) -> None:
+        event.app.current_buffer.insert_text("\n")
+
+    def on_continued(event: KeyPressEvent) -> None:
+        event.app.current_buffer.delete_before_cursor()
+        event.app.current_buffer.insert_text("\n")
+
+    def on_chosen(event: KeyPressEvent) -> None:
+        """Enter on a chosen entry of the menu takes it; the line is not sent yet."""
+        buffer = event.app.current_buffer
+        state = buffer.complete_state
+        if state and state.current_completion:
+            buffer.apply_completion(state.current_completion)
+        else:
+            buffer.validate_and_handle()
+
+    def on_paste(event: KeyPressEvent) -> None:
+        event.app.current_buffer.insert_text(hands.paste(event.data))
+
+    def on_mode(event: KeyPressEvent) -> None:
+        hands.change_mode()
+
+    def on_tasks(event: KeyPressEvent) -> None:
+        hands.pause_or_resume()
+
+    keys.add("escape", filter=typing)(on_escape)
+    keys.add("c-c", filter=typing)(ladder.press)
+    keys.add("c-j")(on_newline)
+    keys.add("escape", "enter", filter=typing)(on_newline)
+    keys.add("enter", filter=typing & continued)(on_continued)
+    keys.add("enter", filter=typing & has_completions)(on_chosen)
+    keys.add(Keys.BracketedPaste, filter=typing)(on_paste)
+    keys.add("s-tab", filter=~has_completions)(on_mode)
+    keys.add("c-t", filter=typing)(on_tasks)
+    return keys

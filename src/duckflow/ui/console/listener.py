@@ -1,0 +1,72 @@
+"""Who reads what is typed, as the input line sees it."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+    from prompt_toolkit.document import Document
+
+Fragments = list[tuple[str, str]]
+"""Pieces of text with their styles."""
+
+
+class Listener(Protocol):
+    """The conversation behind the input line."""
+
+    def above(self, columns: int) -> Fragments:
+        """What stands right above the line: what is being written or waited for."""
+        ...
+
+    def bar(self, columns: int) -> str:
+        """The status bar, made to fit."""
+        ...
+
+    def take(self, text: str) -> None: ...
+
+    def worth_keeping(self, text: str) -> bool:
+        """Whether it goes into the history: an answer to a question does not."""
+        ...
+
+    def busy(self) -> bool: ...
+
+    def ready(self) -> bool:
+        """Whether it is the user's turn to say something."""
+        ...
+
+    def interrupt(self) -> str:
+        """Stop what is going on; gives back what was waiting to be sent."""
+        ...
+
+    def change_mode(self) -> None: ...
+
+    def pause_or_resume(self) -> None: ...
+
+    def hint(self, key: str) -> str: ...
+
+    def completions(self, document: "Document") -> "Iterable[Completion]":
+        """Called in a thread of its own."""
+        ...
+
+
+class Line(Protocol):
+    """Where lines are typed."""
+
+    def printing(self) -> AbstractContextManager[None]:
+        """What is printed meanwhile does not get in the way of what is being typed."""
+        ...
+
+    async def run(self) -> None: ...
+
+    async def shown(self) -> None:
+        """Until it stands on the screen."""
+        ...
+
+    def listen(self, listener: Listener | None) -> None:
+        """What is typed goes to this one; while there is none, it is kept for the next."""
+        ...
+
+    def redraw(self) -> None: ...
+
+    def leave(self) -> None: ...

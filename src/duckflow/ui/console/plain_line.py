@@ -1,0 +1,79 @@
+"""The input line of a terminal that can only print: lines in, lines out."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+from duckflow.ui.console.listener import Listener
+
+READ_AT_ONCE = 65536
+PROMPT = "> "
+
+
+class PlainLine:
+    """The terminal echoes and edits by itself; nothing is ever drawn over."""
+
+    def __init__(self) -> None:
+        self._listener: Listener | None = None
+        self._early: list[str] = []
+        self._typed = b""
+        self._prompted = False
+        self._left = asyncio.Event()
+
+    @contextmanager
+    def printing(self) -> Generator[None]:
+        yield
+
+    async def run(self) -> None:
+        """Until the user leaves or the input ends."""
+        loop = asyncio.get_running_loop()
+        keyboard = sys.stdin.fileno()
+        loop.add_reader(keyboard, self._read, keyboard)
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(signal.SIGINT, self._on_ctrl_c)
+        try:
+            await self._left.wait()
+        finally:
+            loop.remove_reader(keyboard)
+
+    async def shown(self) -> None:
+        return
+
+    def listen(self, listener: Listener | None) -> None:
+        self._listener = listener
+        while self._listener and self._early:
+            self._listener.take(self._early.pop(0))
+        self.redraw()
+
+    def redraw(self) -> None:
+        """A prompt when it is the user's turn, once."""
+        if self._listener and self._listener.ready() and not self._prompted:
+            self._prompted = True
+            sys.stdout.write(PROMPT)
+            sys.stdout.flush()
+
+    def leave(self) -> None:
+        self._left.set()
+
+    def _on_ctrl_c(self) -> None:
+        if self._listener and self._listener.busy():
+            self._listener.interrupt()
+        else:
+            self.leave()
+
+    def _read(self, keyboard: int) -> None:
+        data = os.read(keyboard, READ_AT_ONCE)
+        if not data:
+            self.leave()
+        *lines, self._typed = (self._typed + data).split(b"\n")
+        for line in lines:
+            self._prompted = False
+            text = line.decode(sys.stdin.encoding or "utf-8", "replace").strip()
+            if self._listener:
+                self._listener.take(text)
+            else:
+                self._early.append(text)
+        self.redraw()

@@ -1,0 +1,18 @@
+"""How a run without a person reports, and what it does when the Pacemaker asks."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OutputFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+@dataclass(frozen=True, slots=True)
+class DuckPolicy:
+    """What a Duck Call finds when nobody is there: stop, or go on (or plan anew) so many times and then stop."""
+
+    name: str = "stop"
+    times: int = 1
