@@ -33,7 +33,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     here = partial(_wiring, options, words, paths)
     wiring = here()
     piped = _piped()
-    prompt = None if options.prompt is None else _with_material(options.prompt, piped, words)
+    prompt = None if options.prompt is None else _with_material(readable(options.prompt), piped, words)
     if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("usage.not_a_terminal")
     if prompt is not None and not prompt.strip():
@@ -44,13 +44,13 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
         return 0
     if prompt is not None:
         return asyncio.run(_headless(options, talked, prompt))
-    return asyncio.run(_chat(talked, here, options.message))
+    return asyncio.run(_chat(talked, here, readable(options.message)))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
     here = partial(_wiring, options, words, paths)
-    return await _converse(line, typing, wanted_conversation(options, here(), here), here, options.message)
+    return await _converse(line, typing, wanted_conversation(options, here(), here), here, readable(options.message))
 
 
 def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
@@ -179,6 +179,11 @@ def _piped() -> str:
     if len(raw) > STDIN_LIMIT:
         raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
     return raw.decode("utf-8", "replace")
+
+
+def readable(text: str) -> str:
+    """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _with_material(prompt: str, piped: str, words: Words) -> str:

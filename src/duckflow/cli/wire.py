@@ -19,18 +19,25 @@ from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
+from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.memory.castle import FILE as LESSONS
+from duckflow.memory.castle import Castle, with_lesson
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler
+from duckflow.prompts.compile import Compiler, Project
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
@@ -126,23 +133,28 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
-    rules = _project_rules(wiring.folder)
+    workspace = Workspace(wiring.folder)
+    remembering = _memory(wiring, session, workspace)
+    project = Project(_project_rules(workspace), remembering.known, remembering.lessons)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
-    folder = WorkFolder(Workspace(wiring.folder))
+    think = Procedures(session.state, caller, project, settings.agent.plan_tokens).think
+    folder = WorkFolder(workspace)
     table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
-    compiler = Compiler(toolbox.operations, rules)
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
+    compiler = Compiler(toolbox.operations, project)
     thinker = Thinker(
         caller,
         compiler,
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
+        remembering,
     )
+    summarising = Summarising(session, caller, compiler, settings.memory)
+    remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
@@ -156,22 +168,30 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
+        await summarising.aclose()
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
+        await remembering.aclose()
 
     models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
-    guards, work = Guards(gatekeeper, safekeeping), Work(jobs, Approval(session, phases, jobs), models)
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, Approval(session, phases, jobs), models)
     return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 
-def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
+def make_tools(
+    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop, remembering: Remembering
+) -> list[AnyTool]:
     """Everything that does more than talk."""
     from duckflow.tools.files.toolset import file_tools
+    from duckflow.tools.memory.recall import Recall
+    from duckflow.tools.memory.remember import Remember
     from duckflow.tools.plan.toolset import plan_tools
 
-    files = file_tools(Workspace(wiring.folder), wiring.settings.files)
-    return [*files, sandboxes.runner(), *plan_tools(table, jobs)]
+    workspace, settings = Workspace(wiring.folder), wiring.settings.files
+    heading = wiring.words("lessons.heading")
+    past = (Recall(remembering.find), Remember(workspace, settings, LESSONS, heading, with_lesson))
+    return [*file_tools(workspace, settings), sandboxes.runner(), *plan_tools(table, jobs), *past]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":
@@ -179,6 +199,12 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
+
+
+def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
+    archive, settings = wiring.paths.archive_of(wiring.folder), wiring.settings.memory
+    facts = Facts(archive.with_suffix(".facts.json"), settings.known_bytes)
+    return Remembering(session, settings, Gravel(archive), Castle(workspace), facts)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
@@ -210,11 +236,12 @@ def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
 
 
-def _project_rules(folder: Path) -> str:
+def _project_rules(workspace: Workspace) -> str:
     """AGENTS.md of the work folder, head only when it is very long."""
-    if not (folder / AGENTS_FILE).is_file():
+    if not (workspace.root / AGENTS_FILE).is_file():
         return ""
     try:
-        return Workspace(folder).read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
-    except (OSError, ValueError):
+        with workspace.open(AGENTS_FILE) as file:
+            return file.read(AGENTS_LIMIT).decode("utf-8", "ignore").strip()
+    except (OSError, ToolError):
         return ""

@@ -12,9 +12,11 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.events.event import Event
+from duckflow.events.session import LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision
+from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Status
@@ -28,43 +30,6 @@ Outcome = Literal[
     "done", "pending_user", "deferred", "exit",
     "failed", "usage", "interrupted", "gate", "pacemaker", "provider", "budget",
 ]  # fmt: skip
-
-
-class SessionOpened(Event):
-    """First event of a journal. A fork names the session it came from."""
-
-    kind = "session_opened"
-    session_id: str
-    folder: str
-    language: str
-    forked_from: str = ""
-
-
-class ModelChosen(Event):
-    """Before the first turn, and whenever the model changes."""
-
-    kind = "model_chosen"
-    model: str
-    why: Phrase
-
-
-class LanguageChosen(Event):
-    kind = "language_chosen"
-    language: str
-
-
-class ModeChosen(Event):
-    """What may be done without asking from now on."""
-
-    kind = "mode_chosen"
-    mode: str
-
-
-class SessionTitled(Event):
-    """The user gave the session a name of its own."""
-
-    kind = "session_titled"
-    title: str
 
 
 class TurnBegan(Event):
@@ -173,6 +138,31 @@ class TurnUndone(Event):
     changed: tuple[str, ...] = ()
 
 
+class ContextPruned(Event):
+    """Messages left the context because it was nearly full: which of the first `upto` stayed, and the receipt."""
+
+    kind = "context_pruned"
+    kept: tuple[int, ...]
+    upto: int
+    receipt: Receipt
+
+
+class PastSummarised(Event):
+    """Comes some time after its ContextPruned, from the background, or never."""
+
+    kind = "past_summarised"
+    summary: PastSummary
+
+
+class PastForgotten(Event):
+    """The user wants this gone: messages by their numbers, and whatever else says the words. The journal keeps it."""
+
+    kind = "past_forgotten"
+    numbers: tuple[int, ...]
+    words: str = ""
+    """Nothing, when another session of the project has forgotten these messages."""
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -277,8 +267,8 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
-    DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged,
-    PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted,
-    JobChanged, JobEnded,
+    DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved,
+    PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned,
+    StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}
