@@ -129,8 +129,7 @@ async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, fir
     session, wiring = talked.session, talked.wiring
     words, settings = wiring.words, wiring.settings
     sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
-    color = settings.ui.color and "NO_COLOR" not in os.environ
-    screen = Chat(words, line, color, Commands(sessions.group()))
+    screen = Chat(words, line, settings.ui, Commands(sessions.group()))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
