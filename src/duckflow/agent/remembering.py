@@ -111,11 +111,11 @@ class Remembering:
         self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = sum(rough(text) + TOKENS_PER_MESSAGE for text in texts)
 
-    def find(self, question: str) -> tuple[int, str]:
-        """How many messages were found, and their quotations."""
+    def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
+        """How many messages were found, and their quotations. What is in the context is told only on request."""
         from duckflow.memory.evidence import quoted
 
-        found = self._found(question, RECALLED, WIDE)
+        found = self._found(question, RECALLED, WIDE, in_context)
         return len(found), quoted(found, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
@@ -168,9 +168,9 @@ class Remembering:
         found = bearing(self._found(asked, self._settings.evidence_hits, NEAR), asked)
         return quoted(found, self._settings.evidence_tokens)
 
-    def _found(self, question: str, limit: int, reach: Reach) -> list[Found]:
+    def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[Found]:
         self._follow()
-        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
+        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole and not in_context}
         return self._gravel.search(question, limit, shown, reach)
 
     def _took(self, pruned: Pruned | None, told: bool = True) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from duckflow.memory.gravel import Found, Reach
 from duckflow.memory.inbox import Row
 from duckflow.memory.ranking import Posting, Word, rank
-from duckflow.memory.terms import indexed, telling
+from duckflow.memory.terms import indexed, shares, telling
 from duckflow.state.fold import folded
 
 log = logging.getLogger(__name__)
@@ -97,22 +97,22 @@ class Archive:
         return 0
 
     def close(self) -> None:
-        if "_db" in self.__dict__:
-            self._db.close()
+        self._db.close()
 
     def _words(self, question: str, reach: Reach) -> Iterator[Word]:
         """The rarest words of the question that occur at all, with where they do."""
         db, room = self._db, reach.places
         db.execute("DELETE FROM question")
         db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
-        terms = [row[0] for row in db.execute("SELECT term FROM asked")]
-        terms.sort(key=lambda term: -telling(term))
-        places = {term: self._places(term, reach.of_a_word) for term in terms[:LOOKED_UP]}
-        for term in sorted(places, key=lambda term: len(places[term]) / telling(term))[:QUESTION_WORDS]:
+        share = shares(question[:QUESTION_LENGTH])
+        weights = {row[0]: telling(row[0]) * share.get(row[0], 1.0) for row in db.execute("SELECT term FROM asked")}
+        looked_up = sorted(weights, key=weights.__getitem__, reverse=True)[:LOOKED_UP]
+        places = {term: self._places(term, reach.of_a_word) for term in looked_up}
+        for term in sorted(places, key=lambda term: len(places[term]) / weights[term])[:QUESTION_WORDS]:
             room -= len(places[term])
             if room < 0:
                 return
-            yield Word(len(places[term]), telling(term), self._postings(places[term]))
+            yield Word(len(places[term]), weights[term], self._postings(places[term]))
 
     def _places(self, term: str, most: int) -> list[int]:
         """The latest messages with a term. More than the limit are not counted: the term is a common one."""

@@ -150,7 +150,7 @@ class Bubble:
         self._entries.append(entry)
         self._unscored.append(entry)
         self._tokens += entry.tokens
-        if self._tokens > self._settings.budget_tokens / 2:
+        if self._tokens > self._settings.budget_tokens / 8:
             self._score()
 
     def _score(self) -> None:

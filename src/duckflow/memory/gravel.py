@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-INDEX_EVERY = 48
+INDEX_EVERY = 32
 """Messages are on disk at once; they are indexed together, and at the latest before the next search."""
 
 
