@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from duckflow.agent.approval import Approval
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
@@ -55,6 +56,7 @@ class ChatLoop:
         self._pacing = pacing
         self.jobs = jobs
         self._approval = approval
+        self._deeds = OwnDeeds(session)
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
@@ -95,6 +97,7 @@ class ChatLoop:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
             return "done"
+        self._deeds.tell()
         self.jobs.hold()
         self._running = asyncio.create_task(self._turn.run(text, lambda: self._approval.hear(text)))
         try:
@@ -120,6 +123,12 @@ class ChatLoop:
             case wish:
                 self.control(wish)
                 return ()
+
+    def ran(self, command: str, code: int, output: str, seconds: float) -> None:
+        self._deeds.ran(command, code, output, seconds)
+
+    def attach(self, path: str, text: str) -> None:
+        self._deeds.attach(path, text)
 
     def control(self, wish: Control, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is noticed."""

@@ -128,7 +128,7 @@ async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wi
         await screen.close()
         await chat.aclose()
         await close()
-        spoken = session.state.turn > 0
+        spoken = bool(session.state.messages)
         session.close()
         if spoken:
             print_out(words("chat.bye", session=session.state.session_id))

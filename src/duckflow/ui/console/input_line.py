@@ -83,7 +83,8 @@ class InputLine:
     async def run(self) -> None:
         """Until the user leaves."""
         try:
-            await self._session.prompt_async()
+            # What goes wrong in a task goes to the log, not onto the screen.
+            await self._session.prompt_async(set_exception_handler=False)
         except EOFError:
             return
 

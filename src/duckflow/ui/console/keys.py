@@ -74,11 +74,12 @@ def key_bindings(hands: Hands) -> KeyBindings:
         event.app.current_buffer.insert_text("\n")
 
     def on_chosen(event: KeyPressEvent) -> None:
-        """Enter on a chosen entry of the menu takes it; the line is not sent yet."""
+        """Enter on a chosen entry of the menu: a command is carried out, a file is put into the line."""
         buffer = event.app.current_buffer
         state = buffer.complete_state
-        if state and state.current_completion:
-            buffer.apply_completion(state.current_completion)
+        if state and state.current_completion and not buffer.text.startswith(("/", "／")):
+            buffer.complete_state = None
+            buffer.insert_text(" ")
         else:
             buffer.validate_and_handle()
 
