@@ -144,6 +144,9 @@ class Chat:
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
+    def sign(self) -> str:
+        return self._paper.glyphs.fit("› ")
+
     def bar(self, columns: int) -> str:
         return self._paper.glyphs.fit(status_bar(self._desk, self._words, columns)) if self._desk else ""
 

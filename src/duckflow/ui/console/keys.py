@@ -19,6 +19,8 @@ class Hands(Protocol):
 
     def hint(self, key: str, seconds: float) -> None: ...
 
+    def comes_early(self) -> bool: ...
+
     def paste(self, text: str) -> str: ...
 
     def change_mode(self) -> None: ...
@@ -67,7 +69,11 @@ def key_bindings(hands: Hands) -> KeyBindings:
             hands.interrupt()
 
     def on_newline(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text("\n")
+        if hands.comes_early():
+            # Typed before the line was up: the terminal has made a Ctrl+J of the Enter key.
+            event.app.current_buffer.validate_and_handle()
+        else:
+            event.app.current_buffer.insert_text("\n")
 
     def on_continued(event: KeyPressEvent) -> None:
         event.app.current_buffer.delete_before_cursor()

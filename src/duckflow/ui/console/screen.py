@@ -117,7 +117,7 @@ class Screen:
         self._paper.text(text, "dim", "· ", "  ")
 
     def user(self, text: str) -> None:
-        """What the user said; of a long paste only the beginning. Where nothing is drawn over, it stands there already."""
+        """What the user said, of a long paste the beginning; where nothing is drawn over it stands there already."""
         if not self._paper.styled:
             return
         lines = text.split("\n")
