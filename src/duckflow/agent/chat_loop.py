@@ -150,7 +150,7 @@ class ChatLoop:
         try:
             match wish:
                 case "pause":
-                    job, key = self.jobs.pause(job_id), "job.paused"
+                    job, key = await self.jobs.pause(job_id), "job.paused"
                 case "resume":
                     job, key = await self.jobs.resume(job_id), "job.resumed"
                 case "cancel":

@@ -25,6 +25,7 @@ from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
@@ -161,7 +162,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
-    turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
+    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies), phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
