@@ -21,7 +21,7 @@ def index(tmp_path: Path) -> FileIndex:
     [
         ("app", ["src/app.py", "src/deep/application.txt", "src/mapper.py"]),
         ("APP.P", ["src/app.py", "src/mapper.py"]),
-        ("c/app.", ["src/app.py"]),
+        ("c/app.", ["src/app.py", "src/mapper.py", "src/deep/application.txt"]),
         ("sdt", ["src/deep/application.txt"]),
         ("計書", ["notes/計画 書.md"]),
         ("no such (file", []),

@@ -12,10 +12,12 @@ from duckflow.ui.console.paper import Paper
 from duckflow.ui.width import cells
 
 
-def printed(text: str, columns: int = 40, pieces: int = 1000, **settings: bool) -> list[str]:
+def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = False) -> list[str]:
     """The lines on the screen, without their styles; the text comes in pieces."""
     file = io.StringIO()
-    console = Console(file=file, width=columns, highlight=False, force_terminal=True, color_system=None, **settings)
+    console = Console(
+        file=file, width=columns, highlight=False, force_terminal=True, color_system=None, no_color=no_color
+    )
     markdown = Markdown(Paper(console))
     for start in range(0, len(text), pieces):
         markdown.feed(text[start : start + pieces])
@@ -61,7 +63,7 @@ def test_a_wide_table_is_wrapped_in_its_cells_and_a_hopeless_one_becomes_a_list(
 
 def test_items_and_quotes_hang_when_they_are_wrapped() -> None:
     assert printed("1. one two three four", columns=20) == ["1. one two three", "   four"]
-    assert printed("> one two three four", columns=20) == ["│ one two three", "│ four"]
+    assert printed("> one two three fours", columns=20) == ["│ one two three", "│ fours"]
 
 
 def test_without_colour_code_keeps_its_ticks() -> None:

@@ -76,7 +76,7 @@ def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path
 
 
 def test_japanese_at_sixty_columns_without_colour(tmp_path: Path, opened: list[Terminal]) -> None:
-    ask = {"json": decide(act("file_ops.write_file", path="日本語.py", why="長い理由" * 12), respond("書きました。"))}
+    ask = {"json": decide(act("file_ops.write_file", path="日本語.txt", why="長い理由" * 12), respond("書きました。"))}
     replies = [ask, "print('こんにちは')\n", *[LOOK] * 5]
     terminal = start(opened, tmp_path, replies, "--lang", "ja", columns=60, NO_COLOR="1")
     terminal.enter("書いて")
@@ -106,7 +106,7 @@ def test_without_emoji_the_vitals_are_told_in_figures(tmp_path: Path, opened: li
 
 
 def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path, opened: list[Terminal]) -> None:
-    write = {"json": decide(act("file_ops.write_file", path="a.py"), respond("**done**"))}
+    write = {"json": decide(act("file_ops.write_file", path="a.txt"), respond("**done**"))}
     terminal = start(opened, tmp_path, [write, "x = 1\n", said("never", delay=60)], TERM="dumb")
     terminal.enter("write")
     terminal.wait_for("+x = 1")
