@@ -16,7 +16,9 @@ from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
-from duckflow.prompts.offer import Profile, offered, plan_hint
+from duckflow.prompts.layers import Layer
+from duckflow.prompts.offer import Profile, plan_hint
+from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
@@ -25,8 +27,6 @@ from duckflow.state.phrase import said
 from duckflow.state.prompt import PromptMessage
 
 SHRINKS = 2
-ON_THIS_MACHINE = "local:"
-SMALL_WINDOW = 8192
 
 
 ThinkerSettings = tuple[AgentSettings, MemorySettings, DetectorSettings]
@@ -85,7 +85,7 @@ class Thinker:
         try:
             provider = await self._caller.ready()
             if provider.model.startswith(ON_THIS_MACHINE):
-                stable = self._compiler.main(state, [], Moment("compact"))[:1]
+                stable = self._compiler.main(state, [], Moment(await self.profile()))[:1]
                 async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
@@ -95,7 +95,7 @@ class Thinker:
     async def _ask(self, state: AgentState, moment: Moment) -> Reply:
         """A request that turns out too long is sent again with less history."""
         budget = await self.history_budget()
-        operations = offered(self._operations, moment.profile, state)
+        operations = self._compiler.offered(state, moment.profile)
         schema = decision_schema(operations, with_delta=moment.profile == "full")
         for shrink in range(SHRINKS + 1):
             history = view(state.messages, budget >> shrink, state.aside)
@@ -108,6 +108,11 @@ class Thinker:
                     raise
         raise ContextTooLong("model.context_too_long")
 
+    async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        history = view(state.messages, await self.history_budget(), state.aside)
+        return self._compiler.weighed(state, history, Moment(await self.profile()))
+
     async def history(self, state: AgentState) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
         job = state.jobs.get(acting_job())
@@ -115,9 +120,9 @@ class Thinker:
         return view(messages, await self.history_budget(), state.aside)
 
     async def profile(self) -> Profile:
-        """Short prompts for small models: those on this machine, and those with little room."""
+        """Short prompts for small models."""
         provider = await self._caller.ready()
-        return "compact" if provider.model.startswith(ON_THIS_MACHINE) or provider.window <= SMALL_WINDOW else "full"
+        return self._compiler.profile_for(provider.model, provider.window)
 
     async def history_budget(self) -> int:
         window = (await self._caller.ready()).window

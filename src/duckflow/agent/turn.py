@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers, Ending
@@ -15,6 +15,7 @@ from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, Provide
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
+from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
 from duckflow.state.message import Message, Role
 from duckflow.state.phrase import said, say
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 Opening = tuple[str, Ending | None]
 
 
-def no_opening() -> Opening:
+async def no_opening() -> Opening:
     return "", None
 
 
@@ -50,7 +51,7 @@ class Turn:
         self._recoveries = 0
         self._all_succeeded = True
 
-    async def run(self, text: str, opening: Callable[[], Opening] = no_opening) -> Outcome:
+    async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
 
         `opening` looks at the message before any model does: it gives a note for the first prompt, or the ending."""
@@ -60,7 +61,7 @@ class Turn:
         self._pacing.begin(text)
         self._recoveries, self._all_succeeded = 0, True
         try:
-            note, ending = opening()
+            note, ending = await opening()
             outcome, why = ending or await self._loop(note)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")
@@ -75,6 +76,10 @@ class Turn:
         self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome
+
+    async def weighed(self) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        return await self._thinker.weighed(self._session.state)
 
     async def _loop(self, note: str) -> Ending:
         while True:

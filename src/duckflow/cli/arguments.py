@@ -12,7 +12,7 @@ from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Options = argparse.Namespace
 Command = Callable[[Options, Words, Paths], int]
-SUBCOMMANDS = ("models", "doctor", "sessions", "audit")
+SUBCOMMANDS = ("models", "doctor", "sessions", "audit", "prompt")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,6 +53,7 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     from duckflow.cli.audit import show_audit
     from duckflow.cli.doctor import doctor
     from duckflow.cli.models import models
+    from duckflow.cli.prompt import show_prompt
     from duckflow.cli.session_list import list_sessions
 
     parser = _Parser(prog="duckflow")
@@ -72,6 +73,14 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     one.add_argument("session", nargs="?", default="", help=words("cli.audit_session"))
     one.add_argument("--json", action="store_true", help=words("cli.audit_json"))
     _common(one, words, show_audit)
+    one = commands.add_parser("prompt", help=words("cli.prompt"), description=words("cli.prompt"))
+    one.add_argument("message", nargs="?", default="", help=words("cli.prompt_message"))
+    one.add_argument("--step", choices=STEPS, default=STEPS[0], help=words("cli.prompt_step"))
+    one.add_argument("--pattern", choices=get_args(PromptPattern), default="base_main", help=words("cli.prompt_pattern"))
+    one.add_argument("--profile", choices=get_args(Profile), help=words("cli.prompt_profile"))
+    one.add_argument("-m", "--model", help=words("cli.model"))
+    one.add_argument("--json", action="store_true", help=words("cli.prompt_json"))
+    _common(one, words, show_prompt)
     return parser
 
 

@@ -34,10 +34,10 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     wiring = _wiring(options, words, paths)
     piped = _piped()
     if options.prompt is not None:
-        prompt = _with_material(options.prompt, piped, words)
-        if not prompt.strip():
+        prompt = options.prompt.strip() or (words("stdin.material") if piped.strip() else "")
+        if not prompt:
             raise UsageError("usage.empty_prompt")
-        return asyncio.run(_headless(options, wiring, prompt))
+        return asyncio.run(_headless(options, wiring, prompt, piped))
     if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("usage.not_a_terminal")
     session = open_session(options, wiring)
@@ -71,7 +71,7 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
+async def _headless(options: Options, wiring: Wiring, prompt: str, piped: str) -> int:
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
     session = open_session(options, wiring)
     session.subscribe(headless.hear)
@@ -80,7 +80,7 @@ async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     _collect_later()
     try:
-        await chat.say(prompt)
+        await chat.say(prompt, piped)
         await chat.jobs.rest()
         if chat.mode is Mode.FULL_AUTO:
             await _carry_through(chat, wiring.words)
@@ -187,7 +187,3 @@ def _piped() -> str:
     if len(raw) > STDIN_LIMIT:
         raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
     return raw.decode("utf-8", "replace")
-
-
-def _with_material(prompt: str, piped: str, words: Words) -> str:
-    return f"{prompt}\n\n{words('stdin.material')}\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt

@@ -15,9 +15,12 @@ from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.material import Material
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.project import Project
+from duckflow.agent.reception import Reception
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.task_clock import patient
@@ -28,8 +31,10 @@ from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
+from duckflow.prompts.layers import Layers
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
@@ -47,8 +52,6 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.undo import Undo
     from duckflow.tools.shell.background import Background
 
-AGENTS_FILE = "AGENTS.md"
-AGENTS_LIMIT = 8000
 Connector = Callable[[bool], Awaitable[Connected]]
 """Finds a model; the second one, for another opinion, when it is told so."""
 
@@ -123,16 +126,16 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
-    rules = _project_rules(wiring.folder)
-    connector = connect or partial(_connect, wiring, session)
+    workspace = Workspace(wiring.folder)
+    compiler = Compiler(packaged_operations(), Layers(Project(workspace), settings.prompts, count))
+    connector = connect or partial(find_model, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
-    folder = WorkFolder(Workspace(wiring.folder))
+    think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
+    folder = WorkFolder(workspace)
     table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
     toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
-    compiler = Compiler(toolbox.operations, rules)
     thinker = Thinker(
         caller,
         compiler,
@@ -157,8 +160,9 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await sandboxes.aclose()
         await safekeeping.close()
 
-    guards, approval = Guards(gatekeeper, safekeeping), Approval(session, phases, jobs)
-    return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
+    reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
+    guards = Guards(gatekeeper, safekeeping)
+    return Wired(ChatLoop(session, turn, guards, pacing, jobs, reception), thinker, close, toolbox)
 
 
 def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
@@ -177,7 +181,8 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
 
 
-async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
+async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:
+    """The model for this conversation, or for a second opinion; nothing is asked of it yet."""
     from duckflow.llm.connect import Places, connect
     from duckflow.llm.discover import discover
 
@@ -188,13 +193,3 @@ async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
-
-
-def _project_rules(folder: Path) -> str:
-    """AGENTS.md of the work folder, head only when it is very long."""
-    if not (folder / AGENTS_FILE).is_file():
-        return ""
-    try:
-        return Workspace(folder).read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
-    except (OSError, ValueError):
-        return ""
