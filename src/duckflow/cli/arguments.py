@@ -13,6 +13,8 @@ from duckflow.ui.i18n.words import LANGUAGES, Words
 Options = argparse.Namespace
 Command = Callable[[Options, Words, Paths], int]
 SUBCOMMANDS = ("models", "doctor", "sessions", "audit", "prompt")
+STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")
+PATTERNS = ("base_main", "base_main_specialized")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,7 +55,6 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     from duckflow.cli.audit import show_audit
     from duckflow.cli.doctor import doctor
     from duckflow.cli.models import models
-    from duckflow.cli.prompt import show_prompt
     from duckflow.cli.session_list import list_sessions
 
     parser = _Parser(prog="duckflow")
@@ -76,12 +77,18 @@ def _subcommands(words: Words) -> argparse.ArgumentParser:
     one = commands.add_parser("prompt", help=words("cli.prompt"), description=words("cli.prompt"))
     one.add_argument("message", nargs="?", default="", help=words("cli.prompt_message"))
     one.add_argument("--step", choices=STEPS, default=STEPS[0], help=words("cli.prompt_step"))
-    one.add_argument("--pattern", choices=get_args(PromptPattern), default="base_main", help=words("cli.prompt_pattern"))
-    one.add_argument("--profile", choices=get_args(Profile), help=words("cli.prompt_profile"))
+    one.add_argument("--pattern", choices=PATTERNS, default=PATTERNS[0], help=words("cli.prompt_pattern"))
+    one.add_argument("--profile", choices=["full", "compact"], help=words("cli.prompt_profile"))
     one.add_argument("-m", "--model", help=words("cli.model"))
     one.add_argument("--json", action="store_true", help=words("cli.prompt_json"))
-    _common(one, words, show_prompt)
+    _common(one, words, _show_prompt)
     return parser
+
+
+def _show_prompt(options: Options, words: Words, paths: Paths) -> int:
+    from duckflow.cli.prompt import show_prompt
+
+    return show_prompt(options, words, paths)
 
 
 def _common(parser: argparse.ArgumentParser, words: Words, command: Command) -> None:

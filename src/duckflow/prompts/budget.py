@@ -13,6 +13,8 @@ CUTTING_ORDER = (*EVIDENCE, *SUMMARIES, "open_questions", "plan_brief", "why_now
 """What was found, then what was said before, then what is open, then the plan. What the user asked for, the rules and
 the goal are in none of these: they stay."""
 WORTH_KEEPING = 8
+ROUNDING = 2
+"""A text counted by itself and as a part of another may differ by so many tokens."""
 
 
 def fitted(
@@ -26,7 +28,7 @@ def fitted(
         excess = count(written(kept)) - budget
         if excess <= 0:
             return kept
-        kept[name] = shorter(kept[name], count(kept[name]) - excess, count)
+        kept[name] = shorter(kept[name], count(kept[name]) - excess - ROUNDING, count)
         if kept[name] and count(written(kept)) > budget:
             kept[name] = ""
     return kept

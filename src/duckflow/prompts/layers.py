@@ -67,7 +67,7 @@ class Layers:
             language,
             "format" if profile == "full" else "format_compact",
             body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
-            operations=listed(operations, language),
+            operations=listed(operations, language, marked=profile == "full"),
         )
 
     def main(self, state: AgentState, profile: Profile, values: Mapping[str, str]) -> str:

@@ -40,9 +40,11 @@ def signature(operation: Operation) -> str:
     return f"{operation.name}({', '.join(names)})"
 
 
-def listed(operations: Iterable[Operation], language: str) -> str:
-    """One line an operation: how it is called, and what it is for."""
-    return "\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations)
+def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
+    told = descriptions(language)
+    signs = ("-", "*" if marked else "-")
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told[one.name]}" for one in operations)
 
 
 def spoken(message: Message, language: str) -> PromptMessage:

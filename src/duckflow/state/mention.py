@@ -7,8 +7,8 @@ from dataclasses import dataclass
 MOST = 10
 LONGEST = 200
 CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-MENTION = re.compile(r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@"\'`<>|]+))')
-ENDS = re.compile(r"[,;:!?)\]}。、！？」』）…]|\.(?:\s|$|[^A-Za-z0-9])|[^\x00-\x7f]")
+MENTION = re.compile(r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))')
+ENDS = re.compile(r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]")
 """What may stand right after a path."""
 FILE_LIKE = re.compile(
     r"[\w~./-]*\w\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|tsv|log|xml|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cc|cs|rb"
