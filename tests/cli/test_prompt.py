@@ -25,18 +25,18 @@ def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, lan
     server.replies = [FINE]
     with (shell.home / "config/config.toml").open("a") as config:
         config.write(f'\n[prompts]\nprofile = "{profile}"\n')
+    given = (SAYS[language], "-m", "gpt-5-mini", "--lang", language)
     try:
-        done = shell.run("-p", SAYS[language], "-m", "gpt-5-mini", "--lang", language, url=server.url)
-        assert done.returncode == 0, done.stderr
-        sent: dict[str, Any] = json.loads(server.bodies[0])
-        shown = shell.run("prompt", SAYS[language], "-m", "gpt-5-mini", "--lang", language, "--json", url=server.url)
-        text = shell.run("prompt", SAYS[language], "--lang", language, url=server.url)
+        shown = json.loads(shell.run("prompt", *given, "--json", url=server.url).stdout)
+        text = shell.run("prompt", *given, url=server.url)
+        assert server.bodies == []
+        assert shell.run("-p", *given, url=server.url).returncode == 0
     finally:
         server.close()
-    assert len(server.bodies) == 1
     assert len(server.bodies[0]) <= LIMITS[profile]
-    assert json.loads(shown.stdout)["messages"] == sent["messages"]
-    assert json.loads(shown.stdout)["schema"] == sent["response_format"]["json_schema"]["schema"]
+    sent: dict[str, Any] = json.loads(server.bodies[0])
+    assert shown["messages"] == sent["messages"]
+    assert shown["schema"] == sent["response_format"]["json_schema"]["schema"]
     assert all(message["content"] in text.stdout for message in sent["messages"])
     assert "/ 500" in text.stderr if language == "ja" else "of 500" in text.stderr
 

@@ -46,9 +46,13 @@ def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text
     ("text", "key"),
     [
         ("not toml at all [", "config.unreadable"),
-        ("[agent]\nbody_tokens = 'many'", "config.bad_value"),
-        ("[llm]\napi_key = 'secret'", "config.bad_value"),
-        ("unknown = 1", "config.bad_value"),
+        ("[agent]\nbody_tokens = 'many'", "config.kind.int"),
+        ("[llm]\napi_key = 'secret'", "config.secret"),
+        ("unknown = 1", "config.unknown"),
+        ("[llm]\nmodle = 'x'", "config.near"),
+        ("[llm]\ntries = 0", "config.bound.ge"),
+        ("[ui]\nemoji = 'perhaps'", "config.kind.bool"),
+        ("language = 'jp'", "config.choice"),
     ],
 )
 def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, key: str) -> None:

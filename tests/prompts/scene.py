@@ -38,6 +38,12 @@ class Surroundings:
     def facts(self) -> str:
         return "Python; game/ tests/"
 
+    def known(self) -> str:
+        return "conversations: 2; the last: a parser"
+
+    def lessons(self) -> str:
+        return "- run the tests twice"
+
     def tests(self) -> str:
         return "python -m pytest -q"
 
@@ -69,11 +75,11 @@ def at_work(language: str) -> AgentState:
 
 
 def long_one(language: str) -> AgentState:
-    """Every item long."""
+    """Every item as long as it can be."""
     word = "あ漢カ" if language == "ja" else "word "
-    line, state = (word * 50)[: 140 if language == "ja" else 250], at_work(language)
+    line, state = word * 100, at_work(language)
     state.five = FiveItems(
-        goal=line, why_now=line, constraints=[line], plan_brief=[line] * 3, open_questions=[line] * 2
+        goal=line, why_now=line, constraints=[line] * 2, plan_brief=[line] * 3, open_questions=[line] * 2
     )
     state.decision_log = [line[:100]] * 5
     state.files_changed = [f"{word.strip()}/{number}/some_long_name_of_a_file.py" for number in range(20)]

@@ -58,7 +58,7 @@ def test_no_layer_is_over_its_budget(
 
 def test_the_longest_state_keeps_its_goal_and_constraints_and_loses_what_is_cut_first() -> None:
     state = long_one("en")
-    prompt = compiler(PromptSettings(main_tokens=600)).main(state, state.messages, Moment())[1].text
+    prompt = compiler(PromptSettings(main_tokens=460)).main(state, state.messages, Moment())[1].text
     assert f"Goal: {state.five.goal}" in prompt and f"Constraints: {state.five.constraints[0]}" in prompt
     assert "Decided:" not in prompt and "Files changed:" not in prompt and "Open questions:" not in prompt
     assert "Plan: word" in prompt and state.messages[0].text in prompt

@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -38,11 +38,19 @@ UNFINISHED = {
 }  # fmt: skip
 
 
+def nothing() -> str:
+    return ""
+
+
 class Project:
     """Surroundings of a conversation in one work folder."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(
+        self, workspace: Workspace, known: Callable[[], str] = nothing, lessons: Callable[[], str] = nothing
+    ) -> None:
         self._workspace = workspace
+        self._look_up = known
+        self.lessons = lessons
         self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def rules(self) -> str:
@@ -56,6 +64,9 @@ class Project:
 
     def facts(self) -> str:
         return self._facts
+
+    def known(self) -> str:
+        return self._known
 
     def tests(self) -> str:
         return self._tests
@@ -72,6 +83,11 @@ class Project:
         named = BRANCH.match(head)
         doing = next((what for name, what in UNFINISHED.items() if (git / name).exists()), "")
         return ", ".join(filter(None, (named[1] if named else "detached HEAD", doing)))
+
+    @cached_property
+    def _known(self) -> str:
+        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
+        return self._look_up()
 
     @cached_property
     def _facts(self) -> str:

@@ -2,98 +2,135 @@
 
 import argparse
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
+from duckflow import __version__
+from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
 from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
-Options = argparse.Namespace
 Command = Callable[[Options, Words, Paths], int]
-SUBCOMMANDS = ("models", "doctor", "sessions", "audit", "prompt")
 STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")
 PATTERNS = ("base_main", "base_main_specialized")
-
-
-class _Parser(argparse.ArgumentParser):
-    """Complains with a phrase instead of leaving."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError("usage.bad", reason=message)
+NEAR = 0.75
 
 
 def parse(argv: list[str], words: Words) -> Options:
     """Options with `command` set to the function that carries them out."""
-    if argv and argv[0] in SUBCOMMANDS:
-        return _subcommands(words).parse_args(argv)
-    return _talk(words).parse_args(argv)
+    first = argv[0] if argv else ""
+    if first in GRAMMARS:
+        return GRAMMARS[first](words).read(argv[1:])
+    if first == "help":
+        return talk_grammar(words).read(["--help"])
+    if near := _nearest(first):
+        raise UsageError("usage.near_command", word=first, near=near)
+    return talk_grammar(words).read(argv)
 
 
-def _talk(words: Words) -> argparse.ArgumentParser:
+def _nearest(word: str) -> str:
+    """The command that one word at the beginning was probably meant to be."""
+    if not word.isascii() or not word.isalpha():
+        return ""
+    import difflib
+
+    near = difflib.get_close_matches(word, GRAMMARS, n=1, cutoff=NEAR)
+    return near[0] if near else ""
+
+
+def talk_grammar(words: Words) -> Parser:
     from duckflow.cli.prompt_first import start
 
-    parser = _Parser(prog="duckflow", description=words("cli.about"), epilog=words("cli.epilog"))
+    parser = Parser(words, about=words("cli.about"), epilog=words("cli.epilog", commands=", ".join(GRAMMARS)))
     add = parser.add_argument
-    add("message", nargs="?", default="", help=words("cli.message"))
+    add("message", nargs="?", default="", metavar="MESSAGE", help=words("cli.message"))
     add("-p", "--print", dest="prompt", metavar="PROMPT", help=words("cli.print"))
-    add("--output-format", choices=list(OutputFormat), default=OutputFormat.TEXT, help=words("cli.output_format"))
-    add("-m", "--model", help=words("cli.model"))
+    add("--output-format", choices=[*map(str, OutputFormat)], default="text", help=words("cli.output_format"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     add("-c", "--continue", dest="resume_last", action="store_true", help=words("cli.continue"))
     add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
     add("--fork", action="store_true", help=words("cli.fork"))
-    add("--mode", choices=list(Mode), help=words("cli.mode"))
-    add("--max-loops", type=_positive(int), help=words("cli.max_loops"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--max-loops", type=_positive(int), metavar="N", help=words("cli.max_loops"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
-    add("--max-budget-usd", type=_positive(float), help=words("cli.max_budget"))
-    _common(parser, words, start)
-    return parser
+    add("--max-budget-usd", type=_positive(float), metavar="USD", help=words("cli.max_budget"))
+    add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
+    return _common(parser, words, start)
 
 
-def _subcommands(words: Words) -> argparse.ArgumentParser:
-    from duckflow.cli.audit import show_audit
-    from duckflow.cli.doctor import doctor
+def _models(words: Words) -> Parser:
     from duckflow.cli.models import models
+
+    parser = Parser(words, "models", words("cli.models"))
+    add = parser.add_argument
+    add("what", choices=["pull", "list", "rm"], nargs="?", default="list", help=words("cli.models_what"))
+    add("name", nargs="?", default="", metavar="WEIGHTS", help=words("cli.models_name"))
+    add("--if-missing", action="store_true", help=words("cli.models_if_missing"))
+    add("--from", dest="source", default="", metavar="FILE", help=words("cli.models_from"))
+    return _common(parser, words, models)
+
+
+def _doctor(words: Words) -> Parser:
+    from duckflow.cli.doctor import doctor
+
+    parser = Parser(words, "doctor", words("cli.doctor"))
+    parser.add_argument("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    return _common(parser, words, doctor)
+
+
+def _sessions(words: Words) -> Parser:
     from duckflow.cli.session_list import list_sessions
 
-    parser = _Parser(prog="duckflow")
-    commands = parser.add_subparsers(parser_class=_Parser)
-    one = commands.add_parser("models", help=words("cli.models"), description=words("cli.models"))
-    one.add_argument("what", choices=["pull", "list", "rm"], nargs="?", default="list", help=words("cli.models_what"))
-    one.add_argument("name", nargs="?", default="", help=words("cli.models_name"))
-    one.add_argument("--if-missing", action="store_true", help=words("cli.models_if_missing"))
-    one.add_argument("--from", dest="source", default="", metavar="FILE", help=words("cli.models_from"))
-    _common(one, words, models)
-    one = commands.add_parser("doctor", help=words("cli.doctor"), description=words("cli.doctor"))
-    one.add_argument("-m", "--model", help=words("cli.model"))
-    _common(one, words, doctor)
-    one = commands.add_parser("sessions", help=words("cli.sessions"), description=words("cli.sessions"))
-    _common(one, words, list_sessions)
-    one = commands.add_parser("audit", help=words("cli.audit"), description=words("cli.audit"))
-    one.add_argument("session", nargs="?", default="", help=words("cli.audit_session"))
-    one.add_argument("--json", action="store_true", help=words("cli.audit_json"))
-    _common(one, words, show_audit)
-    one = commands.add_parser("prompt", help=words("cli.prompt"), description=words("cli.prompt"))
-    one.add_argument("message", nargs="?", default="", help=words("cli.prompt_message"))
-    one.add_argument("--step", choices=STEPS, default=STEPS[0], help=words("cli.prompt_step"))
-    one.add_argument("--pattern", choices=PATTERNS, default=PATTERNS[0], help=words("cli.prompt_pattern"))
-    one.add_argument("--profile", choices=["full", "compact"], help=words("cli.prompt_profile"))
-    one.add_argument("-m", "--model", help=words("cli.model"))
-    one.add_argument("--json", action="store_true", help=words("cli.prompt_json"))
-    _common(one, words, _show_prompt)
-    return parser
+    return _common(Parser(words, "sessions", words("cli.sessions")), words, list_sessions)
 
 
-def _show_prompt(options: Options, words: Words, paths: Paths) -> int:
+def _audit(words: Words) -> Parser:
+    from duckflow.cli.audit import show_audit
+
+    parser = Parser(words, "audit", words("cli.audit"))
+    parser.add_argument("session", nargs="?", default="", metavar="SESSION", help=words("cli.audit_session"))
+    parser.add_argument("--json", action="store_true", help=words("cli.audit_json"))
+    return _common(parser, words, show_audit)
+
+
+def _completion(words: Words) -> Parser:
+    from duckflow.cli.completion.command import completion
+
+    parser = Parser(words, "completion", words("cli.completion"), words("cli.completion_epilog"))
+    parser.add_argument("shell", choices=["bash", "zsh", "fish", "sessions", "models"], help=words("cli.shell"))
+    return _common(parser, words, completion)
+
+
+def _prompt(words: Words) -> Parser:
     from duckflow.cli.prompt import show_prompt
 
-    return show_prompt(options, words, paths)
+    parser = Parser(words, "prompt", words("cli.prompt"))
+    add = parser.add_argument
+    add("message", nargs="?", default="", metavar="MESSAGE", help=words("cli.prompt_message"))
+    add("--step", choices=STEPS, default=STEPS[0], help=words("cli.prompt_step"))
+    add("--pattern", choices=PATTERNS, default=PATTERNS[0], help=words("cli.prompt_pattern"))
+    add("--profile", choices=["full", "compact"], help=words("cli.prompt_profile"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--json", action="store_true", help=words("cli.prompt_json"))
+    return _common(parser, words, show_prompt)
 
 
-def _common(parser: argparse.ArgumentParser, words: Words, command: Command) -> None:
+GRAMMARS: dict[str, Callable[[Words], Parser]] = {
+    "models": _models,
+    "doctor": _doctor,
+    "sessions": _sessions,
+    "audit": _audit,
+    "prompt": _prompt,
+    "completion": _completion,
+}
+
+
+def _common(parser: Parser, words: Words, command: Command) -> Parser:
     parser.add_argument("--lang", choices=LANGUAGES, help=words("cli.lang"))
     parser.set_defaults(command=command)
+    return parser
 
 
 def _policy(text: str) -> DuckPolicy:

@@ -11,7 +11,7 @@ from typing import Any
 from duckflow.agent.calls import Connected
 from duckflow.agent.session import Session, begin
 from duckflow.cli.arguments import Options
-from duckflow.cli.wire import Wiring, find_model, wire
+from duckflow.cli.wire import Wiring, facts_of, find_model, wire
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
@@ -59,6 +59,7 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # What is kept of a conversation is kept there, and gone afterwards.
         aside = replace(wiring, paths=replace(wiring.paths, data=Path(folder)))
+        _take_along(facts_of(wiring), facts_of(aside))
         session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
         letterbox = await _letterbox(wiring, session)
         wired = wire(aside, session, _nobody, lambda second: _connected(letterbox))
@@ -90,6 +91,13 @@ def _set_the_scene(session: Session, phase: Phase, pattern: Any) -> None:
         actions=[],
     )
     session.emit(DecisionMade(decision=decision))
+
+
+def _take_along(source: Path, target: Path) -> None:
+    """What is known from earlier sessions is part of the prompt."""
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
 
 
 async def _letterbox(wiring: Wiring, session: Session) -> Letterbox:

@@ -1,41 +1,70 @@
-"""Runs a command line; whatever goes wrong ends as one line that says what to do."""
+"""Runs a command line; whatever goes wrong ends as a line that says what, and a line that says what to do."""
 
-import logging
+import errno
 import os
-import sys
+from pathlib import Path
 
 from duckflow.cli.arguments import parse
-from duckflow.errors import DuckflowError
+from duckflow.cli.log import Log
+from duckflow.config.language import language_in
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.store.paths import Paths
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.plain import plain
 from duckflow.ui.streams import never_fail, print_err
 
 INTERRUPTED = 130
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 
 def run(argv: list[str]) -> int:
     """The exit code."""
-    words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
-    paths = Paths.of_user()
     never_fail()
+    words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
     try:
-        options = parse(argv, words)
-        _start_log(paths)
-        return options.command(options, words, paths)
+        paths = Paths.of_user()
+        if not _language_flag(argv) and not os.environ.get("DUCKFLOW_LANG"):
+            words.language = language_of(language_in(paths.user_config))
+        return _carried_out(argv, words, paths)
     except DuckflowError as problem:
         print_err(plain(words.error(problem)))
         return problem.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter must not complain about it while it closes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception:
-        logging.getLogger("duckflow").exception("unexpected")
-        print_err(words("internal.error", log=str(paths.log)))
+
+
+def _carried_out(argv: list[str], words: Words, paths: Paths) -> int:
+    log = Log(paths)
+    try:
+        options = parse(argv, words)
+        log.start()
+        _require_folder()
+        return options.command(options, words, paths)
+    except (DuckflowError, BrokenPipeError):
+        raise
+    except OSError as problem:
+        print_err(plain(_told(problem, words, log.keep(problem))))
         return 1
+    except Exception as problem:
+        print_err(plain(words("internal.error", log=log.keep(problem))))
+        return 1
+
+
+def _require_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("folder.gone") from None
+    except OSError as problem:
+        raise UsageError("folder.closed", reason=problem.strerror or str(problem)) from None
+
+
+def _told(problem: OSError, words: Words, log: str) -> str:
+    """What the operating system refused, and what helps against it."""
+    kind = "full" if problem.errno in FULL else "forbidden" if problem.errno in FORBIDDEN else "other"
+    what = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+    return words(f"system.{kind}", what=what, log=log)
 
 
 def _language_flag(argv: list[str]) -> str:
@@ -46,18 +75,3 @@ def _language_flag(argv: list[str]) -> str:
         if word.startswith("--lang="):
             return word.removeprefix("--lang=")
     return ""
-
-
-def _start_log(paths: Paths) -> None:
-    try:
-        paths.log.parent.mkdir(parents=True, exist_ok=True)
-        logging.basicConfig(
-            filename=paths.log,
-            level=os.environ.get("DUCKFLOW_LOG", "INFO").upper(),
-            format="%(asctime)s %(name)s %(levelname)s %(message)s",
-        )
-    except (OSError, ValueError):
-        # No log is no reason not to work.
-        logging.disable()
-    # Request lines of the HTTP client are noise.
-    logging.getLogger("httpx").setLevel(logging.WARNING)

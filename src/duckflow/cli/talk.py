@@ -34,20 +34,20 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     wiring = _wiring(options, words, paths)
     piped = _piped()
     if options.prompt is not None:
-        prompt = options.prompt.strip() or (words("stdin.material") if piped.strip() else "")
+        prompt = readable(options.prompt).strip() or (words("stdin.material") if piped.strip() else "")
         if not prompt:
             raise UsageError("usage.empty_prompt")
         return asyncio.run(_headless(options, wiring, prompt, piped))
     if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("usage.not_a_terminal")
     session = open_session(options, wiring)
-    return asyncio.run(_chat(session, wiring, options.message))
+    return asyncio.run(_chat(session, wiring, readable(options.message)))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
     wiring = _wiring(options, words, paths)
-    return await _converse(line, typing, open_session(options, wiring), wiring, options.message)
+    return await _converse(line, typing, open_session(options, wiring), wiring, readable(options.message))
 
 
 def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
@@ -172,7 +172,13 @@ def _pick(sessions: Sessions, words: Words) -> str:
 
 def _collect_later() -> None:
     """Garbage is collected again once everything is loaded; the start switched it off."""
-    asyncio.get_running_loop().call_later(LOADED_SECONDS, gc.enable)
+
+    def collect() -> None:
+        # What is loaded by now stays: to look through it would be felt at the keys.
+        gc.freeze()
+        gc.enable()
+
+    asyncio.get_running_loop().call_later(LOADED_SECONDS, collect)
 
 
 def _piped() -> str:
@@ -187,3 +193,8 @@ def _piped() -> str:
     if len(raw) > STDIN_LIMIT:
         raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
     return raw.decode("utf-8", "replace")
+
+
+def readable(text: str) -> str:
+    """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -21,8 +21,10 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
 from duckflow.agent.project import Project
 from duckflow.agent.reception import Reception
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
@@ -31,6 +33,10 @@ from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.memory.castle import FILE as LESSONS
+from duckflow.memory.castle import Castle, with_lesson
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
@@ -102,8 +108,8 @@ class Sandboxes:
         settings = self._wiring.settings.shell
         return ShellRun(self.find, settings, self.judge, self._background, self._show)
 
-    def _show(self, text: str) -> None:
-        self._emit(OutputStreamed(text=text))
+    def _show(self, text: str, left_out: int) -> None:
+        self._emit(OutputStreamed(text=text, left_out=left_out))
 
     async def aclose(self) -> None:
         if self._background:
@@ -127,7 +133,9 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
     workspace = Workspace(wiring.folder)
-    compiler = Compiler(packaged_operations(), Layers(Project(workspace), settings.prompts, count))
+    remembering = _memory(wiring, session, workspace)
+    project = Project(workspace, remembering.known, remembering.lessons)
+    compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
     connector = connect or partial(find_model, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
@@ -135,14 +143,17 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
     table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
     thinker = Thinker(
         caller,
         compiler,
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
+        remembering,
     )
+    summarising = Summarising(session, caller, compiler, settings.memory)
+    remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
@@ -156,22 +167,30 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
+        await summarising.aclose()
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
+        await remembering.aclose()
 
     reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
-    guards = Guards(gatekeeper, safekeeping)
+    guards = Guards(gatekeeper, safekeeping, remembering)
     return Wired(ChatLoop(session, turn, guards, pacing, jobs, reception), thinker, close, toolbox)
 
 
-def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
+def make_tools(
+    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop, remembering: Remembering
+) -> list[AnyTool]:
     """Everything that does more than talk."""
     from duckflow.tools.files.toolset import file_tools
+    from duckflow.tools.memory.recall import Recall
+    from duckflow.tools.memory.remember import Remember
     from duckflow.tools.plan.toolset import plan_tools
 
-    files = file_tools(Workspace(wiring.folder), wiring.settings.files)
-    return [*files, sandboxes.runner(), *plan_tools(table, jobs)]
+    workspace, settings = Workspace(wiring.folder), wiring.settings.files
+    heading = wiring.words("lessons.heading")
+    past = (Recall(remembering.find), Remember(workspace, settings, LESSONS, heading, with_lesson))
+    return [*file_tools(workspace, settings), sandboxes.runner(), *plan_tools(table, jobs), *past]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":
@@ -179,6 +198,16 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
+
+
+def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
+    settings = wiring.settings.memory
+    facts = Facts(facts_of(wiring), settings.known_bytes)
+    return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
+
+
+def facts_of(wiring: Wiring) -> Path:
+    return wiring.paths.archive_of(wiring.folder).with_suffix(".facts.json")
 
 
 async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:

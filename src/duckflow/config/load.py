@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from duckflow.config.problem import bad_value
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
 from duckflow.state.phase import TransitionTable
@@ -40,8 +41,8 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
     """Later layers win, value by value. `flags` maps dotted names to values; None means not given."""
     environment = {name: value for variable, name in FROM_ENVIRONMENT.items() if (value := os.environ.get(variable))}
     layers: list[tuple[str, Layer]] = [
-        (str(user_file), _read(user_file)),
-        (str(folder / PROJECT_FILE), _checked_project(folder / PROJECT_FILE)),
+        (str(user_file), read(user_file)),
+        (str(folder / PROJECT_FILE), project_layer(folder / PROJECT_FILE)),
         ("environment", nested(environment)),
         ("command line", nested({name: value for name, value in flags.items() if value is not None})),
     ]
@@ -53,10 +54,7 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
     try:
         return Loaded(Settings.model_validate(merged), origins)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        origin = origins.get(name) or next((o for n, o in origins.items() if n.startswith(name)), "?")
-        raise UsageError("config.bad_value", name=name, origin=origin, reason=first["msg"]) from None
+        raise bad_value(problem, origins) from None
 
 
 def transition_table(settings: Settings) -> TransitionTable:
@@ -96,19 +94,23 @@ def leaves(layer: Layer, prefix: str = "") -> Iterator[str]:
             yield prefix + name
 
 
-def _read(path: Path) -> Layer:
-    if not path.is_file():
+def read(path: Path) -> Layer:
+    """One layer; empty when there is no such file."""
+    if not path.exists():
         return {}
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        raise UsageError("config.not_utf8", path=str(path)) from None
+    except (OSError, tomllib.TOMLDecodeError, RecursionError) as problem:
         raise UsageError("config.unreadable", path=str(path), reason=str(problem)) from None
 
 
-def _checked_project(path: Path) -> Layer:
-    layer = _read(path)
+def project_layer(path: Path) -> Layer:
+    """A project's file, which may set only harmless things."""
+    layer = read(path)
     if strange := sorted(set(layer) - PROJECT_MAY_SET):
         raise UsageError(
             "config.project_forbidden",

@@ -1,5 +1,7 @@
 """All settings, composed of each room's own."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from duckflow.agent.settings import AgentSettings
@@ -21,7 +23,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    language: str = ""
+    language: Literal["", "en", "ja"] = ""
     """`ja` or `en`; empty: the locale's."""
     llm: LlmSettings = Field(default_factory=LlmSettings)
     local: LocalSettings = Field(default_factory=LocalSettings)

@@ -8,7 +8,7 @@ from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
 from duckflow.prompts.offer import Profile, offered
 from duckflow.prompts.profile import profile_for
-from duckflow.prompts.quoted import one_line
+from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import alternate, asked, done_so_far, listed, spoken
 from duckflow.state.action import Action
@@ -31,6 +31,7 @@ class Moment:
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
+    evidence: str = ""
 
 
 class Compiler:
@@ -74,8 +75,9 @@ class Compiler:
         """A specialised request: who it is, the project, and one procedure with its material. `failures` are replies
         that could not be used, each with the reason."""
         layers = self._layers
+        known = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
-            PromptMessage("system", f"{layers.base(state)}\n\n{layers.session(state)}"),
+            PromptMessage("system", "\n\n".join(filter(None, known))),
             PromptMessage("user", layers.specialized(state.language, name, values)),
         ]
         for reply, reason in failures:
@@ -87,6 +89,12 @@ class Compiler:
         """A reply that could not be used, and why."""
         told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
+
+    def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
+        """The request for a summary of what left the context."""
+        told = quoted(state.language, "conversation", material)
+        wish = render(state.language, "summary", material=told)
+        return PromptMessage("system", self._layers.base(state)), PromptMessage("user", wish)
 
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
@@ -139,6 +147,8 @@ class Compiler:
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
             **plan_line(state.plan),
+            "evidence": moment.evidence,
+            "lessons": self._layers.surroundings.lessons(),
         }
         if moment.profile == "compact":
             return values | {"request": shorten(asked(history), 500), "done": done_so_far(history, state.turn)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from duckflow.prompts.budget import Count, fitted
 from duckflow.prompts.offer import PLANNING, Profile
-from duckflow.prompts.quoted import mark_for, one_line
+from duckflow.prompts.quoted import mark_for, one_line, quoted
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.prompts.template import render
@@ -44,13 +44,23 @@ class Layers:
     def session(self, state: AgentState, profile: Profile = "full") -> str:
         """The rest of Base: where it works and what is known there."""
         who = self.base(state, profile)
-        values = {"folder": one_line(state.folder), "facts": self.surroundings.facts(), "agents_md": ""}
+        values = {
+            "folder": one_line(state.folder),
+            "facts": self.surroundings.facts(),
+            "known": self.surroundings.known() if profile == "full" else "",
+            "agents_md": "",
+        }
 
         def written(kept: Mapping[str, str]) -> str:
-            return f"{who}\n\n{render(state.language, 'session', **kept)}"
+            return render(state.language, "session", **_marked(kept, state.language))
 
-        kept = fitted(values, self.settings.base_tokens, written, self.count)
-        return render(state.language, "session", **{**kept, "agents_md": self.rules(state.language)})
+        budget = self.settings.base_tokens - self.count(who)
+        kept = fitted(values, budget, written, self.count)
+        return written({**kept, "agents_md": self.rules(state.language)})
+
+    def lessons(self, language: str) -> str:
+        text = self.surroundings.lessons()
+        return render(language, "lessons", **_marked({"lessons": text}, language)) if text else ""
 
     def rules(self, language: str) -> str:
         text = self.surroundings.rules()
@@ -76,7 +86,7 @@ class Layers:
         budget = self.settings.main_tokens - self.count(self.format(state.language, (), profile))
 
         def written(kept: Mapping[str, str]) -> str:
-            return render(state.language, template, **kept)
+            return render(state.language, template, **_marked(kept, state.language))
 
         return written(fitted(values, budget, written, self.count))
 
@@ -108,6 +118,14 @@ def lasting(operations: Sequence[Operation], profile: Profile) -> tuple[Operatio
     as a plan goes on, and told in the prefix it would spoil the cache of all that follows. A small model has little
     history to read again, and does better with one list."""
     return tuple(one for one in operations if profile == "compact" or not one.name.startswith(PLANNING))
+
+
+def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
+    """What was kept from elsewhere and earlier stands between marks: here after the cutting, so that none is lost."""
+    marked = {name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)}
+    if text := values.get("lessons"):
+        marked["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
+    return {**values, **marked}
 
 
 def _near(rules: NearRules, language: str) -> str:

@@ -28,6 +28,14 @@ class Surroundings(Protocol):
         """Languages and layout; stays the same for a session."""
         ...
 
+    def known(self) -> str:
+        """What earlier sessions tell; stays the same for a session."""
+        ...
+
+    def lessons(self) -> str:
+        """What was learned here and bears on what is asked now."""
+        ...
+
     def tests(self) -> str:
         """The command that runs its tests."""
         ...

@@ -11,6 +11,8 @@ from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
 from duckflow.state.prompt import PromptMessage
 
+PAST = "past"
+"""The id of the message that stands for those left out: what it tells was said by anyone."""
 GIVEN = ("@", "stdin")
 """Beginnings of `operation` in a message that holds material the user gave, not a result."""
 
@@ -56,6 +58,8 @@ def spoken(message: Message, language: str) -> PromptMessage:
             given = message.operation.startswith(GIVEN)
             source = message.operation if given else render(language, "result", operation=message.operation)
             return PromptMessage("user", quoted(language, source, message.text))
+        case "system" if message.message_id == PAST:
+            return PromptMessage("user", quoted(language, "memory", message.text))
         case "system":
             return PromptMessage("user", f"[duckflow]\n{message.text}")
         case "user":

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from duckflow.errors import UsageError
+
 
 @dataclass(frozen=True, slots=True)
 class Paths:
@@ -19,9 +21,9 @@ class Paths:
     @classmethod
     def of_user(cls) -> "Paths":
         if home := os.environ.get("DUCKFLOW_HOME"):
-            top = Path(home).expanduser()
+            top = _known_home(home).absolute()
             return cls(top / "data", top / "config", top / "cache")
-        home_folder = Path.home()
+        home_folder = _known_home("~")
         if sys.platform == "darwin":
             library = home_folder / "Library"
             return cls(
@@ -50,6 +52,10 @@ class Paths:
         """What was kept before changes in one work folder."""
         return self.data / "undo" / self.sessions_of(folder).name
 
+    def archive_of(self, folder: Path) -> Path:
+        """The archive of everything said in one work folder."""
+        return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"
@@ -73,3 +79,10 @@ class Paths:
     @property
     def models(self) -> Path:
         return self.cache / "models"
+
+
+def _known_home(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError("paths.no_home", path=path) from None

@@ -1,5 +1,6 @@
 """The two standard streams: a character that the terminal's encoding lacks is replaced, never a crash."""
 
+import contextlib
 import sys
 from io import TextIOWrapper
 
@@ -17,5 +18,7 @@ def print_out(text: str) -> None:
 
 
 def print_err(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    """Progress that nobody can see is no reason to stop."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()

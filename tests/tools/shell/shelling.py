@@ -27,7 +27,8 @@ class Shell:
         self.sandbox = sandbox
         self.background = Background()
         self.heard: list[str] = []
-        self.tool = ShellRun(lambda: sandbox, settings or ShellSettings(), reads, self.background, self.heard.append)
+        settings = settings or ShellSettings()
+        self.tool = ShellRun(lambda: sandbox, settings, reads, self.background, lambda text, _: self.heard.append(text))
 
     async def run(
         self, command: str, timeout: int | None = None, background: bool = False, network: bool = False

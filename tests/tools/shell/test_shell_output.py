@@ -68,7 +68,13 @@ def test_of_a_progress_bar_only_the_last_state_is_kept() -> None:
 
 async def test_a_flood_reaches_the_screen_in_few_pieces_and_ends_with_its_end() -> None:
     heard: list[str] = []
-    live = Live(heard.append)
+    missing: list[int] = []
+
+    def hear(text: str, left_out: int) -> None:
+        heard.append(text)
+        missing.append(left_out)
+
+    live = Live(hear)
     for number in range(1000):
         live.add(f"{number}\n" * 50)
     await asyncio.sleep(0.15)
@@ -78,3 +84,4 @@ async def test_a_flood_reaches_the_screen_in_few_pieces_and_ends_with_its_end() 
     assert heard[0] == "0\n" * 50
     assert len(heard) <= 4 and sum(map(len, heard)) < 20_000
     assert heard[-1].endswith("end\n")
+    assert sum(missing) + sum(text.count("\n") for text in heard) == 50_001, "what is left out is counted"

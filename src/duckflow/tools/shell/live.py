@@ -6,7 +6,8 @@ from collections.abc import Callable
 EVERY_SECONDS = 0.1
 AT_ONCE = 4000
 
-OnOutput = Callable[[str], None]
+OnOutput = Callable[[str, int], None]
+"""Takes a text, and how many lines before it were left out."""
 
 
 class Live:
@@ -15,12 +16,15 @@ class Live:
     def __init__(self, on_output: OnOutput) -> None:
         self._on_output = on_output
         self._waiting = ""
+        self._left_out = 0
         self._pause: asyncio.TimerHandle | None = None
         self._open = True
 
     def add(self, text: str) -> None:
         if self._open:
-            self._waiting = (self._waiting + text)[-AT_ONCE:]
+            self._waiting += text
+            if len(self._waiting) > AT_ONCE:
+                self._cut()
             if self._pause is None:
                 self._hand_on()
 
@@ -33,8 +37,17 @@ class Live:
 
     def _hand_on(self) -> None:
         self._pause = None
-        text, self._waiting = self._waiting, ""
-        if text:
-            if self._open:
-                self._pause = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._hand_on)
-            self._on_output(text.replace("\r", "\n"))
+        if not self._waiting:
+            return
+        if self._open:
+            self._pause = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._hand_on)
+        text, left_out = self._waiting, self._left_out
+        self._waiting, self._left_out = "", 0
+        self._on_output(text, left_out)
+
+    def _cut(self) -> None:
+        """Keep the end, from the beginning of a line on where there is one."""
+        cut = len(self._waiting) - AT_ONCE
+        cut = self._waiting.find("\n", cut, -1) + 1 or cut
+        self._left_out += self._waiting.count("\n", 0, cut)
+        self._waiting = self._waiting[cut:]

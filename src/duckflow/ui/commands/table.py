@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.ui.commands import choices, context, plan, record, session, status, undo
+from duckflow.ui.commands import choices, context, memory, plan, record, session, status, undo
 from duckflow.ui.commands.command import Command, Group
 from duckflow.ui.counter import Counter
 
@@ -14,6 +14,7 @@ GROUPS: tuple[Group, ...] = (
     choices.GROUP,
     undo.GROUP,
     record.GROUP,
+    memory.GROUP,
     session.GROUP,
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from duckflow import __version__
-from duckflow.events.types import Event
+from duckflow.events.types import Event, OutputStreamed
 from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Question
@@ -46,7 +46,9 @@ class Chat:
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
-        self._line.redraw()
+        # What commands print is drawn by the animation: they may print faster than a screen can be drawn.
+        if not isinstance(event, OutputStreamed):
+            self._line.redraw()
 
     def open(self, desk: Desk, first: str) -> None:
         """Greet, and take what was typed meanwhile."""

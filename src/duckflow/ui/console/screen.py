@@ -8,6 +8,7 @@ from rich.text import Text
 from duckflow.events import types as happened
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import GateRequest, Question
+from duckflow.ui.console.feed import Feed
 from duckflow.ui.headless import RETRY
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
@@ -15,6 +16,8 @@ from duckflow.ui.plan_tree import job_summary, plan_tree
 
 TALK = frozenset({"response", "duck_call", "exit"})
 DIFF_LINES = 60
+OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
+"""How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -26,7 +29,7 @@ class Screen:
         self._words = words
         self._line = ""
         self._streamed = ""
-        self._output = ""
+        self._feeds: dict[str, Feed] = {}
         self._busy_since = 0.0
         self._doing: Phrase | None = None
         self._jobs: dict[str, str] = {}
@@ -46,9 +49,7 @@ class Screen:
             case happened.TextStreamed() if event.channel == "say":
                 self._stream(event.text)
             case happened.OutputStreamed():
-                *lines, self._output = (self._output + event.text).split("\n")
-                for line in lines:
-                    self._console.print(Text(plain(f"  │ {line}"), style="dim"), soft_wrap=True)
+                self._show_output(event)
             case happened.StreamReset():
                 if self._streamed:
                     self.note(self._words("stream.again"))
@@ -62,6 +63,7 @@ class Screen:
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
+                self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
                 self.say(job_summary(name, event.status, event.report, self._words))
             case happened.ActionStarted() if event.action.operation not in TALK and not event.job:
@@ -76,7 +78,11 @@ class Screen:
                 pass
 
     def live(self) -> str:
-        """The line in the making, or what is being waited for."""
+        """The line in the making, or what is being waited for; and what commands of jobs print just now."""
+        lines = [self._running(job, feed.latest) for job, feed in self._feeds.items() if job and feed.latest]
+        return "\n".join([*lines, line] if (line := self._in_the_making()) else lines)
+
+    def _in_the_making(self) -> str:
         if not self._busy_since:
             return ""
         if self._line:
@@ -84,7 +90,16 @@ class Screen:
         seconds = int(time.monotonic() - self._busy_since)
         doing = self._words.phrase(self._doing) if self._doing else ""
         spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[int(time.monotonic() * 8) % 10]
-        return plain(f"{spinner} {doing} {seconds}s")
+        latest = self._feeds[""].latest if "" in self._feeds else ""
+        return self._one_line(f"{spinner} {doing} {seconds}s" + (f" │ {latest}" if latest else ""))
+
+    def _running(self, job: str, latest: str) -> str:
+        return self._one_line(f"⚙ {self._jobs.get(job, job)} │ {latest}")
+
+    def _one_line(self, text: str) -> str:
+        line = Text(plain(text))
+        line.truncate(max(1, self._console.width - 1), overflow="ellipsis")
+        return line.plain
 
     def say(self, text: str) -> None:
         self._console.print(Text(plain(text)))
@@ -130,8 +145,23 @@ class Screen:
                 self.say(text)
             return
         self._flush()
+        self._end_output(event.job)
         whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
+
+    def _show_output(self, event: happened.OutputStreamed) -> None:
+        feed = self._feeds.setdefault(event.job, Feed(*OUTPUT_LINES[bool(event.job)]))
+        self._print_output(feed.add(event.text, event.left_out))
+
+    def _end_output(self, job: str) -> None:
+        """The command has ended: what was held back of its output, as far as it is shown at all."""
+        if feed := self._feeds.pop(job, None):
+            left_out, lines = feed.end()
+            self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
+
+    def _print_output(self, lines: list[str]) -> None:
+        for line in lines:
+            self._console.print(Text(plain(f"  │ {line}"), style="dim"), soft_wrap=True)
 
     def _flush(self) -> None:
         if self._line:
@@ -140,6 +170,7 @@ class Screen:
 
     def _end(self, event: happened.TurnEnded) -> None:
         self._flush()
+        self._end_output("")
         self._busy_since, self._doing = 0.0, None
         if event.why:
             text = self._words.phrase(event.why)

@@ -1,0 +1,44 @@
+"""Two lines for when nothing else works, not even the imports. Needs only the standard library."""
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import duckflow
+
+CATALOGUES = Path(duckflow.__file__).parent / "ui/i18n"
+
+
+def complain(problem: BaseException) -> int:
+    """Say that it broke, and where the details are."""
+    _say("internal.broken", problem=type(problem).__name__, log=traceback_file(problem))
+    return 1
+
+
+def output_lost() -> int:
+    _say("internal.output_lost")
+    return 1
+
+
+def traceback_file(problem: BaseException) -> str:
+    """A new file with the traceback, for when there is no log; a dash when even that cannot be written."""
+    try:
+        handle, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.writelines(traceback.format_exception(problem))
+    except OSError:
+        return "–"
+    return path
+
+
+def _say(key: str, **values: str) -> None:
+    wanted = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    try:
+        texts = json.loads((CATALOGUES / f"{'ja' if wanted.startswith('ja') else 'en'}.json").read_text("utf-8"))
+        sys.stderr.write(str(texts[key]).format_map(values) + "\n")
+        sys.stderr.flush()
+    except (OSError, ValueError, KeyError):
+        return

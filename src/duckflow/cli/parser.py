@@ -1,0 +1,85 @@
+"""A parser of one command line: complains with a phrase, suggests what was meant, explains itself in both languages."""
+
+import argparse
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from duckflow.cli.help_text import help_text
+from duckflow.errors import UsageError
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
+
+Options = argparse.Namespace
+COMPLAINTS = (
+    (re.compile(r"argument (?P<option>.+?): expected .*argument"), "usage.value_missing"),
+    (
+        re.compile(r"argument (?P<option>.+?): invalid choice: (?P<value>.+?) \(choose from (?P<known>.+)\)"),
+        "usage.choice",
+    ),
+    (re.compile(r"argument (?P<option>.+?): invalid \S+ value: (?P<value>.+)"), "usage.value"),
+    (re.compile(r"argument (?P<option>.+?): ignored explicit argument (?P<value>.+)"), "usage.no_value"),
+    (re.compile(r"argument (?P<option>[^:]+?): (?P<value>.*)"), "usage.value"),
+    (re.compile(r"the following arguments are required: (?P<names>.+)"), "usage.required"),
+    (re.compile(r"ambiguous option: (?P<option>\S+) could match (?P<known>.+)"), "usage.ambiguous"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One option or argument, as a shell's completion needs it."""
+
+    names: tuple[str, ...]
+    """Such as `-m`, `--model`; empty: an argument by its place."""
+    help: str
+    takes: str
+    """What its value is, such as `MODEL`; empty: it takes none."""
+    choices: tuple[str, ...] = ()
+
+
+class Parser(argparse.ArgumentParser):
+    """The grammar of `duckflow`, or of one of its commands."""
+
+    def __init__(self, words: Words, name: str = "", about: str = "", epilog: str = "") -> None:
+        prog = f"duckflow {name}".strip()
+        super().__init__(prog=prog, description=about, epilog=epilog, formatter_class=help_text(words), add_help=False)
+        self._positionals.title = words("cli.arguments")
+        self._optionals.title = words("cli.options")
+        self.add_argument("-h", "--help", action="help", help=words("cli.help"))
+
+    def read(self, argv: list[str]) -> Options:
+        """The options, or a UsageError that says what was probably meant."""
+        options, strange = self.parse_known_args(argv)
+        if not strange:
+            return options
+        unknown = next((word for word in strange if word.startswith("-")), "")
+        if not unknown:
+            raise UsageError("usage.too_many", words=" ".join(strange), prog=self.prog, all=" ".join(argv))
+        import difflib
+
+        name = unknown.partition("=")[0]
+        near = difflib.get_close_matches(name, self._option_string_actions, n=2)
+        if near:
+            raise UsageError("usage.near_option", option=name, near=" / ".join(near), prog=self.prog)
+        raise UsageError("usage.unknown_option", option=name, prog=self.prog)
+
+    def flags(self) -> list[Flag]:
+        return [_flag(action) for action in self._actions]
+
+    def print_help(self, file: Any = None) -> None:
+        """Unlike the original it does not hide that nothing could be written."""
+        print_out(self.format_help().rstrip("\n"))
+
+    def error(self, message: str) -> NoReturn:
+        for pattern, key in COMPLAINTS:
+            if found := pattern.fullmatch(message):
+                values = {name: text.strip("'\"") for name, text in found.groupdict().items()}
+                values |= {"known": values["known"].replace("'", "")} if "known" in values else {}
+                raise UsageError(key, prog=self.prog, **values)
+        raise UsageError("usage.bad", reason=message, prog=self.prog)
+
+
+def _flag(action: argparse.Action) -> Flag:
+    choices: Any = action.choices or ()
+    takes = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
+    return Flag(tuple(action.option_strings), action.help or "", takes, tuple(map(str, choices)))

@@ -1,0 +1,164 @@
+"""Whatever is wrong with the surroundings ends as a line that says what, and a line that says what to do."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from duckflow.cli.last_resort import complain
+from tests.cli.shell import Shell
+from tests.journeys.story import decide, respond
+
+DUCK = decide(respond("日本 🦆"), step="PLANNING")
+
+
+def two_lines(done: subprocess.CompletedProcess[str]) -> str:
+    """What was said: short, and no traceback."""
+    assert "Traceback" not in done.stderr + done.stdout
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("·")]
+    assert len(lines) == 2, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "hints"),
+    [
+        ("duckflow docter", 2, ("duckflow doctor",)),
+        ("duckflow --modle x", 2, ("--model",)),
+        ("duckflow audit --jsn", 2, ("--json", "duckflow audit --help")),
+        ("duckflow --zzz", 2, ("--zzz", "--help")),
+        ("duckflow fix the bug", 2, ('"fix the bug"',)),
+        ("duckflow -p", 2, ("-p", "--help")),
+        ("duckflow --mode wild", 2, ("wild", "ask, auto-edit, plan, full-auto")),
+        ("duckflow --max-loops 0", 2, ("--max-loops", "0")),
+        ("duckflow --mo plan", 2, ("--model", "--mode")),
+        ("duckflow --fork=3", 2, ("--fork", "3")),
+        ("duckflow completion", 2, ("shell",)),
+        ("mkdir gone && cd gone && rmdir ../gone && duckflow sessions", 2, ("no longer exists", "cd")),
+        ("duckflow --version > /dev/full", 1, ("could not be written",)),
+        ("duckflow --help > /dev/full", 1, ("no room",)),
+        ("duckflow -p hi -m $MODEL > /dev/full", 1, ("no room", "duckflow.log")),
+        ("(ulimit -f 8; duckflow -p hi -m $MODEL)", 1, ("journal", "disk")),
+        ("(ulimit -f 40; duckflow -p hi -m $MODEL)", 1, ("journal", "disk")),
+        ("DUCKFLOW_HOME=/dev/null duckflow -p hi -m $MODEL", 1, ("journal", "DUCKFLOW_HOME")),
+        ("DUCKFLOW_HOME=~nobodyhere/x duckflow -p hi", 2, ("home folder", "DUCKFLOW_HOME")),
+        ("DUCKFLOW_HOME= HOME=/proc/nowhere duckflow -p hi -m $MODEL", 1, ("/proc/nowhere", "DUCKFLOW_HOME")),
+        ("DUCKFLOW_HOME=/dev/null duckflow models pull smollm2-135m", 1, ("/dev/null", "DUCKFLOW_HOME")),
+    ],
+)
+def test_it_says_what_happened_and_what_to_do(bare: Shell, line: str, code: int, hints: tuple[str, ...]) -> None:
+    done = bare.sh(line, MODEL=bare.script())
+    assert done.returncode == code, done.stderr
+    told = two_lines(done)
+    for hint in hints:
+        assert hint in told
+
+
+@pytest.mark.parametrize(
+    ("text", "hints"),
+    [
+        ("not toml [", ("line 1",)),
+        (b"model = '\xff\xfe'", ("UTF-8",)),
+        ("[safety]\nmode = 5", ("safety.mode", "auto-edit")),
+        ("safety = 5", ("safety",)),
+        ("[llm]\nmodl = 'x'", ("llm.modl", "llm.model")),
+        ("[agent]\nbody_tokens = 'many'", ("agent.body_tokens", "whole number")),
+        ("[shell]\ntimeout_seconds = 0", ("shell.timeout_seconds", "1")),
+    ],
+)
+def test_a_config_that_makes_no_sense_is_named(bare: Shell, text: str | bytes, hints: tuple[str, ...]) -> None:
+    bare.write_config(text)
+    done = bare.run("-p", "hi", "-m", bare.script())
+    assert done.returncode == 2
+    told = two_lines(done)
+    for hint in (*hints, "config"):
+        assert hint in told
+
+
+def test_a_folder_in_place_of_the_config_is_told(bare: Shell) -> None:
+    bare.config.mkdir(parents=True)
+    assert "config.toml" in two_lines(bare.run("-p", "hi", "-m", bare.script()))
+
+
+def test_complaints_come_in_the_language_of_the_config(bare: Shell) -> None:
+    bare.write_config('language = "ja"\n[llm]\nmodl = 1')
+    assert "設定" in bare.run("-p", "hi").stderr
+    assert "オプション" in bare.run("--modle").stderr
+    assert "使い方:" in bare.run("--help").stdout
+    assert "usage:" in bare.run("--help", "--lang", "en").stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "duckflow -p hi -m $MODEL <&-",
+        "duckflow -p hi -m $MODEL 2>&-",
+        "duckflow -p hi -m $MODEL 2>/dev/full",
+        "LC_ALL=C duckflow -p hi -m $MODEL",
+        "LC_ALL=xx_YY.SJIS duckflow -p hi -m $MODEL",
+        "PYTHONIOENCODING=cp932 duckflow -p hi -m $MODEL",
+        "duckflow -p $'\\xff\\xfe' -m $MODEL",
+        "DUCKFLOW_LOG=nonsense duckflow -p hi -m $MODEL",
+    ],
+)
+def test_odd_surroundings_do_not_keep_it_from_answering(bare: Shell, line: str) -> None:
+    done = bare.sh(line, MODEL=bare.script())
+    assert (done.returncode, done.stdout) == (0, "Hello there.\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "line", ["duckflow --version >&-", "duckflow --help | head -1", "duckflow -p hi -m $MODEL >&- 2>&- <&-"]
+)
+def test_nobody_listening_is_no_error(bare: Shell, line: str) -> None:
+    done = bare.sh(f"set -o pipefail; {line}", MODEL=bare.script())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_that_lacks_a_character_shows_a_question_mark(bare: Shell) -> None:
+    model = bare.script(DUCK)
+    done = bare.sh("duckflow -p hi -m $MODEL | iconv -f cp932 -t utf-8", MODEL=model, PYTHONIOENCODING="cp932")
+    assert done.stdout == "日本 ?\n"
+
+
+def test_a_session_open_in_another_window_is_not_touched(bare: Shell) -> None:
+    bare.run("-p", "hi", "-m", bare.script())
+    journal = next(bare.home.rglob("*.db"))
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"import fcntl; f = open({str(journal.with_suffix('.lock'))!r}); "
+            "fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        assert "another window" in two_lines(bare.run("-c", "-p", "again", "-m", bare.script()))
+    finally:
+        holder.communicate("\n")
+
+
+def test_ended_from_outside_it_goes_quietly(bare: Shell) -> None:
+    slow = {"json": DUCK, "chunk": 1, "delay": 0.2}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "duckflow", "-p", "hi", "-m", bare.script(slow), "--output-format", "stream-json"],
+        cwd=bare.work,
+        env=bare.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout and "turn_began" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 130 and "Traceback" not in told
+
+
+def test_even_a_broken_installation_says_what_to_do(bare: Shell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert complain(ImportError("no pydantic")) == 1
+    told = capsys.readouterr().err
+    assert "ImportError" in told and "pip install" in told and len(told.splitlines()) == 2
