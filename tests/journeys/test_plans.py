@@ -208,8 +208,8 @@ async def test_a_small_model_hands_the_whole_plan_over_with_the_yes(tmp_path: Pa
         SNAKE,
         when("Now its step: Core loop", write_tasks("game.py")),
         when("Now its step: Score", write_tasks("score.py")),
-        when("complete content of game.py", "print(1)\n"),
-        when("complete content of score.py", "print(2)\n"),
+        when("the complete game.py", "print(1)\n"),
+        when("the complete score.py", "print(2)\n"),
         when("A background job has ended", report()),
     ]
     story = Story(tmp_path, [])

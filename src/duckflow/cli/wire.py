@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
-from duckflow.agent.chat_loop import ChatLoop, Guards
+from duckflow.agent.chat_loop import ChatLoop, Guards, Work
 from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.material import Material
+from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
@@ -28,6 +29,7 @@ from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
@@ -43,6 +45,7 @@ from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.tools.offer import packaged_operations
 from duckflow.tools.plan.folder import WorkFolder
@@ -53,6 +56,7 @@ from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
 
 if TYPE_CHECKING:
+    from duckflow.llm.choice import Choice
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import Undo
@@ -163,7 +167,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
-    turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
+    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies), phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
@@ -173,9 +177,10 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await safekeeping.close()
         await remembering.aclose()
 
+    models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
     reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
-    guards = Guards(gatekeeper, safekeeping, remembering)
-    return Wired(ChatLoop(session, turn, guards, pacing, jobs, reception), thinker, close, toolbox)
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, models)
+    return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 
 def make_tools(
@@ -212,12 +217,28 @@ def facts_of(wiring: Wiring) -> Path:
 
 async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:
     """The model for this conversation, or for a second opinion; nothing is asked of it yet."""
-    from duckflow.llm.connect import Places, connect
     from duckflow.llm.discover import discover
 
+    settings = wiring.settings.llm
+    choice = await discover(settings.second_model if second else wiring.model_flag, settings, os.environ)
+    return _reached(wiring, session, choice)
+
+
+async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
+    """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
+    from duckflow.llm.discover import Discovery
+    from duckflow.llm.listing import check_listed
+
+    choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
+    if choice.kind == "openai" and choice.endpoint:
+        await check_listed(choice.endpoint, choice.model, choice.key)
+    return _reached(wiring, session, choice)
+
+
+def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
+    from duckflow.llm.connect import Places, connect
+
     settings, paths = wiring.settings, wiring.paths
-    wanted = settings.llm.second_model if second else wiring.model_flag
-    choice = await discover(wanted, settings.llm, os.environ)
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)

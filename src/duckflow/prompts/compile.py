@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from duckflow.prompts.body import plain_body
 from duckflow.prompts.brief import brief
 from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
@@ -34,6 +35,15 @@ class Moment:
     evidence: str = ""
 
 
+@dataclass(frozen=True)
+class BodyMoment:
+    """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
+
+    profile: Profile = "full"
+    current: str = ""
+    request: str = ""
+
+
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
@@ -57,16 +67,14 @@ class Compiler:
         return alternate([stable, *self._spoken(state, history), volatile, *moment.corrections])
 
     def body(
-        self, state: AgentState, history: Sequence[Message], action: Action, operation: Operation, profile: Profile
+        self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
-        """The request for the raw text that an action needs, on the same cached prefix."""
-        wish = render(
-            state.language,
-            f"body_{operation.body}",
-            path=str(action.args.get("path", "")),
-            why=action.reasoning,
-            request=asked(history)[:REQUEST_LENGTH],
-        )
+        """The request for the raw text that an action needs: on the same cached prefix, or all by itself."""
+        path, request = str(action.args.get("path", "")), moment.request or asked(history)[:REQUEST_LENGTH]
+        profile = moment.profile
+        if profile == "compact" and kind == "content":
+            return plain_body(state.language, path, moment.current, request, action.reasoning, history)
+        wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
         return alternate([self._stable(state, profile), *self._spoken(state, history), PromptMessage("user", wish)])
 
     def procedure(
@@ -99,6 +107,17 @@ class Compiler:
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
+
+    def mend(self, language: str, text: str, path: str, fault: str) -> tuple[PromptMessage, PromptMessage]:
+        """A body with a mistake that can be seen without running it."""
+        told = render(language, "mend_body", path=path, fault=fault)
+        return PromptMessage("assistant", text), PromptMessage("user", told)
+
+    def try_out(self, language: str, text: str, path: str) -> tuple[PromptMessage, PromptMessage]:
+        """A script that calls what was just written."""
+        module = path.rpartition("/")[2].removesuffix(".py")
+        told = render(language, "body_try", module=module)
+        return PromptMessage("assistant", f"```\n{text}```"), PromptMessage("user", told)
 
     def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[Layer, ...]:
         """The parts of the next request with their tokens."""
