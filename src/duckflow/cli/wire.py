@@ -28,7 +28,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
-from duckflow.agent.thinker import Thinker
+from duckflow.agent.thinker import ON_THIS_MACHINE, Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
@@ -146,7 +146,13 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     jobs = TaskLoop(session)
     think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
-    table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
+    table = Table(
+        session.state,
+        session.emit,
+        think,
+        folder,
+        lambda: usable_in_tasks(toolbox.operations, few=session.state.model.startswith(ON_THIS_MACHINE)),
+    )
     toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
     thinker = Thinker(
         caller,
