@@ -93,11 +93,28 @@ def _audit(words: Words) -> Parser:
     return _common(parser, words, show_audit)
 
 
+def _config(words: Words) -> Parser:
+    from duckflow.cli.config import config
+
+    parser = Parser(words, "config", words("cli.config"))
+    add = parser.add_argument
+    add("what", choices=["list", "get", "set", "unset"], nargs="?", default="list", help=words("cli.config_what"))
+    add("name", nargs="?", default="", metavar="SETTING", help=words("cli.config_name"))
+    add("value", nargs="?", metavar="VALUE", help=words("cli.config_value"))
+    add("--user", action="store_true", help=words("cli.config_user"))
+    add("--project", action="store_true", help=words("cli.config_project"))
+    add("--changed", action="store_true", help=words("cli.config_changed"))
+    add("--json", action="store_true", help=words("cli.config_json"))
+    return _common(parser, words, config)
+
+
 def _completion(words: Words) -> Parser:
     from duckflow.cli.completion.command import completion
 
     parser = Parser(words, "completion", words("cli.completion"), words("cli.completion_epilog"))
-    parser.add_argument("shell", choices=["bash", "zsh", "fish", "sessions", "models"], help=words("cli.shell"))
+    parser.add_argument(
+        "shell", choices=["bash", "zsh", "fish", "sessions", "models", "settings"], help=words("cli.shell")
+    )
     return _common(parser, words, completion)
 
 
@@ -106,6 +123,7 @@ GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "doctor": _doctor,
     "sessions": _sessions,
     "audit": _audit,
+    "config": _config,
     "completion": _completion,
 }
 
