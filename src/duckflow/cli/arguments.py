@@ -71,10 +71,11 @@ def _models(words: Words) -> Parser:
 
 
 def _doctor(words: Words) -> Parser:
-    from duckflow.cli.doctor import doctor
+    from duckflow.cli.doctor.command import doctor
 
     parser = Parser(words, "doctor", words("cli.doctor"))
     parser.add_argument("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    parser.add_argument("--json", action="store_true", help=words("cli.config_json"))
     return _common(parser, words, doctor)
 
 

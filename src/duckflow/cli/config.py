@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from duckflow.cli.origin import told_origin
 from duckflow.cli.parser import Options
 from duckflow.config.edit import with_value, without
 from duckflow.config.file import read_text, write_text
-from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load, require_project_may
+from duckflow.config.load import PROJECT_FILE, Loaded, load, require_project_may
 from duckflow.config.names import setting_names
 from duckflow.config.problem import unknown_setting
 from duckflow.config.settings import Settings
@@ -84,7 +85,7 @@ def _change(options: Options, words: Words, paths: Paths, removed: bool) -> None
     print_out(plain(words("config.written", name=name, value=shown(name, value), path=str(path))))
     origin = _loaded(options, words, paths).origins.get(name, "")
     if origin and origin != str(path):
-        print_err(plain(words("config.overruled", name=name, origin=_place(name, origin, words))))
+        print_err(plain(words("config.overruled", name=name, origin=told_origin(name, origin, words))))
 
 
 def _known(name: str, words: Words) -> Key:
@@ -114,10 +115,4 @@ def _safe(name: str, value: Any) -> Any:
 
 
 def _origin(name: str, loaded: Loaded, words: Words) -> str:
-    return _place(name, loaded.origins[name], words) if name in loaded.origins else words("origin.default")
-
-
-def _place(name: str, origin: str, words: Words) -> str:
-    variable = next((one for one, setting in FROM_ENVIRONMENT.items() if setting == name), "")
-    places = {"environment": words("origin.environment", variable=variable), "command line": words("origin.flag")}
-    return places.get(origin, origin)
+    return told_origin(name, loaded.origins.get(name, ""), words)
