@@ -32,3 +32,9 @@ def classify(command: str) -> str:
     from duckflow.safety.commands.judge import judge_command
 
     return judge_command(command).verdict
+
+
+def memory(budget: int, folder: str) -> Any:
+    from benchmarks.remembering import BenchMemory
+
+    return BenchMemory(budget, Path(folder))

@@ -10,7 +10,7 @@ from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
-from duckflow.llm.scripted import Line, Scripted
+from duckflow.llm.scripted import WINDOW, Line, Scripted
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
@@ -51,16 +51,19 @@ class Story:
         mode: str = "full-auto",
         language: str = "en",
         settings: dict[str, Any] | None = None,
+        window: int = WINDOW,
     ) -> None:
         self.folder = top / "work"
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
-        self.model = Scripted(replies)
+        self.model = Scripted(replies, window=window)
         self.events: list[Event] = []
         self.questions: list[Question] = []
         self.answers: list[Answer] = []
         self.second = Scripted([], name="scripted:other")
-        self.settings = Settings.model_validate({"safety": {"mode": mode}, "language": language, **(settings or {})})
+        # A summary in the background would take a reply that was meant for a turn.
+        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}, **(settings or {})}
+        self.settings = Settings.model_validate(given)
         self._language = language
         journal = self._home / "s.db"
         self.session: Session = (

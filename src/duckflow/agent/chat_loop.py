@@ -8,6 +8,7 @@ from duckflow.agent.approval import Approval
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.task_loop import TaskLoop
@@ -27,10 +28,11 @@ Control = Literal["pause", "resume", "cancel"]
 
 
 class Guards(NamedTuple):
-    """What stands before a change, and what keeps the way back."""
+    """What stands before a change, what keeps the way back, and what keeps the past."""
 
     gatekeeper: Gatekeeper
     safekeeping: Safekeeping
+    remembering: Remembering
 
 
 class ChatLoop:
@@ -47,6 +49,7 @@ class ChatLoop:
     ) -> None:
         self.session = session
         self.safekeeping = guards.safekeeping
+        self.memory = guards.remembering
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing

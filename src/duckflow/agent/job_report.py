@@ -41,6 +41,7 @@ async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
             "summary": words.summary,
             "causes": tuple(words.causes) or counts.causes,
             "next_action": words.next_action,
+            "lesson": words.lesson,
             "computed": False,
         }
     )

@@ -7,6 +7,7 @@ from duckflow.agent.bodies import Hidden
 from duckflow.agent.calls import Caller
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.provider import Request
+from duckflow.prompts.compile import Project
 from duckflow.prompts.procedure import compiled
 from duckflow.state.agent import AgentState
 
@@ -14,16 +15,16 @@ from duckflow.state.agent import AgentState
 class Procedures:
     """The `think` port of the plan tools."""
 
-    def __init__(self, state: AgentState, caller: Caller, agents_md: str, max_tokens: int) -> None:
+    def __init__(self, state: AgentState, caller: Caller, project: Project, max_tokens: int) -> None:
         self._state = state
         self._caller = caller
-        self._agents_md = agents_md
+        self._project = project
         self._max_tokens = max_tokens
 
     async def think(
         self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
     ) -> str:
-        messages = compiled(self._state, self._agents_md, procedure, values, failures)
+        messages = compiled(self._state, self._project, procedure, values, failures)
         room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         reply = await self._caller.call(Request(messages, schema=schema, max_tokens=room), Hidden, "body")
         if reply.finish == "refusal":

@@ -92,7 +92,8 @@ def replay(journal: Journal, from_snapshot: bool = True) -> AgentState:
     state, seq = AgentState(), 0
     if from_snapshot and (snapshot := journal.last_snapshot()):
         state, seq = AgentState.model_validate_json(snapshot.body), snapshot.seq
-        state.messages = [event.message for event in journal.messages(until=seq)]
+        # A job's messages are kept with the job, in the snapshot: they are no part of the conversation.
+        state.messages = [event.message for event in journal.messages(until=seq) if not event.message.job]
     for _, event in journal.events(after=seq):
         apply(state, event)
     return state

@@ -19,3 +19,5 @@ class AgentSettings(BaseModel):
     """How many independent steps of a plan run side by side."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""
+    offer_lessons: bool = True
+    """Whether what a completed plan taught is offered to be kept."""

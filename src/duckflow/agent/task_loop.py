@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from duckflow.agent.crew import Crew
 from duckflow.agent.job_report import computed, report
 from duckflow.agent.job_work import JobWork
+from duckflow.agent.lesson_offer import offer_lesson
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
@@ -112,6 +113,16 @@ class TaskLoop:
         job = self._session.state.jobs[job_id]
         act_for(job_id, job.name)
         try:
+            await self._carry_out(job, worker)
+            await offer_lesson(self._crew, job)
+        except DuckflowError as problem:
+            log.info("no lesson of job %s: %s", job_id, problem)
+        finally:
+            self._workers.pop(job_id, None)
+
+    async def _carry_out(self, job: Job, worker: Worker) -> None:
+        assert self._crew
+        try:
             work = JobWork(self._crew, job.plan_id, job.step_ids, lambda: self._clearance(worker))
             await self._end(job, "completed" if await work.run() else "failed")
         except asyncio.CancelledError:
@@ -120,13 +131,11 @@ class TaskLoop:
             else:
                 self._cut_off(job)
         except DuckflowError as problem:
-            log.info("job %s failed: %s", job_id, problem)
+            log.info("job %s failed: %s", job.job_id, problem)
             self._tell_end(job, "failed", self._computed(job, "failed"))
         except Exception:
-            log.exception("job %s failed", job_id)
+            log.exception("job %s failed", job.job_id)
             self._tell_end(job, "failed", self._computed(job, "failed"))
-        finally:
-            self._workers.pop(job_id, None)
 
     async def _clearance(self, worker: Worker) -> None:
         """Wait here before every task: for the end of a pause, and until the user's words have been heard."""

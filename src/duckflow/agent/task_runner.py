@@ -71,18 +71,23 @@ class TaskRunner:
                 self._looked_at.add(path)
 
     async def _dispatch(self, action: Action, step: Step | None) -> Dispatched:
-        decision = Decision(
-            rationale=step.name if step else action.reasoning,
-            goal_consistency="yes",
-            constraint_check="yes",
-            confidence=1.0,
-            task_profile=TaskProfile.MULTI_STEP_TASK,
-            step=Phase.EXECUTION,
-            next_step="continue",
-            prompt_pattern="base_main",
-            actions=[action],
-        )
-        return await self._crew.dispatcher.run(Reading(decision))
+        return await self._crew.dispatcher.run(reading_of(action, step.name if step else action.reasoning))
 
     def _operation(self, task: Task) -> Operation | None:
         return next((one for one in self._crew.table.operations() if one.name == task.operation), None)
+
+
+def reading_of(action: Action, rationale: str) -> Reading:
+    """An action that follows from what was decided before, as if a model had just said it."""
+    decision = Decision(
+        rationale=rationale,
+        goal_consistency="yes",
+        constraint_check="yes",
+        confidence=1.0,
+        task_profile=TaskProfile.MULTI_STEP_TASK,
+        step=Phase.EXECUTION,
+        next_step="continue",
+        prompt_pattern="base_main",
+        actions=[action],
+    )
+    return Reading(decision)

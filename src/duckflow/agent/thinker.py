@@ -3,6 +3,7 @@
 from contextlib import aclosing
 
 from duckflow.agent.calls import Caller, Reply, closable
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
 from duckflow.events.ports import Emit
@@ -11,7 +12,6 @@ from duckflow.llm.decision import Reading, read_decision
 from duckflow.llm.partial import LiveText
 from duckflow.llm.provider import Request
 from duckflow.llm.schema import decision_schema
-from duckflow.memory.bubble import view
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
@@ -55,12 +55,14 @@ class Thinker:
         operations: tuple[Operation, ...],
         emit: Emit,
         settings: ThinkerSettings,
+        remembering: Remembering,
     ) -> None:
         self._caller = caller
         self._compiler = compiler
         self._operations = operations
         self._emit = emit
         self._settings, self._memory, self._detectors = settings
+        self._remembering = remembering
 
     async def decide(self, state: AgentState, limit: int, note: str) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
@@ -70,7 +72,8 @@ class Thinker:
             try:
                 profile = await self.profile()
                 first = note or plan_hint(state, profile)
-                reply = await self._ask(state, Moment(profile, limit, first, corrections))
+                moment = Moment(profile, limit, first, corrections, self._remembering.evidence())
+                reply = await self._ask(state, moment)
                 return read_decision(reply.text, self._operations, reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1
@@ -98,8 +101,9 @@ class Thinker:
         operations = offered(self._operations, moment.profile, state)
         schema = decision_schema(operations, with_delta=moment.profile == "full")
         for shrink in range(SHRINKS + 1):
-            history = view(state.messages, budget >> shrink, state.aside)
+            history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
+            self._remembering.sent(messages)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
                 return await self._caller.call(request, lambda: Overheard(self._detectors), "say")
@@ -110,9 +114,8 @@ class Thinker:
 
     async def history(self, state: AgentState) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
-        job = state.jobs.get(acting_job())
-        messages = [*state.messages, *job.messages] if job else state.messages
-        return view(messages, await self.history_budget(), state.aside)
+        budget, job = await self.history_budget(), state.jobs.get(acting_job())
+        return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
 
     async def profile(self) -> Profile:
         """Short prompts for small models: those on this machine, and those with little room."""

@@ -112,7 +112,7 @@ async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wi
     from duckflow.ui.console.chat import Chat
 
     words, settings = wiring.words, wiring.settings
-    screen = Chat(words, line, settings.ui.color and "NO_COLOR" not in os.environ)
+    screen = Chat(words, line, settings.ui)
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))

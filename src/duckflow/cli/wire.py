@@ -18,18 +18,25 @@ from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
+from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.memory.castle import FILE as LESSONS
+from duckflow.memory.castle import Castle, with_lesson
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler
+from duckflow.prompts.compile import Compiler, Project
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
@@ -123,23 +130,28 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     """A conversation on `session`; without a `connect` of its own it looks for a model."""
     settings = wiring.settings
     sandboxes = Sandboxes(wiring, session.emit)
-    rules = _project_rules(wiring.folder)
+    workspace = Workspace(wiring.folder)
+    remembering = _memory(wiring, session, workspace)
+    project = Project(_project_rules(workspace), remembering.known, remembering.lessons)
     connector = connect or partial(_connect, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, rules, settings.agent.plan_tokens).think
-    folder = WorkFolder(Workspace(wiring.folder))
+    think = Procedures(session.state, caller, project, settings.agent.plan_tokens).think
+    folder = WorkFolder(workspace)
     table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs))
-    compiler = Compiler(toolbox.operations, rules)
+    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
+    compiler = Compiler(toolbox.operations, project)
     thinker = Thinker(
         caller,
         compiler,
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
+        remembering,
     )
+    summarising = Summarising(session, caller, compiler, settings.memory)
+    remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
@@ -153,21 +165,29 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
+        await summarising.aclose()
         await caller.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
+        await remembering.aclose()
 
-    guards, approval = Guards(gatekeeper, safekeeping), Approval(session, phases, jobs)
+    guards, approval = Guards(gatekeeper, safekeeping, remembering), Approval(session, phases, jobs)
     return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
 
 
-def make_tools(wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop) -> list[AnyTool]:
+def make_tools(
+    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop, remembering: Remembering
+) -> list[AnyTool]:
     """Everything that does more than talk."""
     from duckflow.tools.files.toolset import file_tools
+    from duckflow.tools.memory.recall import Recall
+    from duckflow.tools.memory.remember import Remember
     from duckflow.tools.plan.toolset import plan_tools
 
-    files = file_tools(Workspace(wiring.folder), wiring.settings.files)
-    return [*files, sandboxes.runner(), *plan_tools(table, jobs)]
+    workspace, settings = Workspace(wiring.folder), wiring.settings.files
+    heading = wiring.words("lessons.heading")
+    past = (Recall(remembering.find), Remember(workspace, settings, LESSONS, heading, with_lesson))
+    return [*file_tools(workspace, settings), sandboxes.runner(), *plan_tools(table, jobs), *past]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":
@@ -175,6 +195,12 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
     data = wiring.paths.undo_of(wiring.folder)
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
+
+
+def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
+    archive, settings = wiring.paths.archive_of(wiring.folder), wiring.settings.memory
+    facts = Facts(archive.with_suffix(".facts.json"), settings.known_bytes)
+    return Remembering(session, settings, Gravel(archive), Castle(workspace), facts)
 
 
 async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
@@ -190,11 +216,12 @@ async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
 
 
-def _project_rules(folder: Path) -> str:
+def _project_rules(workspace: Workspace) -> str:
     """AGENTS.md of the work folder, head only when it is very long."""
-    if not (folder / AGENTS_FILE).is_file():
+    if not (workspace.root / AGENTS_FILE).is_file():
         return ""
     try:
-        return Workspace(folder).read_bytes(AGENTS_FILE, AGENTS_LIMIT).decode("utf-8", "replace").strip()
-    except (OSError, ValueError):
+        with workspace.open(AGENTS_FILE) as file:
+            return file.read(AGENTS_LIMIT).decode("utf-8", "ignore").strip()
+    except (OSError, ToolError):
         return ""

@@ -1,6 +1,7 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
 from duckflow.events import types as happened
+from duckflow.events.apply_memory import apply_memory
 from duckflow.events.apply_work import (
     apply_work,
     change_plan,
@@ -46,6 +47,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             close_question(state, event.question_id)
         case happened.MessagesSetAside():
             state.aside.append((event.first, event.last))
+        case happened.ContextPruned() | happened.PastSummarised() | happened.PastForgotten():
+            apply_memory(state, event)
         case happened.PhaseMoved() | happened.StatusChanged():
             _move(state, event)
         case happened.FiveChanged():

@@ -15,6 +15,7 @@ from duckflow.events.event import Event
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision
+from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Status
@@ -159,6 +160,31 @@ class TurnUndone(Event):
     changed: tuple[str, ...] = ()
 
 
+class ContextPruned(Event):
+    """Messages left the context because it was nearly full: which of the first `upto` stayed, and the receipt."""
+
+    kind = "context_pruned"
+    kept: tuple[int, ...]
+    upto: int
+    receipt: Receipt
+
+
+class PastSummarised(Event):
+    """Comes some time after its ContextPruned, from the background, or never."""
+
+    kind = "past_summarised"
+    summary: PastSummary
+
+
+class PastForgotten(Event):
+    """The user wants this gone: messages by their numbers, and whatever else says the words. The journal keeps it."""
+
+    kind = "past_forgotten"
+    numbers: tuple[int, ...]
+    words: str = ""
+    """Nothing, when another session of the project has forgotten these messages."""
+
+
 class PhaseMoved(Event):
     kind = "phase_moved"
     source: Phase
@@ -263,7 +289,8 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
     ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
-    MessagesSetAside, TurnUndone, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged,
-    UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved, PhaseRefused, StatusChanged,
+    FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged,
+    JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

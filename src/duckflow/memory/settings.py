@@ -4,10 +4,35 @@ from pydantic import BaseModel, ConfigDict
 
 
 class MemorySettings(BaseModel):
-    """How much history a prompt may carry."""
+    """How much history a prompt may carry, and what of the past comes with it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     budget_tokens: int = 8000
     window_share: float = 0.5
     """Of a small model's window, history takes at most this share."""
+    full_at: float = 0.95
+    """Share of the budget at which it is pruned."""
+    prune_to: float = 0.7
+    compact_to: float = 0.35
+    """What `/compact` leaves."""
+    recent_messages: int = 6
+    recent_share: float = 0.35
+    """The latest exchanges are kept as they are, up to this share of the budget."""
+    pin_share: float = 0.4
+    """A longer instruction keeps its head and tail."""
+    result_tokens: int = 500
+    """A result that is no longer recent keeps its head and tail beyond this."""
+    past_share: float = 0.15
+    """What may be said of messages that are left out."""
+    summaries: bool = True
+    """Whether the model writes summaries in the background."""
+    summary_timeout: float = 60.0
+    evidence_tokens: int = 500
+    """What automatic recall may bring into a prompt."""
+    evidence_hits: int = 3
+    lessons: int = 4
+    """Lessons in a prompt."""
+    lesson_tokens: int = 200
+    known_bytes: int = 220
+    """What earlier sessions tell of the project, in every prompt."""

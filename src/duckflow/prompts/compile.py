@@ -1,6 +1,6 @@
 """One request, assembled: stable text first, then the conversation, volatile text last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,14 +27,30 @@ class Moment:
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
+    evidence: str = ""
+
+
+def nothing() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What is said of the work folder: its rules, what earlier sessions tell, and what was learned."""
+
+    agents_md: str = ""
+    known: Callable[[], str] = nothing
+    lessons: Callable[[], str] = nothing
 
 
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], agents_md: str = "") -> None:
+    def __init__(self, operations: Sequence[Operation], project: Project | None = None) -> None:
         self._operations = tuple(operations)
-        self._agents_md = agents_md
+        self._project = project or Project()
+        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
+        self._known = self._project.known()
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
@@ -61,6 +77,11 @@ class Compiler:
         told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
+    def summary(self, language: str, material: str) -> tuple[PromptMessage, ...]:
+        """The request for a summary of what left the context."""
+        base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
+        return PromptMessage("system", base), PromptMessage("user", render(language, "summary", material=material))
+
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
@@ -68,7 +89,7 @@ class Compiler:
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language
         base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(language, "session", folder=state.folder, agents_md=self._agents_md)
+        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._project.agents_md)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
         return PromptMessage("system", "\n\n".join((base, self._format(state, profile), session)))
 
@@ -89,6 +110,8 @@ class Compiler:
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
             **plan_line(state.plan),
+            "evidence": moment.evidence,
+            "lessons": self._project.lessons(),
         }
         if moment.profile == "compact":
             done = "; ".join(

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from duckflow.state.context import Context
 from duckflow.state.evidence import Evidence
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job
@@ -34,6 +35,7 @@ class AgentState(Noun):
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
     """Ranges of messages that have left the context for good."""
+    context: Context = Field(default_factory=Context)
 
     phase: Phase = Phase.PLANNING
     status: Status = Status.IN_PROGRESS

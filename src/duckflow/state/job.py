@@ -21,6 +21,8 @@ class JobReport(Value):
     summary: str = ""
     causes: tuple[str, ...] = ()
     next_action: str = ""
+    lesson: str = ""
+    """What later sessions should know; nothing, when nothing was learned."""
     computed: bool = False
 
 

@@ -12,6 +12,7 @@ from duckflow.events.types import (
     Event,
     GateAnswered,
     GateOpened,
+    PastForgotten,
 )
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
@@ -55,6 +56,8 @@ def audit(events: Iterable[Event]) -> list[AuditEntry]:
             case DuckAnswered() if event.question_id in entries:
                 entry = entries[event.question_id]
                 entry.answer, entry.ok = _answered(event.answer.choice, event.answer.text), True
+            case PastForgotten() if event.words:
+                entries[f"forget {len(entries)}"] = AuditEntry(event.at, "/forget", {"words": event.words}, "", ok=True)
             case ActionStarted():
                 action = event.action
                 gate = gate_of.get(action.action_id, "")

@@ -52,6 +52,10 @@ class Paths:
         """What was kept before changes in one work folder."""
         return self.data / "undo" / self.sessions_of(folder).name
 
+    def archive_of(self, folder: Path) -> Path:
+        """The archive of everything said in one work folder."""
+        return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"

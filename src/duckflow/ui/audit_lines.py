@@ -7,6 +7,7 @@ from duckflow.store.audit import AuditEntry
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
 
+SUBJECTS = ("path", "command", "source", "words")
 MARKS = {True: "✓", False: "✗", None: "…"}
 
 
@@ -14,9 +15,15 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject = entry.args.get("path") or entry.args.get("command") or entry.args.get("source") or ""
+        subject = (
+            entry.args.get("path")
+            or entry.args.get("command")
+            or entry.args.get("source")
+            or entry.args.get("words", "")
+        )
         lines.append(plain(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}"))
-        lines.append(plain(f"    {words('audit.why')}: {entry.why}"))
+        if entry.why:
+            lines.append(plain(f"    {words('audit.why')}: {entry.why}"))
         if entry.answer:
             lines.append(plain(f"    {words('audit.answer')}: {entry.answer}"))
         if entry.told:

@@ -27,6 +27,27 @@ class Kept(Protocol):
     async def restore(self, back: bool) -> "Outcome": ...
 
 
+class Forgetting(Protocol):
+    """What holds some words, and how to be rid of it."""
+
+    def holding(self, words: str) -> tuple[Phrase, ...]: ...
+
+    def forget(self, words: str) -> Phrase: ...
+
+
+class Memory(Protocol):
+    """What the conversation remembers."""
+
+    @property
+    def forgetting(self) -> Forgetting: ...
+
+    def report(self) -> tuple[Phrase, ...]: ...
+
+    def find(self, question: str) -> tuple[int, str]: ...
+
+    def compact(self, focus: str) -> Phrase: ...
+
+
 class Desk(Protocol):
     """One conversation, as seen from the screen."""
 
@@ -35,6 +56,9 @@ class Desk(Protocol):
 
     @property
     def mode(self) -> Mode: ...
+
+    @property
+    def memory(self) -> Memory: ...
 
     def change_mode(self, mode: Mode) -> None: ...
 

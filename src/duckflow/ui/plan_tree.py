@@ -64,12 +64,8 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     return "\n".join(line for line in lines if line)
 
 
-def work_bar(state: AgentState, words: Words) -> str:
-    """One line for the status bar: the jobs that run, else the plan in progress."""
-    running = state.live_jobs()
-    if running:
-        shown = [(job, progress(state, job)) for job in running]
-        return " ".join(words("job.bar", job=job.name, done=now.done, total=now.total) for job, now in shown)
+def plan_bar(state: AgentState, words: Words) -> str:
+    """The plan in progress, for the status bar."""
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""

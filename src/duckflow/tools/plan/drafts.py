@@ -73,6 +73,7 @@ class ReportDraft(Draft):
     summary: Line200
     causes: Lines = Field(default_factory=list[str])
     next_action: Line200 = ""
+    lesson: Line200 = ""
 
 
 def plan_from(text: str, goal: str) -> Plan:

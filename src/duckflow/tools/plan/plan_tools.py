@@ -12,6 +12,11 @@ from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.proof import proof
 from duckflow.tools.tool import Done
 
+LESSON_WANTED = (
+    "The plan is completed. If it taught something that later sessions should know (a recipe, a failure and its fix, "
+    "a decision), offer it now with memory.remember"
+)
+
 
 class Propose(PlanTool[WordsArgs]):
     """Drafts a plan; the user must say yes to it."""
@@ -100,6 +105,8 @@ class UpdateStep(PlanTool[StepArgs]):
                 say("plan.step_unverified", step=step.name),
             )
         shown = f" ({evidence})" if evidence else ""
+        if plan.status == "completed":
+            shown += f". {LESSON_WANTED}"
         return Done(f"{step.name}: {args.status}{shown}", say("plan.step_now", step=step.name, status=args.status))
 
 

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.ui.commands import choices, plan, record, session, status, undo
+from duckflow.ui.commands import choices, memory, plan, record, session, status, undo
 from duckflow.ui.commands.command import Command, Group
 from duckflow.ui.counter import Counter
 
@@ -13,6 +13,7 @@ GROUPS: tuple[Group, ...] = (
     choices.GROUP,
     undo.GROUP,
     record.GROUP,
+    memory.GROUP,
     session.GROUP,
 )
 

@@ -13,14 +13,18 @@ from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Question
 from duckflow.ui.commands.table import Commands
+from duckflow.ui.console.job_lines import job_progress
 from duckflow.ui.console.listener import Fragments, Line
+from duckflow.ui.console.paper import Paper
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
+from duckflow.ui.console.status_bar import status_bar
 from duckflow.ui.counter import Counter, Quit, Say
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
-from duckflow.ui.plan_tree import work_bar
+from duckflow.ui.settings import UiSettings
+from duckflow.ui.width import fitted
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
@@ -33,11 +37,13 @@ LAST_WORDS_SECONDS = 2
 class Chat:
     """Listens to the input line; the conversation runs behind it."""
 
-    def __init__(self, words: Words, line: Line, color: bool, commands: Commands | None = None) -> None:
+    def __init__(self, words: Words, line: Line, settings: UiSettings, commands: Commands | None = None) -> None:
         self._words = words
         self._line = line
         self._slash = commands or Commands()
-        self.screen = Screen(Console(no_color=not color or None, highlight=False), words)
+        self._paper = Paper(Console(no_color=not settings.color or None, highlight=False), settings.ascii)
+        words.emoji = settings.emoji and not self._paper.glyphs.plain
+        self.screen = Screen(self._paper, words)
         self.questions = Questions(self.screen, words)
         self._desk: Desk | None = None
         self._waiting: list[str] = []
@@ -64,7 +70,7 @@ class Chat:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
         while True:
             await asyncio.sleep(REFRESH)
-            if self.screen.live():
+            if self.screen.moves():
                 self._line.redraw()
 
     async def close(self) -> None:
@@ -121,21 +127,17 @@ class Chat:
         return self._words(key)
 
     def above(self, columns: int) -> Fragments:
-        live = self.screen.live()
-        lines: Fragments = [("", live)] if live else []
-        for text in self._waiting:
-            lines.append(("fg:ansibrightblack", ("\n" if lines else "") + plain(self._words("chat.queued", text=text))))
-        return lines
+        if self._desk is None:
+            return []
+        written = self.screen.written(columns)
+        below = self.screen.live(columns)
+        below += job_progress(self._desk.state, self._words, self._paper.glyphs, columns)
+        below += [fitted(plain(self._words("chat.queued", text=text)), columns - 1) for text in self._waiting]
+        lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
+        return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
     def bar(self, columns: int) -> str:
-        if not self._desk:
-            return ""
-        state = self._desk.state
-        tokens = state.usage.prompt_tokens + state.usage.completion_tokens
-        cost = f" · ${state.usage.cost_usd:.2f}" if state.usage.cost_usd else ""
-        health = self._words.phrase(self._desk.health().bar())
-        work = f"{bar} · " if (bar := work_bar(state, self._words)) else ""
-        return plain(f"{health} {work}{self._desk.mode} · {state.model} · {tokens} tok{cost} ")
+        return self._paper.glyphs.fit(status_bar(self._desk, self._words, columns)) if self._desk else ""
 
     def completions(self, document: "Document") -> "Iterable[Completion]":
         return ()

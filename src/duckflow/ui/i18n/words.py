@@ -38,9 +38,12 @@ class Words:
 
     def __init__(self, language: str) -> None:
         self.language = language
+        self.emoji = True
+        """Without them a text that has one is said in words: the entry whose key ends in `.words`."""
 
     def __call__(self, key: str, **values: str | int | float) -> str:
-        text = catalogue(self.language).get(key)
+        texts = catalogue(self.language)
+        text = texts.get(key) if self.emoji else texts.get(f"{key}.words") or texts.get(key)
         if text is None:
             # An old journal may hold phrases this version has no words for: better a rough line than none.
             return " ".join([key, *map(str, values.values())])

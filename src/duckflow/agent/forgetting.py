@@ -1,0 +1,83 @@
+"""Forgetting: what the user wants gone leaves lessons, archive, context, summaries and state. The journal stays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from duckflow.agent.session import Session
+from duckflow.events.types import PastForgotten
+from duckflow.memory.castle import Castle
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Gravel
+from duckflow.state.fold import folded
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, say
+
+SHOWN = 3
+LINE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What holds the words."""
+
+    numbers: tuple[int, ...]
+    """Messages of this session."""
+    archived: tuple[int, ...]
+    """Messages of all sessions of the project, by their place in the archive."""
+    lessons: int
+    lines: tuple[str, ...]
+
+    @property
+    def messages(self) -> int:
+        return max(len(self.numbers), len(self.archived))
+
+
+class Forgetting:
+    """Looks first, so that the user can be asked; then forgets."""
+
+    def __init__(
+        self, session: Session, gravel: Gravel, castle: Castle, facts: Facts, gone: Callable[[], None]
+    ) -> None:
+        self._session = session
+        self._gravel = gravel
+        self._castle = castle
+        self._facts = facts
+        self._gone = gone
+
+    def holding(self, words: str) -> tuple[Phrase, ...]:
+        """How much there is, and the first lines of it; nothing when there is nothing."""
+        held = self._held(words)
+        if not (held.messages or held.lessons):
+            return ()
+        ask = say("memory.forget_ask", messages=held.messages, lessons=held.lessons, words=words)
+        return (ask, *(say("memory.forget_line", text=line) for line in held.lines))
+
+    def forget(self, words: str) -> Phrase:
+        """Raises OSError or ToolError when the lessons cannot be written; then nothing is forgotten."""
+        held = self._held(words)
+        lessons = self._castle.forget(words)
+        self._gravel.forget(held.archived)
+        self._facts.forget(words)
+        self._session.emit(PastForgotten(numbers=held.numbers, words=words))
+        self._gone()
+        return say("memory.forgotten", messages=held.messages, lessons=lessons, words=words)
+
+    def follow(self, forgotten: set[str]) -> None:
+        """Messages of this session that another session has forgotten."""
+        state = self._session.state
+        numbers = {number for number, one in enumerate(state.messages) if one.message_id in forgotten}
+        if new := numbers.difference(state.context.forgotten):
+            self._session.emit(PastForgotten(numbers=tuple(sorted(new))))
+
+    def _held(self, words: str) -> Held:
+        state, wanted = self._session.state, folded(words)
+        known = set(state.context.forgotten)
+        own = tuple(
+            number for number, one in enumerate(state.messages) if number not in known and wanted in folded(one.text)
+        )
+        archived = self._gravel.holding(words)
+        lessons = self._castle.holding(words)
+        lines = [one.line() for one in lessons] + [f"{one.operation or one.role}: {one.text}" for one in archived]
+        return Held(
+            own, tuple(one.number for one in archived), len(lessons), tuple(shorten(one, LINE) for one in lines[:SHOWN])
+        )

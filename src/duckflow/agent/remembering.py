@@ -1,0 +1,209 @@
+"""One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from duckflow.agent.forgetting import Forgetting
+from duckflow.agent.session import Session
+from duckflow.events.types import (
+    ActionFinished,
+    ContextPruned,
+    Event,
+    MessageAdded,
+    ModelChosen,
+    Noticed,
+    PastSummarised,
+    TurnEnded,
+    UsageReported,
+)
+from duckflow.llm.usage import TOKENS_PER_MESSAGE
+from duckflow.llm.usage import estimate as rough
+from duckflow.memory.bubble import Bubble, Pruned
+from duckflow.memory.castle import Castle
+from duckflow.memory.clip import clip
+from duckflow.memory.evidence import bearing, quoted
+from duckflow.memory.facts import Facts
+from duckflow.memory.gravel import Found, Gravel
+from duckflow.memory.settings import MemorySettings
+from duckflow.memory.summary import cited
+from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
+from duckflow.state.acting import acting_job
+from duckflow.state.context import Receipt
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.prompt import PromptMessage
+
+RECALLED = 5
+RECALL_TOKENS = 1500
+LEAST_LEARNED = 2000
+"""A shorter request says little of the estimate: what the provider adds of its own weighs too much."""
+
+
+class Remembering:
+    """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
+
+    def __init__(
+        self, session: Session, settings: MemorySettings, gravel: Gravel, castle: Castle, facts: Facts
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._gravel = gravel
+        self._castle = castle
+        self._facts = facts
+        self._bubble = Bubble(settings)
+        self._tokens = Tokens()
+        self._budget = settings.budget_tokens
+        self._sent = 0.0
+        self._guessed = 0
+        self._evidence: tuple[int, str] = (-1, "")
+        self.on_dropped: Callable[[Sequence[int]], None] | None = None
+        state = session.state
+        self._tokens.use(state.model)
+        if state.context.upto:
+            self._bubble.restore(state.messages, state.context, state.aside)
+            self._bubble.summarise([cited(one) for one in state.context.summaries])
+        self.forgetting = Forgetting(session, gravel, castle, facts, self._look_again)
+        if state.messages:
+            self.forgetting.follow(set(gravel.catch_up(state.session_id, state.messages)))
+        session.subscribe(self._hear)
+
+    def history(self, budget: int) -> list[Message]:
+        """The messages for the next prompt; prunes when they are nearly too many."""
+        self._budget = budget
+        self._follow()
+        self._took(self._bubble.fit(self._room()))
+        return self._bubble.view(self._room())
+
+    def history_of_job(self, own: Sequence[Message], budget: int) -> list[Message]:
+        """The conversation, then the job's own messages. Nothing is pruned: the context belongs to the conversation."""
+        room = budget / self._tokens.factor
+        working = Bubble(self._settings)
+        working.follow(own)
+        brought = working.view(room / 2)
+        room -= sum(estimate(one.text) + MESSAGE_OVERHEAD for one in brought)
+        self._follow()
+        return [*self._bubble.view(room), *brought]
+
+    def evidence(self) -> str:
+        """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""
+        state = self._session.state
+        if self._evidence[0] != state.turn:
+            asked = self._asked()
+            found = bearing(self._found(asked, self._settings.evidence_hits), asked)
+            self._evidence = (state.turn, quoted(found, self._settings.evidence_tokens))
+        return self._evidence[1]
+
+    def lessons(self) -> str:
+        """Those that have most to do with what the user said last."""
+        lines = [one.line() for one in self._castle.relevant(self._asked(), self._settings.lessons)]
+        return clip("\n".join(lines), self._settings.lesson_tokens)
+
+    def known(self) -> str:
+        """Of the project, from earlier sessions."""
+        return self._facts.text(self._session.state.session_id)
+
+    def sent(self, messages: Iterable[PromptMessage]) -> None:
+        """What is sent now; the usage reported next is for this."""
+        texts = [message.text for message in messages]
+        self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+        self._guessed = sum(rough(text) + TOKENS_PER_MESSAGE for text in texts)
+
+    def find(self, question: str) -> tuple[int, str]:
+        """How many messages were found, and their quotations."""
+        found = self._found(question, RECALLED)
+        return len(found), quoted(found, RECALL_TOKENS)
+
+    def report(self) -> tuple[Phrase, ...]:
+        """What is in the context and why, what was dropped, and the receipts."""
+        state, bubble = self._session.state, self._bubble
+        self._follow()
+        tokens = round(bubble.tokens * self._tokens.factor)
+        shown = len(bubble.entries)
+        lines = [
+            say("memory.context", tokens=tokens, budget=self._budget, shown=shown, messages=len(state.messages)),
+            say("memory.pinned", recent=min(self._settings.recent_messages, shown)),
+            say("memory.archive", messages=self._gravel.count(), lessons=len(self._castle.lessons())),
+        ]
+        lines += [say("memory.summary", text=cited(one)) for one in state.context.summaries]
+        return (*lines, *(receipt_phrase(one) for one in state.context.receipts))
+
+    def compact(self, focus: str) -> Phrase:
+        """Prune now, and keep above all what has to do with the focus."""
+        state = self._session.state
+        self._follow()
+        pruned = self._bubble.prune(self._room(), self._settings.compact_to, focus)
+        self._took(pruned, told=False)
+        return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
+
+    async def aclose(self) -> None:
+        self._gravel.close()
+
+    def _asked(self) -> str:
+        return next((one.text for one in reversed(self._session.state.messages) if one.role == "user"), "")
+
+    def _follow(self) -> None:
+        state = self._session.state
+        self._bubble.follow(state.messages, state.aside, state.context.forgotten)
+
+    def _look_again(self) -> None:
+        """Something was forgotten."""
+        self._evidence = (-1, "")
+        self._bubble.summarise([cited(one) for one in self._session.state.context.summaries])
+
+    def _room(self) -> float:
+        return self._budget / self._tokens.factor
+
+    def _found(self, question: str, limit: int) -> list[Found]:
+        self._follow()
+        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
+        return self._gravel.search(question, limit, leave_out=shown)
+
+    def _took(self, pruned: Pruned | None, told: bool = True) -> None:
+        if pruned is None:
+            return
+        receipt = Receipt(
+            dropped=len(pruned.dropped),
+            kept=len(pruned.kept),
+            tokens_before=pruned.tokens_before,
+            tokens_after=pruned.tokens_after,
+            turn=self._session.state.turn,
+        )
+        self._session.emit(ContextPruned(kept=pruned.kept, upto=pruned.upto, receipt=receipt))
+        if told and pruned.dropped:
+            self._session.emit(Noticed(what=receipt_phrase(receipt)))
+        if self.on_dropped and pruned.dropped:
+            self.on_dropped(pruned.dropped)
+
+    def _hear(self, event: Event) -> None:
+        state = self._session.state
+        match event:
+            case MessageAdded():
+                self._gravel.add(state.session_id, event.message)
+            case ActionFinished() if event.result.ok:
+                self._facts.saw(event.result.operation, event.result.changed)
+            case PastSummarised():
+                self._bubble.summarise([cited(one) for one in state.context.summaries])
+            case ModelChosen():
+                self._tokens.use(event.model)
+            case UsageReported() if not acting_job():
+                self._learn(event)
+            case TurnEnded():
+                self._gravel.settle()
+                self._facts.save(state.session_id, state.title)
+            case _:
+                pass
+
+    def _learn(self, event: UsageReported) -> None:
+        """A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""
+        sent, self._sent = self._sent, 0.0
+        if sent >= LEAST_LEARNED and event.usage.prompt_tokens != self._guessed:
+            self._tokens.learn(sent, event.usage.prompt_tokens)
+
+
+def receipt_phrase(receipt: Receipt) -> Phrase:
+    return say(
+        "memory.receipt",
+        dropped=receipt.dropped,
+        kept=receipt.kept,
+        before=receipt.tokens_before,
+        after=receipt.tokens_after,
+    )

@@ -1,0 +1,85 @@
+"""Summaries of what left the context, written by the model in the background. Nobody waits for them."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from duckflow.agent.calls import Caller, closable
+from duckflow.agent.session import Session
+from duckflow.errors import DuckflowError
+from duckflow.events.types import PastSummarised, UsageReported
+from duckflow.llm.provider import Delta, Finished, Request, Retrying
+from duckflow.memory.settings import MemorySettings
+from duckflow.memory.summary import LEAST_MESSAGES, material, usable
+from duckflow.prompts.compile import Compiler
+from duckflow.state.context import PastSummary
+
+log = logging.getLogger(__name__)
+
+ON_THIS_MACHINE = "local:"
+SUMMARY_TOKENS = 300
+FAILURES = 2
+"""After so many in a row it is left: the computed digest does as well."""
+
+
+class Summarising:
+    """One summary at a time; what is dropped meanwhile waits for the next."""
+
+    def __init__(self, session: Session, caller: Caller, compiler: Compiler, settings: MemorySettings) -> None:
+        self._session = session
+        self._caller = caller
+        self._compiler = compiler
+        self._settings = settings
+        self._waiting: list[int] = []
+        self._running: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    def dropped(self, numbers: Sequence[int]) -> None:
+        """These messages have left the context."""
+        self._waiting += numbers
+        if self._settings.summaries and self._failures < FAILURES and len(self._waiting) >= LEAST_MESSAGES:
+            self._start()
+
+    async def aclose(self) -> None:
+        if self._running:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    def _start(self) -> None:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._summarise())
+
+    async def _summarise(self) -> None:
+        numbers, self._waiting = self._waiting, []
+        messages = [self._session.state.messages[number] for number in numbers]
+        try:
+            async with asyncio.timeout(self._settings.summary_timeout):
+                text = usable(await self._asked(material(messages)), messages)
+            if text:
+                summary = PastSummary(first=numbers[0] + 1, last=numbers[-1] + 1, text=text)
+                self._session.emit(PastSummarised(summary=summary))
+        except (DuckflowError, TimeoutError) as problem:
+            log.info("summary failed: %s", problem)
+            text = ""
+        self._failures = 0 if text else self._failures + 1
+
+    async def _asked(self, text: str) -> str:
+        provider = await self._caller.ready()
+        if provider.model.startswith(ON_THIS_MACHINE):
+            # One model on one machine does one thing at a time: the user would wait for it.
+            self._failures = FAILURES
+            return ""
+        request = Request(self._compiler.summary(self._session.state.language, text), max_tokens=SUMMARY_TOKENS)
+        pieces: list[str] = []
+        async with aclosing(closable(provider, request)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case Delta():
+                        pieces.append(chunk.text)
+                    case Retrying():
+                        pieces.clear()
+                    case Finished():
+                        self._session.emit(UsageReported(model=provider.model, usage=chunk.usage))
+                        return "".join(pieces) if chunk.reason == "stop" else ""
+        return ""

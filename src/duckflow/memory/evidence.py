@@ -1,0 +1,52 @@
+"""What was found again, quoted, within a small budget; and whether a message refers to it at all."""
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+
+from duckflow.memory.clip import clip
+from duckflow.memory.digest import gist
+from duckflow.memory.gravel import Found
+from duckflow.memory.tokens import estimate
+from duckflow.state.message import Message
+
+_REFERS = re.compile(
+    r"\b(?:earlier|before|previous(?:ly)?|again|last (?:time|week|session)|remember|recall|you said|i said|i told"
+    r"|we (?:said|decided|discussed|did|had)|what was|which was)\b"
+    r"|前に|以前|さっき|先ほど|前回|この間|最初に|覚えて|言った|話した|決めた|だっけ|でしたっけ",
+    re.IGNORECASE,
+)
+CLEAR_SHARE = 0.45
+"""A message that holds so much of what is asked for is shown without being referred to."""
+REFERRED_SHARE = 0.15
+LEAST_TOKENS = 30
+
+
+def bearing(found: Iterable[Found], question: str) -> list[Found]:
+    """Those that the question refers to."""
+    least = REFERRED_SHARE if _REFERS.search(question) else CLEAR_SHARE
+    return [one for one in found if one.share >= least]
+
+
+def quoted(found: Sequence[Found], tokens: float) -> str:
+    """Each as a quotation with who said it and when, the best with the most room."""
+    lines: list[str] = []
+    for place, one in enumerate(found):
+        room = tokens / (len(found) - place) if place else tokens / 2
+        who = one.operation or one.role
+        head = f"> [{who}, {time.strftime('%Y-%m-%d', time.localtime(one.at))}] "
+        text = " ".join(_plain(one).split())
+        line = head + " ".join(clip(text, max(room - estimate(head), LEAST_TOKENS)).split())
+        cost = estimate(line) + 1
+        if cost > tokens:
+            break
+        tokens -= cost
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _plain(one: Found) -> str:
+    """A Decision is quoted by what it said and did, not as JSON."""
+    if one.role == "assistant" and one.text.startswith("{"):
+        return gist(Message(role="assistant", text=one.text)) or one.text
+    return one.text

@@ -1,0 +1,121 @@
+"""Long-term facts of a project: files made, operations done, the last conversations."""
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from duckflow.state.fold import holds
+from duckflow.state.noun import ELLIPSIS, Line100, shorten
+
+log = logging.getLogger(__name__)
+
+CONVERSATIONS = 5
+FILES = 12
+OPERATIONS = 4
+OWN = ".duckflow/"
+
+
+class Known(BaseModel):
+    """What is kept."""
+
+    model_config = ConfigDict(extra="ignore", defer_build=True)
+
+    conversations: dict[str, Line100] = Field(default_factory=dict)
+    """By session, the latest last."""
+    count: int = 0
+    files: list[str] = Field(default_factory=list[str])
+    operations: dict[str, int] = Field(default_factory=dict)
+
+
+class Facts:
+    """Kept in one small file; what other sessions wrote meanwhile is read before it is written."""
+
+    def __init__(self, path: Path, room: int) -> None:
+        self._path = path
+        self._room = room
+        self._files: list[str] = []
+        self._operations: dict[str, int] = {}
+
+    def saw(self, operation: str, changed: tuple[str, ...]) -> None:
+        """An action that succeeded."""
+        self._operations[operation] = self._operations.get(operation, 0) + 1
+        self._files += [path for path in changed if not path.startswith(OWN)]
+
+    def save(self, session: str, title: str) -> None:
+        """At the end of a turn."""
+        known = self.read()
+        known.count += session not in known.conversations
+        known.conversations.pop(session, None)
+        known.conversations[session] = shorten(title, 100)
+        for old in list(known.conversations)[:-CONVERSATIONS]:
+            del known.conversations[old]
+        for path in self._files:
+            known.files = [one for one in known.files if one != path][-FILES + 1 :] + [path]
+        for operation, times in self._operations.items():
+            known.operations[operation] = known.operations.get(operation, 0) + times
+        self._files, self._operations = [], {}
+        self._write(known)
+
+    def forget(self, words: str) -> None:
+        """Conversations and files whose names say the words."""
+        known = self.read()
+        known.conversations = {one: "" if holds(title, words) else title for one, title in known.conversations.items()}
+        known.files = [path for path in known.files if not holds(path, words)]
+        self._files = [path for path in self._files if not holds(path, words)]
+        self._write(known)
+
+    def read(self) -> Known:
+        try:
+            held: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            return Known.model_validate(held)
+        except (OSError, ValueError, ValidationError):
+            return Known()
+
+    def text(self, session: str) -> str:
+        """For the prompt: nothing while nothing is known, and never more than there is room for, in bytes.
+
+        The conversation at hand is not told of itself."""
+        known = self.read()
+        earlier = [title for one, title in known.conversations.items() if one != session and title]
+        if not earlier:
+            return ""
+        often = sorted(known.operations, key=known.operations.__getitem__, reverse=True)[:OPERATIONS]
+        conversations = _latest(earlier, self._room * 0.55 / len(earlier), self._room * 0.55)
+        lines = [
+            f"conversations: {known.count}; the last: {' | '.join(conversations)}",
+            "files made or changed: " + ", ".join(_latest(known.files, self._room, self._room * 0.25)),
+            "done: " + ", ".join(f"{one} {known.operations[one]}" for one in often),
+        ]
+        return _cut("\n".join(line for line in lines if not line.endswith(": ")), self._room)
+
+    def _write(self, known: Known) -> None:
+        beside = self._path.with_name(f"{self._path.name}.new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text(known.model_dump_json(), encoding="utf-8")
+            beside.chmod(0o600)
+            beside.replace(self._path)
+        except OSError as problem:
+            log.warning("facts %s cannot be written: %s", self._path, problem)
+
+
+def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
+    """As many of the latest as there is room for, in the order in which they came."""
+    chosen: list[str] = []
+    for item in reversed(items):
+        short = _cut(item, each)
+        room -= len(short.encode()) + 3
+        if room < 0:
+            break
+        chosen.append(short)
+    return chosen[::-1]
+
+
+def _cut(text: str, size: float) -> str:
+    """At most so many bytes, whole characters."""
+    data = text.encode()
+    return text if len(data) <= size else data[: max(0, int(size) - 3)].decode("utf-8", "ignore").rstrip() + ELLIPSIS

@@ -1,0 +1,75 @@
+"""Keeping a lesson for later sessions, in the project's own file."""
+
+from collections.abc import Callable
+
+from duckflow.errors import ToolError
+from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
+from duckflow.state.question import Preview
+from duckflow.tools.files.change import TextChange, preview_change, write_change
+from duckflow.tools.files.encoding import with_newline
+from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.seen import SeenFiles
+from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.talk import ResponseArgs
+from duckflow.tools.tool import Done
+
+WithLesson = Callable[[str, str], str]
+"""The file's text and a lesson give the new text; the same one when the lesson is known."""
+
+
+class Remember(FileTool[ResponseArgs]):
+    """Adds one line to the project's lessons: a change like any other, shown, asked for, recorded, undone."""
+
+    operation = "memory.remember"
+    changes = True
+    args = ResponseArgs
+
+    def __init__(
+        self, workspace: Workspace, settings: FileSettings, path: str, heading: str, with_lesson: WithLesson
+    ) -> None:
+        super().__init__(workspace, SeenFiles(), settings)
+        self._path = path
+        self._heading = heading
+        self._with_lesson = with_lesson
+
+    def preview(self, args: ResponseArgs) -> Preview:
+        return preview_change(self._change(args), self.seen, self.settings.diff_lines)
+
+    def reads_only(self, args: ResponseArgs) -> bool:
+        """What is known already is not written again."""
+        try:
+            return self._is_known(self._change(args))
+        except ToolError:
+            return False
+
+    def touches(self, args: ResponseArgs) -> tuple[str, ...]:
+        return (self._path,)
+
+    def editable(self, args: ResponseArgs) -> str:
+        return "text"
+
+    async def run(self, args: ResponseArgs) -> Done:
+        change = self._change(args)
+        if self._is_known(change):
+            return Done("That lesson was known already.", say("memory.known", text=args.text))
+        done = write_change(change, self.workspace, self.seen)
+        return Done(
+            "Remembered for later sessions (a text may begin with failure:, decision: or preference:).",
+            say("memory.remembered", text=args.text),
+            changed=done.changed,
+        )
+
+    def _change(self, args: ResponseArgs) -> TextChange:
+        real = self.real_path(self._path)
+        if real != self._path:
+            told = f"{self._path} leads to {real} by a link; lessons are not written through links. Tell the user."
+            raise ToolError(told, "memory.linked", path=self._path)
+        if self.kind(self._path) is None:
+            return TextChange(self._path, None, self._with_lesson(f"{self._heading}\n\n", args.text))
+        document = self.document(self._path)
+        added = self._with_lesson(document.raw, args.text)[len(document.raw) :]
+        return TextChange(self._path, document, document.raw + with_newline(added, document.form.newline))
+
+    def _is_known(self, change: TextChange) -> bool:
+        return change.before is not None and change.raw == change.before.raw

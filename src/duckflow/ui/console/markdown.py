@@ -1,0 +1,121 @@
+"""A reply in Markdown, printed while it is being written: each line once, as soon as it is complete."""
+
+import re
+from collections.abc import Callable
+
+from rich.text import Text
+
+from duckflow.ui.console.code import Code
+from duckflow.ui.console.inline import inline
+from duckflow.ui.console.paper import Paper
+from duckflow.ui.console.table import Table
+from duckflow.ui.plain import plain
+from duckflow.ui.width import cells
+
+FENCE = re.compile(r"(?P<indent>\s*)(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*")
+HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<text>.*?)\s*#*")
+RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
+ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)")
+QUOTE = re.compile(r"\s{0,3}(?P<marks>(?:>\s?)+)(?P<text>.*)")
+ROW = re.compile(r"\s*\|.*\|\s*")
+HEADING_STYLES = {1: "bold underline", 2: "bold"}
+
+
+class Markdown:
+    """A line break in the text is one on the screen: that is how people, and models, write to each other."""
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+        self._line = ""
+        self._fence = ""
+        self._code = Code("")
+        self._table: Table | None = None
+        self._blank = True
+        self._kinds: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], None]], ...] = (
+            (FENCE, self._open_fence),
+            (HEADING, self._heading),
+            (RULE, self._rule),
+            (ITEM, self._item),
+            (QUOTE, self._quote),
+        )
+
+    @property
+    def unfinished(self) -> str:
+        """What has not been printed yet."""
+        waiting = self._table.lines if self._table else []
+        return "\n".join([*waiting, plain(self._line)] if self._line else waiting)
+
+    def feed(self, text: str) -> None:
+        *whole, self._line = (self._line + text).split("\n")
+        for line in whole:
+            self._take(plain(line.rstrip("\r")))
+
+    def end(self) -> None:
+        """The reply is over: print what is left."""
+        if self._line:
+            self._take(plain(self._line))
+        self._end_table()
+        self._line, self._fence, self._blank = "", "", True
+
+    def _take(self, line: str) -> None:
+        if self._fence:
+            self._take_code(line)
+            return
+        if ROW.fullmatch(line):
+            self._table = self._table or Table()
+            self._table.lines.append(line)
+            return
+        self._end_table()
+        if not line.strip():
+            if not self._blank:
+                self._paper.line(Text())
+            self._blank = True
+            return
+        self._blank = False
+        if not self._paper.styled:
+            self._paper.text(line)
+            return
+        for pattern, show in self._kinds:
+            if found := pattern.fullmatch(line):
+                show(found)
+                return
+        indent = line[: len(line) - len(line.lstrip())]
+        self._paper.wrapped(inline(line.lstrip(), self._paper.coloured), indent)
+
+    def _open_fence(self, found: re.Match[str]) -> None:
+        self._fence = found["marks"]
+        self._code = Code(found["language"])
+        self._paper.line(Text(found[0], style="dim"))
+
+    def _take_code(self, line: str) -> None:
+        bare = line.strip()
+        if bare.startswith(self._fence) and not bare.strip(self._fence[0]):
+            self._fence = ""
+            self._paper.line(Text(line, style="dim"))
+        else:
+            self._paper.line(self._code.line(line))
+
+    def _heading(self, found: re.Match[str]) -> None:
+        text = inline(found["text"], self._paper.coloured)
+        text.stylize(HEADING_STYLES.get(len(found["marks"]), "bold italic"))
+        self._paper.wrapped(text)
+
+    def _rule(self, _: re.Match[str]) -> None:
+        self._paper.line(Text("─" * min(self._paper.columns, 40), style="dim"))
+
+    def _item(self, found: re.Match[str]) -> None:
+        mark = found["mark"] if found["mark"][0].isdigit() else "•"
+        first = f"{found['indent']}{mark} "
+        self._paper.wrapped(inline(found["text"], self._paper.coloured), first, " " * cells(first))
+
+    def _quote(self, found: re.Match[str]) -> None:
+        bar = "│ " * found["marks"].count(">")
+        text = inline(found["text"], self._paper.coloured)
+        text.stylize("italic")
+        self._paper.wrapped(text, bar, bar)
+
+    def _end_table(self) -> None:
+        table, self._table = self._table, None
+        if table:
+            table.print(self._paper)
+            self._blank = False

@@ -1,0 +1,70 @@
+"""What the conversation is printed on: knows its width, wraps Japanese as well as English, prints a line once."""
+
+from rich.console import Console
+from rich.text import Text
+
+from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.plain import plain
+from duckflow.ui.width import cells
+from duckflow.ui.wrapping import line_ends
+
+NARROWEST = 20
+TAB = 4
+
+
+class Paper:
+    """Everything that comes from outside goes through `plain` before it gets here."""
+
+    def __init__(self, console: Console, plain_signs: bool = False) -> None:
+        self._console = console
+        self.glyphs = Glyphs.of(console.encoding, plain_signs)
+
+    @property
+    def columns(self) -> int:
+        return max(NARROWEST, self._console.width)
+
+    @property
+    def styled(self) -> bool:
+        """Whether bold and dim can be seen."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
+
+    @property
+    def coloured(self) -> bool:
+        return self.styled and not self._console.no_color
+
+    def line(self, text: Text) -> None:
+        """As it is, however long: what is copied from the screen stays whole."""
+        if self.glyphs.plain:
+            text = _translated(text, self.glyphs)
+        self._console.print(text, soft_wrap=True)
+
+    def text(self, text: str, style: str = "", first: str = "", rest: str | None = None) -> None:
+        """Lines of words from outside."""
+        for line in plain(text).split("\n"):
+            self.wrapped(Text(line, style=style), first, rest)
+            first = rest if rest is not None else first
+
+    def wrapped(self, text: Text, first: str = "", rest: str | None = None) -> None:
+        """Broken where it reads well; `first` before the first line, `rest` before the others."""
+        rest = " " * cells(first) if rest is None else rest
+        style = text.style
+        for number, row in enumerate(rows(text, self.columns - cells(first), cells(rest) - cells(first))):
+            self.line(Text.assemble(Text(first if number == 0 else rest, style=style), row))
+
+
+def rows(text: Text, columns: int, hanging: int = 0) -> list[Text]:
+    """The text in lines that fit."""
+    if "\t" in text.plain:
+        text = text.copy()
+        text.expand_tabs(TAB)
+    ends = line_ends(text.plain, columns, hanging)
+    if not ends:
+        return [text]
+    pieces = list(text.divide(ends))
+    for piece in pieces[:-1]:
+        piece.rstrip()
+    return pieces
+
+
+def _translated(text: Text, glyphs: Glyphs) -> Text:
+    return Text.assemble(*(Text(glyphs.fit(span.plain), style=span.style, spans=span.spans) for span in [text]))

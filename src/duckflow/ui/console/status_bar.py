@@ -1,0 +1,45 @@
+"""The status bar: vitals, work, mode, model, tokens and money, made to fit the terminal."""
+
+from collections.abc import Iterator
+
+from duckflow.state.phrase import Phrase
+from duckflow.ui.console.waiting import money, thousands
+from duckflow.ui.desk import Desk
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+from duckflow.ui.plan_tree import plan_bar
+from duckflow.ui.width import cells, fitted
+
+BETWEEN = " · "
+
+
+def status_bar(desk: Desk, words: Words, columns: int) -> str:
+    """The fullest one that fits. The model's name gives way first, the vitals and the mode last."""
+    bars = list(_ever_shorter(desk, words))
+    return next((bar for bar in bars if cells(bar) < columns), fitted(bars[-1], columns - 1))
+
+
+def _ever_shorter(desk: Desk, words: Words) -> Iterator[str]:
+    state, mode = desk.state, str(desk.mode)
+    full = desk.health().bar()
+    health = words.phrase(full)
+    short = words.phrase(Phrase(key="health.short", values=full.values))
+    name = state.model.rpartition(":")[2].rpartition("/")[2]
+    tokens = state.usage.prompt_tokens + state.usage.completion_tokens
+    used = words("bar.tokens", tokens=thousands(tokens)) if tokens else ""
+    cost = money(state.usage.cost_usd) if state.usage.cost_usd else ""
+    plan = plan_bar(state, words)
+    yield _joined(health, plan, mode, state.model, used, cost)
+    for model in (name, fitted(name, 16)):
+        yield _joined(health, plan, mode, model, used, cost)
+    for model in (state.model, name, fitted(name, 16)):
+        yield _joined(short, plan, mode, model, used, cost)
+    for work in (fitted(plan, 24), fitted(plan, 12)):
+        yield _joined(short, work, mode, fitted(name, 10), used, cost)
+    yield _joined(short, fitted(plan, 12), mode, "", used, cost)
+    yield _joined(short, mode, cost)
+    yield _joined(short, mode)
+
+
+def _joined(*parts: str) -> str:
+    return plain(BETWEEN.join(part for part in parts if part))

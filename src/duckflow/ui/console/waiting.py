@@ -1,0 +1,74 @@
+"""What is being waited for: a spinner with the time it takes, and the tokens and money it costs."""
+
+import time
+
+from duckflow.state.phrase import Phrase
+from duckflow.state.usage import Usage
+from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+from duckflow.ui.width import cells, fitted
+
+SPINS_A_SECOND = 8
+CHARACTERS_A_TOKEN = 3
+DOING_COLUMNS = 16
+
+
+class Wait:
+    """One wait, from `begin` to `end`."""
+
+    def __init__(self, words: Words, glyphs: Glyphs) -> None:
+        self._words = words
+        self._glyphs = glyphs
+        self._since = 0.0
+        self._spent = Usage()
+        self._heard = 0
+        self.doing: Phrase | None = None
+
+    @property
+    def going_on(self) -> bool:
+        return self._since > 0
+
+    def begin(self, doing: Phrase | None = None) -> None:
+        self._since, self._spent, self._heard = time.monotonic(), Usage(), 0
+        self.doing = doing
+
+    def end(self) -> None:
+        self._since, self.doing = 0.0, None
+
+    def spend(self, usage: Usage) -> None:
+        self._spent, self._heard = self._spent.plus(usage), 0
+
+    def hear(self, text: str) -> None:
+        """Something came in whose tokens are not reported yet."""
+        self._heard += len(text)
+
+    def line(self, columns: int) -> str:
+        """What, how long, how much; how to stop it, where there is room."""
+        now = time.monotonic()
+        doing = plain(self._words.phrase(self.doing)) if self.doing else ""
+        tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
+        figures = [duration(now - self._since)]
+        if tokens:
+            figures.append(self._words("bar.tokens", tokens=thousands(tokens)))
+        if self._spent.cost_usd:
+            figures.append(money(self._spent.cost_usd))
+        spinner = self._glyphs.spinner(int(now * SPINS_A_SECOND))
+        told = " · ".join(figures)
+        room = columns - cells(f"{spinner}  {told}") - 1
+        line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {told}"
+        hint = f" · {self._words('wait.esc')}"
+        return self._glyphs.fit(line + hint if cells(line + hint) < columns else fitted(line, columns - 1))
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
+
+
+def thousands(number: int) -> str:
+    return str(number) if number < 1000 else f"{number / 1000:.1f}k"
+
+
+def money(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.01 else f"${dollars:.4f}"

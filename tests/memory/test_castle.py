@@ -1,0 +1,68 @@
+"""Lessons live in a file that a person can edit."""
+
+from pathlib import Path
+
+from duckflow.memory.castle import Castle, parse, with_lesson
+from duckflow.memory.facts import Facts
+from duckflow.safety.workspace import Workspace
+
+ROOM = 220
+
+
+def castle(folder: Path, text: str) -> Castle:
+    (folder / ".duckflow").mkdir()
+    (folder / ".duckflow/lessons.md").write_text(text, encoding="utf-8")
+    return Castle(Workspace(folder))
+
+
+def test_a_lesson_is_written_once_with_its_kind() -> None:
+    text = with_lesson("", "decision: use SQLite")
+    assert with_lesson(text, "Decision: use sqlite") == text
+    assert with_lesson(text, "run make check").endswith("- [decision] use SQLite\n- [recipe] run make check\n")
+
+
+def test_what_a_person_wrote_counts_and_stays(tmp_path: Path) -> None:
+    written = "# mine\n\n* 深夜に配備しない\nplain text\n- [preference] answer briefly"
+    text = with_lesson(written, "failure：TZ matters")
+    assert [one.text for one in parse(text)] == ["深夜に配備しない", "answer briefly", "TZ matters"]
+    assert text.startswith(written)
+    lessons = castle(tmp_path, text)
+    assert lessons.forget("配備") == 1 and len(lessons.lessons()) == 2
+    assert (tmp_path / ".duckflow/lessons.md").read_text(encoding="utf-8").startswith("# mine\n\nplain text\n")
+
+
+def test_an_edit_by_hand_counts_at_once(tmp_path: Path) -> None:
+    lessons = castle(tmp_path, "- one\n")
+    assert len(lessons.lessons()) == 1
+    (tmp_path / ".duckflow/lessons.md").write_text("- one\n- and two\n", encoding="utf-8")
+    assert len(lessons.lessons()) == 2
+    (tmp_path / ".duckflow/lessons.md").unlink()
+    assert lessons.lessons() == []
+
+
+def test_the_most_relevant_few_are_chosen(tmp_path: Path) -> None:
+    lines = [f"- thing{number} needs tool{number}\n" for number in range(20)]
+    lessons = castle(tmp_path, "".join([*lines, "- [preference] short answers\n"]))
+    chosen = [one.text for one in lessons.relevant("How do I build thing3?", 2)]
+    assert chosen == ["thing3 needs tool3", "short answers"]
+
+
+def test_facts_tell_of_the_last_five_conversations_and_what_was_made(tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    for number in range(8):
+        facts = Facts(path, ROOM)
+        facts.saw("file_ops.write_file", (f"made{number}.py",))
+        facts.save(f"session{number}", f"talk {number} " + "長" * 200)
+    text = Facts(path, ROOM).text("session7")
+    assert "conversations: 8" in text and "talk 6" in text and "talk 2" not in text
+    assert "talk 7" not in text and "made7.py" in text and "file_ops.write_file 8" in text
+    assert len(text.encode()) <= ROOM
+    assert Facts(tmp_path / "none.json", ROOM).text("s") == ""
+
+
+def test_facts_that_are_damaged_are_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    path.write_text("{broken", encoding="utf-8")
+    assert Facts(path, ROOM).text("s") == ""
+    Facts(path, ROOM).save("s", "hello")
+    assert Facts(path, ROOM).read().conversations == {"s": "hello"}

@@ -1,0 +1,47 @@
+"""The estimate is near a real tokenizer's count, and learns."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import duckflow
+from benchmarks.real_tokens import real_tokens
+from duckflow.memory import bubble
+from duckflow.memory.tokens import Tokens, estimate
+
+TEMPLATES = Path(duckflow.__file__).parent / "prompts" / "templates"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        inspect.getsource(bubble),
+        (TEMPLATES / "en" / "base.md").read_text(encoding="utf-8"),
+        (TEMPLATES / "ja" / "base.md").read_text(encoding="utf-8"),
+        (TEMPLATES / "ja" / "format.md").read_text(encoding="utf-8"),
+    ],
+    ids=["code", "English", "Japanese", "Japanese with code"],
+)
+def test_the_estimate_is_near(text: str) -> None:
+    assert estimate(text) == pytest.approx(real_tokens(text), rel=0.12)
+
+
+@given(st.text())
+def test_any_text_has_a_count(text: str) -> None:
+    assert Tokens().count(text) >= 4
+
+
+def test_what_the_provider_reports_corrects_the_count_of_its_model() -> None:
+    tokens = Tokens()
+    tokens.use("dear")
+    before = tokens.count("some words " * 100)
+    for _ in range(30):
+        tokens.learn(1000, 1500)
+    assert tokens.count("some words " * 100) == pytest.approx(before * 1.5, rel=0.05)
+    tokens.use("other")
+    assert tokens.count("some words " * 100) == before
+    tokens.learn(1000, 10_000_000)
+    assert tokens.factor < 2, "one wild report does not turn it over"
