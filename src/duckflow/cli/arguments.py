@@ -94,6 +94,18 @@ def _audit(words: Words) -> Parser:
     return _common(parser, words, show_audit)
 
 
+def _init(words: Words) -> Parser:
+    from duckflow.cli.init.command import init
+
+    parser = Parser(words, "init", words("cli.init"))
+    add = parser.add_argument
+    add("-y", "--yes", action="store_true", help=words("cli.init_yes"))
+    add("--force", action="store_true", help=words("cli.init_force"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    return _common(parser, words, init)
+
+
 def _config(words: Words) -> Parser:
     from duckflow.cli.config import config
 
@@ -124,6 +136,7 @@ GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "doctor": _doctor,
     "sessions": _sessions,
     "audit": _audit,
+    "init": _init,
     "config": _config,
     "completion": _completion,
 }

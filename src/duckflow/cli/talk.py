@@ -11,6 +11,7 @@ from pathlib import Path
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
+from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.session_list import session_lines
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
@@ -104,15 +105,17 @@ async def _chat(session: Session, wiring: Wiring, first: str) -> int:
     from duckflow.ui.console.line import open_line
 
     line = open_line(wiring.paths.history)
-    with line.printing():
+    with line.printing(), leaving_when_ended(line):
         return await _converse(line, asyncio.create_task(line.run()), session, wiring, first)
 
 
 async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wiring: Wiring, first: str) -> int:
+    from duckflow.cli.slash import own_commands
+    from duckflow.ui.commands.table import Commands
     from duckflow.ui.console.chat import Chat
 
     words, settings = wiring.words, wiring.settings
-    screen = Chat(words, line, settings.ui)
+    screen = Chat(words, line, settings.ui, Commands(own_commands(wiring)))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))

@@ -133,7 +133,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
     project = Project(_project_rules(workspace), remembering.known, remembering.lessons)
-    connector = connect or partial(_connect, wiring, session)
+    connector = connect or partial(_connect, wiring, session, ask)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
@@ -203,13 +203,14 @@ def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Rememberi
     return Remembering(session, settings, Gravel(archive), Castle(workspace), facts)
 
 
-async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
+async def _connect(wiring: Wiring, session: Session, ask: Ask, second: bool) -> Connected:
+    from duckflow.cli.first_run import with_weights
     from duckflow.llm.connect import Places, connect
     from duckflow.llm.discover import discover
 
     settings, paths = wiring.settings, wiring.paths
     wanted = settings.llm.second_model if second else wiring.model_flag
-    choice = await discover(wanted, settings.llm, os.environ)
+    choice = await with_weights(lambda: discover(wanted, settings.llm, os.environ), paths, session, ask)
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)

@@ -38,6 +38,16 @@ async def _told(options: Options, words: Words, paths: Paths) -> int:
     return exit_code(found)
 
 
+async def report(model: str, words: Words, paths: Paths) -> str:
+    """All of it as one text, for the chat."""
+    found: list[Finding] = []
+    lines: list[str] = []
+    async for finding in examine(model, words, paths, None):
+        lines += lines_of(finding, found[-1] if found else None, words)
+        found.append(finding)
+    return "\n".join([*lines, words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well")])
+
+
 async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[Finding]:
     """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
     folder = Path.cwd()

@@ -12,7 +12,7 @@ from duckflow.config.value import rows, shown
 from duckflow.errors import UsageError
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words, language_of
+from duckflow.ui.i18n.words import Words
 
 
 def settings_checked(paths: Paths, folder: Path, language: str | None, words: Words) -> tuple[Settings, list[Finding]]:
@@ -21,7 +21,6 @@ def settings_checked(paths: Paths, folder: Path, language: str | None, words: Wo
         loaded = load(paths.user_config, folder, {"language": language})
     except UsageError as problem:
         return Settings(), [broken("settings", problem)]
-    words.language = language_of(loaded.settings.language or words.language)
     return loaded.settings, [*_layers(paths, folder), *_values(loaded, words)]
 
 
