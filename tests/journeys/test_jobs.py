@@ -1,10 +1,8 @@
 """Work in the background while the conversation goes on."""
 
 import asyncio
-import contextlib
 import random
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.job import Job
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
+from tests.journeys.processes import processes, wait_until_running
 from tests.journeys.story import Story, act, decide, respond
 
 HANGS = 60.0
@@ -70,13 +69,13 @@ async def test_the_same_question_goes_to_the_model_when_nothing_runs(tmp_path: P
 
 
 @pytest.mark.parametrize(("pause", "resume"), [("pause", "resume"), ("ちょっと止めて", "再開してください")])
-async def test_a_paused_job_begins_no_task_until_it_is_resumed(tmp_path: Path, pause: str, resume: str) -> None:
+async def test_a_paused_job_writes_nothing_until_it_is_resumed(tmp_path: Path, pause: str, resume: str) -> None:
     story = await started(tmp_path, [body("a.py", delay=0.1), body("b.py"), REPORT])
+    await until(story, lambda: statuses(story)[0] == "in_progress")
     await story.tell(pause)
-    await until(story, lambda: statuses(story)[0] == "completed")
-    for _ in range(20):
-        await asyncio.sleep(0)
-    assert (job(story).status, statuses(story)) == ("paused", ["completed", "pending"])
+    await asyncio.sleep(0.2)
+    assert (job(story).status, statuses(story)) == ("paused", ["in_progress", "pending"])
+    assert list(story.folder.iterdir()) == [], "the text came while it was paused, and waits"
     await story.tell(resume)
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "b.py").exists()
@@ -94,23 +93,6 @@ async def test_cancel_stops_the_task_in_the_middle_and_leaves_the_rest(tmp_path:
     await until(story, lambda: "job.cancelled" in noticed(story))
 
 
-def running(words: str) -> bool:
-    """Whether a process with these words in its command line is there, in whatever sandbox."""
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if words in process.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"):
-                return True
-    return False
-
-
-def wait_until_running(words: str) -> None:
-    for _ in range(500):
-        if running(words):
-            return
-        time.sleep(0.02)
-    raise AssertionError("the command never started")
-
-
 async def test_cancel_leaves_no_process_behind(tmp_path: Path) -> None:
     seconds = f"60.{random.randrange(10**8)}"
     command = f"sleep {seconds} & wait"
@@ -119,7 +101,7 @@ async def test_cancel_leaves_no_process_behind(tmp_path: Path) -> None:
     await asyncio.to_thread(wait_until_running, f"sleep {seconds}")
     await story.tell("cancel")
     await job_ended(story)
-    assert not running(f"sleep {seconds}")
+    assert not processes(f"sleep {seconds}")
 
 
 async def test_the_model_can_steer_jobs_too(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ async def test_a_failing_task_goes_back_to_planning_and_is_recovered(tmp_path: P
         PROPOSE,
         SNAKE,
         run_step(1),
-        {"tasks": [act("file_ops.read_file", path="missing.py"), act("file_ops.write_file", path="game.py")]},
+        {"tasks": [act("file_ops.delete_file", path="missing.py"), act("file_ops.write_file", path="game.py")]},
         when("A background job has ended", report("It failed.", "missing.py was never there")),
         run_step(1),
         write_tasks("game.py"),
@@ -208,8 +208,8 @@ async def test_a_small_model_hands_the_whole_plan_over_with_the_yes(tmp_path: Pa
         SNAKE,
         when("Now its step: Core loop", write_tasks("game.py")),
         when("Now its step: Score", write_tasks("score.py")),
-        when("complete content of game.py", "print(1)\n"),
-        when("complete content of score.py", "print(2)\n"),
+        when("the complete game.py", "print(1)\n"),
+        when("the complete score.py", "print(2)\n"),
         when("A background job has ended", report()),
     ]
     story = Story(tmp_path, [])

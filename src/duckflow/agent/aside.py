@@ -23,7 +23,7 @@ WISHES: dict[Wish, re.Pattern[str]] = {
     ),
     "pause": re.compile(
         rf"pause{IT}{PLEASE}|hold on|一時停止(?:して)?{KUDASAI}"
-        rf"|(?:ちょっと|いったん|一旦)(?:止めて|待って|停止して){KUDASAI}"
+        rf"|(?:ちょっと|いったん|一旦|それを?|作業を?)?(?:止めて|待って|停止して){KUDASAI}"
     ),
     "resume": re.compile(
         rf"resume{IT}{PLEASE}|(?:go on|continue)(?: with it)?{PLEASE}|再開(?:して)?{KUDASAI}|続けて{KUDASAI}"

@@ -1,15 +1,22 @@
 """Bodies: the raw text an action needs, asked for in a plain follow-up reply on the cached prefix."""
 
+from typing import NamedTuple
+
 from duckflow.agent.calls import Caller, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
-from duckflow.errors import ToolError
-from duckflow.llm.bodies import clean_body
+from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.types import Noticed
+from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
-from duckflow.prompts.compile import Compiler
+from duckflow.prompts.compile import BodyMoment, Compiler
+from duckflow.state.acting import acting_job
 from duckflow.state.action import Action
-from duckflow.state.operation import Operation
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import say
 from duckflow.state.prompt import PromptMessage
+from duckflow.tools.files.soundness import fault_in
+from duckflow.tools.tool import AnyTool
 
 CONTINUATIONS = 2
 
@@ -21,6 +28,14 @@ class Hidden:
         return ""
 
 
+class Written(NamedTuple):
+    """The text given last, and the request that brought it: what follows can build on the same cached prefix."""
+
+    path: str
+    prompt: tuple[PromptMessage, ...]
+    text: str
+
+
 class Bodies:
     """Gets a file's content or an edit from the model."""
 
@@ -30,15 +45,46 @@ class Bodies:
         self._compiler = compiler
         self._thinker = thinker
         self._max_tokens = max_tokens
+        self._last: Written | None = None
 
-    async def ask_for(self, action: Action, operation: Operation) -> str:
-        state = self._session.state
+    async def ask_for(self, action: Action, tool: AnyTool) -> str:
+        """The complete text. One with a mistake that can be seen without running it is sent back once."""
+        state, path = self._session.state, str(action.args.get("path", ""))
         history, profile = await self._thinker.history(state), await self._thinker.profile()
-        prompt = self._compiler.body(state, history, action, operation, profile)
-        kind = operation.body if operation.body == "edits" else str(action.args.get("path", ""))
-        text = ""
+        # A small model is shown the file as it is now; a large one has read it in the conversation.
+        current = tool.standing(action.args) if profile == "compact" else ""
+        moment = BodyMoment(profile, current, _purpose(state))
+        prompt = self._compiler.body(state, history, action, tool.body, moment)
+        if tool.body == EDITS:
+            return await self._whole(prompt, EDITS)
+        text = await self._sound(prompt, path, current)
+        self._last = Written(path, prompt, text)
+        return text
+
+    async def _sound(self, prompt: tuple[PromptMessage, ...], path: str, current: str) -> str:
+        text = await self._whole(prompt, path)
+        if not (fault := fault_in(path, text, current)):
+            return text
+        self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
+        again = (*prompt, *self._compiler.mend(self._session.state.language, f"```\n{text}```", path, fault))
+        try:
+            mended = await self._whole(again, path)
+        except DuckflowError:
+            return text
+        return text if fault_in(path, mended, current) else mended
+
+    async def script_for(self, path: str) -> str:
+        """A script that tries the text written last, or nothing when that was another file's or a large model's."""
+        if self._last is None or self._last.path != path or await self._thinker.profile() == "full":
+            return ""
+        last, self._last = self._last, None
+        language = self._session.state.language
+        return await self._whole((*last.prompt, *self._compiler.try_out(language, last.text, path)), "try.py")
+
+    async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
+        text, language = "", self._session.state.language
         for _ in range(CONTINUATIONS + 1):
-            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(state.language, text)))
+            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)))
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
@@ -53,3 +99,8 @@ class Bodies:
     async def _call(self, prompt: tuple[PromptMessage, ...]) -> Reply:
         room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         return await self._caller.call(Request(prompt, max_tokens=room), Hidden, "body")
+
+
+def _purpose(state: AgentState) -> str:
+    """In a job the user's last word is about something else: the plan says what the text is for."""
+    return state.plan.goal if acting_job() and state.plan else ""

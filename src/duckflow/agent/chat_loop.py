@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from duckflow.agent.approval import Approval
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
@@ -15,7 +16,16 @@ from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.turn import Turn
 from duckflow.errors import ToolError
 from duckflow.events.bus import Listener
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, Noticed, Outcome, PlanChanged, TurnEnded
+from duckflow.events.types import (
+    Event,
+    LanguageChosen,
+    MessageAdded,
+    ModeChosen,
+    Noticed,
+    Outcome,
+    PlanChanged,
+    TurnEnded,
+)
 from duckflow.pacemaker.health import Health
 from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
@@ -35,6 +45,14 @@ class Guards(NamedTuple):
     remembering: Remembering
 
 
+class Work(NamedTuple):
+    """What goes on behind the conversation: jobs, the answer to a draft, the models that can be had."""
+
+    jobs: TaskLoop
+    approval: Approval
+    models: Models
+
+
 class ChatLoop:
     """One conversation."""
 
@@ -44,8 +62,7 @@ class ChatLoop:
         turn: Turn,
         guards: Guards,
         pacing: Pacing,
-        jobs: TaskLoop,
-        approval: Approval,
+        work: Work,
     ) -> None:
         self.session = session
         self.safekeeping = guards.safekeeping
@@ -53,8 +70,7 @@ class ChatLoop:
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
-        self.jobs = jobs
-        self._approval = approval
+        self.jobs, self._approval, self._models = work
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
@@ -72,7 +88,16 @@ class ChatLoop:
         return self._gatekeeper.permissions
 
     def change_mode(self, mode: Mode) -> None:
-        self._gatekeeper.mode = mode
+        if mode is not self._gatekeeper.mode:
+            self._gatekeeper.mode = mode
+            self.session.emit(ModeChosen(mode=mode))
+
+    @property
+    def budget_usd(self) -> float:
+        return self._models.budget_usd
+
+    async def change_model(self, name: str) -> str:
+        return await self._models.change(name)
 
     def change_language(self, language: str) -> None:
         self.session.emit(LanguageChosen(language=language))
@@ -141,7 +166,7 @@ class ChatLoop:
         try:
             match wish:
                 case "pause":
-                    job, key = self.jobs.pause(job_id), "job.paused"
+                    job, key = await self.jobs.pause(job_id), "job.paused"
                 case "resume":
                     job, key = await self.jobs.resume(job_id), "job.resumed"
                 case "cancel":

@@ -19,6 +19,7 @@ from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
+from duckflow.tools.reins import reins
 from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
@@ -37,6 +38,8 @@ class Dispatched:
     refusal: str = ""
     approved: bool = False
     """The user was asked and said yes."""
+    fault: str = ""
+    """What a try-out of the written code has shown."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -66,6 +69,11 @@ class Dispatcher:
             skipped = ", ".join(action.operation for action in waiting)
             self._tell(f"Not run, because the list stopped before: {skipped}")
         return done
+
+    def free(self, action: Action) -> bool:
+        """Whether the action would run without a question."""
+        ready, problem = self._prepare([action])
+        return problem is None and self._gatekeeper.lets_pass(ready[0])
 
     def _part(self, actions: Sequence[Action]) -> list[Action]:
         """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""
@@ -143,7 +151,7 @@ class Dispatcher:
             )
         if not tool.body or _has_body(tool, action):
             return action
-        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool.describe())
+        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 
     def _prepare(self, part: list[Action]) -> tuple[list[Ready], ToolError | None]:
@@ -162,6 +170,8 @@ class Dispatcher:
 
     async def _run_one(self, one: Ready, done: Dispatched) -> None:
         action = one.action
+        # A job may have been paused while the text was written or the yes was waited for.
+        await reins().slack()
         self._session.emit(ActionStarted(action=action))
         start = time.perf_counter()
         try:

@@ -65,6 +65,10 @@ class Gatekeeper:
             return Clearance(True)
         return await self._put(risky, decision, doubtful)
 
+    def lets_pass(self, one: Ready) -> bool:
+        assessment = assess(one.tool.deed(one.args, one.preview))
+        return judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
+
     async def _put(self, risky: Sequence[Risky], decision: Decision, doubtful: bool) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await tracked_files(self._session.state.folder, paths)

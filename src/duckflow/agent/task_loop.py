@@ -17,6 +17,7 @@ from duckflow.state.acting import act_for
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.progress import steps_of
+from duckflow.tools.reins import Reins, on_reins
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +26,9 @@ REVISES = "plan_tool.revise"
 
 @dataclass(slots=True)
 class Worker:
-    """A job's asyncio task. `go` is shut while the job is paused; `ending` says why it was cancelled."""
+    """A job's asyncio task. Its reins are pulled while the job is paused; `ending` says why it was cancelled."""
 
-    go: asyncio.Event = field(default_factory=asyncio.Event)
+    reins: Reins = field(default_factory=Reins)
     task: asyncio.Task[None] | None = None
     ending: JobStatus = "interrupted"
 
@@ -61,9 +62,15 @@ class TaskLoop:
         self._employ(job.job_id)
         return state.jobs[job.job_id]
 
-    def pause(self, job_id: str) -> Job:
+    async def pause(self, job_id: str) -> Job:
+        """Returns when everything it runs stands still."""
         job = self._find(job_id, ("running",))
         self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
+        worker = self._workers.get(job.job_id)
+        if worker and not await worker.reins.still():
+            raise ToolError(
+                f"{job.job_id} is paused, but not everything that it runs could be stopped", "job.moves", job=job.name
+            )
         return job
 
     async def resume(self, job_id: str) -> Job:
@@ -83,6 +90,8 @@ class TaskLoop:
         worker.ending = "cancelled"
         worker.task.cancel()
         await asyncio.wait([worker.task])
+        if not await worker.reins.end():
+            raise ToolError(f"{job.job_id} is cancelled, but some of it may still run", "job.not_gone", job=job.name)
         return job
 
     def hold(self) -> None:
@@ -105,13 +114,13 @@ class TaskLoop:
 
     def _employ(self, job_id: str) -> None:
         worker = self._workers[job_id] = Worker()
-        worker.go.set()
         worker.task = asyncio.create_task(self._work(job_id, worker))
 
     async def _work(self, job_id: str, worker: Worker) -> None:
         assert self._crew
         job = self._session.state.jobs[job_id]
         act_for(job_id, job.name)
+        on_reins(worker.reins)
         try:
             await self._carry_out(job, worker)
             await offer_lesson(self._crew, job)
@@ -139,9 +148,10 @@ class TaskLoop:
 
     async def _clearance(self, worker: Worker) -> None:
         """Wait here before every task: for the end of a pause, and until the user's words have been heard."""
-        while not (worker.go.is_set() and self._heard.is_set()):
-            await worker.go.wait()
+        await worker.reins.slack()
+        while not self._heard.is_set():
             await self._heard.wait()
+            await worker.reins.slack()
 
     async def _end(self, job: Job, status: JobStatus) -> None:
         assert self._crew
@@ -188,7 +198,7 @@ class TaskLoop:
     def _hear(self, event: Event) -> None:
         match event:
             case JobChanged() if worker := self._workers.get(event.job_id):
-                (worker.go.clear if event.status == "paused" else worker.go.set)()
+                (worker.reins.pull if event.status == "paused" else worker.reins.let_go)()
             case DecisionMade():
                 if all(action.operation != REVISES for action in event.decision.actions):
                     self._heard.set()

@@ -1,8 +1,10 @@
 """Thinking: from state to the next Decision, with bounded tries."""
 
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from duckflow.agent.calls import Caller, Reply, closable
+from duckflow.agent.owing import Owing
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
@@ -11,16 +13,17 @@ from duckflow.events.types import Noticed, ReplyRejected, StreamReset
 from duckflow.llm.decision import Reading, read_decision
 from duckflow.llm.partial import LiveText
 from duckflow.llm.provider import Request
-from duckflow.llm.schema import decision_schema
+from duckflow.llm.schema import STEPS, decision_schema
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
-from duckflow.prompts.offer import Profile, offered, plan_hint
+from duckflow.prompts.offer import PROPOSE, Profile, held_to_writing, offered, plan_hint
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.operation import Operation
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.prompt import PromptMessage
 
@@ -64,16 +67,16 @@ class Thinker:
         self._settings, self._memory, self._detectors = settings
         self._remembering = remembering
 
-    async def decide(self, state: AgentState, limit: int, note: str) -> Reading:
+    async def decide(self, state: AgentState, limit: int, note: str, owing: Owing) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
         attempt = 0
         while True:
             reply = Reply("", "stop")
             try:
                 profile = await self.profile()
-                first = note or plan_hint(state, profile)
-                moment = Moment(profile, limit, first, corrections, self._remembering.evidence())
-                reply = await self._ask(state, moment)
+                operations, hint = self._offer(state, profile, owing)
+                moment = Moment(profile, limit, note or hint, corrections, self._remembering.evidence())
+                reply = await self._ask(state, moment, operations)
                 return read_decision(reply.text, self._operations, reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1
@@ -82,6 +85,15 @@ class Thinker:
                 if attempt > self._settings.reply_attempts:
                     raise
                 corrections += self._compiler.correction(state.language, reply.text, problem.correction)
+
+    def _offer(self, state: AgentState, profile: Profile, owing: Owing) -> tuple[Sequence[Operation], str]:
+        """What may be done now, and a hint. A small model is held to what it still has to write."""
+        operations, hint = offered(self._operations, profile, state), plan_hint(state, profile)
+        if hint:
+            return tuple(one for one in operations if one.name == PROPOSE), hint
+        if profile == "full" or state.plan is not None or not owing.pressing:
+            return operations, ""
+        return held_to_writing(operations, owing.writes, not owing.looked_enough), owing.hint()
 
     async def warm(self, state: AgentState) -> None:
         """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
@@ -95,11 +107,11 @@ class Thinker:
         except DuckflowError as problem:
             self._emit(Noticed(what=said(problem)))
 
-    async def _ask(self, state: AgentState, moment: Moment) -> Reply:
+    async def _ask(self, state: AgentState, moment: Moment, operations: Sequence[Operation]) -> Reply:
         """A request that turns out too long is sent again with less history."""
         budget = await self.history_budget()
-        operations = offered(self._operations, moment.profile, state)
-        schema = decision_schema(operations, with_delta=moment.profile == "full")
+        steps = (Phase.EXECUTION,) if all(one.changes for one in operations) else STEPS
+        schema = decision_schema(operations, with_delta=moment.profile == "full", steps=steps)
         for shrink in range(SHRINKS + 1):
             history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)

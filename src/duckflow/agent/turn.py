@@ -5,12 +5,14 @@ import json
 import logging
 from collections.abc import Callable
 
-from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
+from duckflow.agent.owing import Owing, named_files
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tryout import TryOut
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
@@ -37,7 +39,7 @@ class Turn:
         session: Session,
         pacing: Pacing,
         thinker: Thinker,
-        dispatcher: Dispatcher,
+        dispatcher: TryOut,
         phases: Phases,
         duck: DuckAnswers,
     ) -> None:
@@ -49,6 +51,7 @@ class Turn:
         self._duck = duck
         self._recoveries = 0
         self._all_succeeded = True
+        self._owing = Owing("")
 
     async def run(self, text: str, opening: Callable[[], Opening] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
@@ -58,7 +61,7 @@ class Turn:
         self._session.emit(TurnBegan(turn=turn))
         self._say("user", text)
         self._pacing.begin(text)
-        self._recoveries, self._all_succeeded = 0, True
+        self._recoveries, self._all_succeeded, self._owing = 0, True, Owing(text)
         try:
             note, ending = opening()
             outcome, why = ending or await self._loop(note)
@@ -77,6 +80,9 @@ class Turn:
         return outcome
 
     async def _loop(self, note: str) -> Ending:
+        if await self._thinker.profile() == "compact" and (reading := named_files(self._owing, self._session.state)):
+            # A small model is spared the question what to read first.
+            await self._dispatcher.run(reading)
         while True:
             match self._pacing.beat():
                 case DuckCall() as call:
@@ -91,9 +97,16 @@ class Turn:
                 case None:
                     pass
             reading = await self._think(note)
-            done = await self._dispatcher.run(reading)
+            done = await self._dispatcher.run(reading, may_try=not self._owing.corrected)
             self._pacing.saw(reading.decision, done)
+            self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
+            if done.fault:
+                note = self._owing.again(reading.decision.actions, done.fault)
+                continue
+            if reading.decision.next_step == "done" and (owed := self._owing.remind()):
+                note = owed
+                continue
             if ending := self._ending(reading.decision, done):
                 return ending
             if self._recoveries > RECOVERIES:
@@ -106,7 +119,7 @@ class Turn:
         state = self._session.state
         limit = self._pacing.limit()
         self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
-        reading = await self._thinker.decide(state, limit, note)
+        reading = await self._thinker.decide(state, limit, note, self._owing)
         self._accept(reading)
         return reading
 

@@ -80,9 +80,16 @@ def _doctor(words: Words) -> Parser:
 
 
 def _sessions(words: Words) -> Parser:
-    from duckflow.cli.session_list import list_sessions
+    from duckflow.cli.session_list import sessions
 
-    return _common(Parser(words, "sessions", words("cli.sessions")), words, list_sessions)
+    parser = Parser(words, "sessions", words("cli.sessions"))
+    add = parser.add_argument
+    add("what", choices=["list", "rename", "rm"], nargs="?", default="list", help=words("cli.sessions_what"))
+    add("session", nargs="?", default="", metavar="SESSION", help=words("cli.sessions_session"))
+    add("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
+    add("--all", action="store_true", help=words("cli.sessions_all"))
+    add("--yes", action="store_true", help=words("cli.sessions_yes"))
+    return _common(parser, words, sessions)
 
 
 def _audit(words: Words) -> Parser:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
-from duckflow.agent.chat_loop import ChatLoop, Guards
+from duckflow.agent.chat_loop import ChatLoop, Guards, Work
 from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
@@ -25,6 +26,7 @@ from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
@@ -39,6 +41,7 @@ from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler, Project
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.tools.offer import packaged_operations
 from duckflow.tools.plan.folder import WorkFolder
@@ -49,6 +52,7 @@ from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
 
 if TYPE_CHECKING:
+    from duckflow.llm.choice import Choice
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import Undo
@@ -161,7 +165,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
-    turn = Turn(session, pacing, thinker, dispatcher, phases, duck)
+    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies), phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
@@ -171,8 +175,9 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await safekeeping.close()
         await remembering.aclose()
 
-    guards, approval = Guards(gatekeeper, safekeeping, remembering), Approval(session, phases, jobs)
-    return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
+    models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, Approval(session, phases, jobs), models)
+    return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 
 def make_tools(
@@ -205,12 +210,29 @@ def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Rememberi
 
 async def _connect(wiring: Wiring, session: Session, ask: Ask, second: bool) -> Connected:
     from duckflow.cli.first_run import with_weights
-    from duckflow.llm.connect import Places, connect
     from duckflow.llm.discover import discover
 
+    settings = wiring.settings.llm
+    wanted = settings.second_model if second else wiring.model_flag
+    choice = await with_weights(lambda: discover(wanted, settings, os.environ), wiring.paths, session, ask)
+    return _reached(wiring, session, choice)
+
+
+async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
+    """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
+    from duckflow.llm.discover import Discovery
+    from duckflow.llm.listing import check_listed
+
+    choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
+    if choice.kind == "openai" and choice.endpoint:
+        await check_listed(choice.endpoint, choice.model, choice.key)
+    return _reached(wiring, session, choice)
+
+
+def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
+    from duckflow.llm.connect import Places, connect
+
     settings, paths = wiring.settings, wiring.paths
-    wanted = settings.llm.second_model if second else wiring.model_flag
-    choice = await with_weights(lambda: discover(wanted, settings.llm, os.environ), paths, session, ask)
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)

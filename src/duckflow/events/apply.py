@@ -14,6 +14,7 @@ from duckflow.events.work import WorkEvent
 from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.usage import Usage
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
@@ -31,6 +32,10 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.model = event.model
         case happened.LanguageChosen():
             state.language = event.language
+        case happened.ModeChosen():
+            state.mode = event.mode
+        case happened.SessionTitled():
+            state.named = event.title
         case happened.TurnBegan() | happened.TurnEnded() | happened.LoopBegan():
             _pace(state, event)
         case happened.MessageAdded():
@@ -61,7 +66,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
         case happened.UsageReported():
-            state.usage = state.usage.plus(event.usage)
+            _count(state, event)
         case _:
             pass
 
@@ -73,6 +78,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.loop = 0
             state.turn_open = True
             state.turn_outcome = ""
+            state.turn_usage = Usage()
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
             state.status = Status.IN_PROGRESS
@@ -82,6 +88,12 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.turn_open = False
             state.turn_outcome = event.outcome
             state.pending_gate = None
+
+
+def _count(state: AgentState, event: happened.UsageReported) -> None:
+    state.usage = state.usage.plus(event.usage)
+    state.turn_usage = state.turn_usage.plus(event.usage)
+    state.usage_by_model[event.model] = state.usage_by_model.get(event.model, Usage()).plus(event.usage)
 
 
 def _add_message(state: AgentState, event: happened.MessageAdded) -> None:

@@ -16,12 +16,18 @@ from duckflow.state.phase import Phase
 
 Schema = dict[str, Any]
 
+STEPS = tuple(phase for phase in Phase if phase is not Phase.DONE)
 TEXT: Schema = {"type": "string"}
 NULL: Schema = {"type": "null"}
 KEPT = ("type", "enum", "const")
 
 
-def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False, with_delta: bool = True) -> Schema:
+def decision_schema(
+    operations: Sequence[Operation],
+    inline_bodies: bool = False,
+    with_delta: bool = True,
+    steps: Sequence[Phase] = STEPS,
+) -> Schema:
     """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
 
     Without `with_delta` the model is spared the changes to the five items: a small one only makes them up."""
@@ -36,7 +42,7 @@ def decision_schema(operations: Sequence[Operation], inline_bodies: bool = False
             "constraint_check": TEXT,
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
-            "step": _one_of(phase for phase in Phase if phase is not Phase.DONE),
+            "step": _one_of(steps),
             **delta,
             "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}},
             "next_step": _one_of(get_args(NextStep)),

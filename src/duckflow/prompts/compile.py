@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from duckflow.prompts.body import plain_body
 from duckflow.prompts.offer import Profile, offered
 from duckflow.prompts.template import descriptions, render
 from duckflow.state.action import Action
@@ -43,6 +44,15 @@ class Project:
     lessons: Callable[[], str] = nothing
 
 
+@dataclass(frozen=True)
+class BodyMoment:
+    """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
+
+    profile: Profile = "full"
+    current: str = ""
+    request: str = ""
+
+
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
@@ -60,16 +70,14 @@ class Compiler:
         return alternate([stable, *map(spoken, history), volatile, *moment.corrections])
 
     def body(
-        self, state: AgentState, history: Sequence[Message], action: Action, operation: Operation, profile: Profile
+        self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
-        """The request for the raw text that an action needs, on the same cached prefix."""
-        wish = render(
-            state.language,
-            f"body_{operation.body}",
-            path=str(action.args.get("path", "")),
-            why=action.reasoning,
-            request=asked(history)[:REQUEST_LENGTH],
-        )
+        """The request for the raw text that an action needs: on the same cached prefix, or all by itself."""
+        path, request = str(action.args.get("path", "")), moment.request or asked(history)[:REQUEST_LENGTH]
+        profile = moment.profile
+        if profile == "compact" and kind == "content":
+            return plain_body(state.language, path, moment.current, request, action.reasoning, history)
+        wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
         return alternate([self._stable(state, profile), *map(spoken, history), PromptMessage("user", wish)])
 
     def correction(self, language: str, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
@@ -85,6 +93,17 @@ class Compiler:
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
+
+    def mend(self, language: str, text: str, path: str, fault: str) -> tuple[PromptMessage, PromptMessage]:
+        """A body with a mistake that can be seen without running it."""
+        told = render(language, "mend_body", path=path, fault=fault)
+        return PromptMessage("assistant", text), PromptMessage("user", told)
+
+    def try_out(self, language: str, text: str, path: str) -> tuple[PromptMessage, PromptMessage]:
+        """A script that calls what was just written."""
+        module = path.rpartition("/")[2].removesuffix(".py")
+        told = render(language, "body_try", module=module)
+        return PromptMessage("assistant", f"```\n{text}```"), PromptMessage("user", told)
 
     def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
         language = state.language

@@ -1,7 +1,7 @@
 """Which operations the model is told of: few for a small model, and of plans only what can be done now."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from duckflow.state.agent import AgentState
@@ -16,6 +16,9 @@ COMPACT_OPERATIONS = frozenset(
 COMPACT_PLANNING = frozenset(
     ("plan_tool.propose", "plan_tool.revise", "task_tool.generate_list", "task_loop.run", "plan_tool.update_step")
 )
+PROPOSE = "plan_tool.propose"
+WRITE = "file_ops.write_file"
+LOOKING = frozenset(("file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file"))
 PLANNING = ("plan_tool.", "task_tool.", "task_loop.")
 # A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
 SEVERAL_PARTS = re.compile(
@@ -23,7 +26,11 @@ SEVERAL_PARTS = re.compile(
     r"|計画|ゲームを|アプリ|複数の|段階",
     re.IGNORECASE,
 )
-WANTS_PLAN = re.compile(r"\bplan\b|step by step|計画|段階", re.IGNORECASE)
+WANTS_PLAN = re.compile(
+    r"\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
+    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)",
+    re.IGNORECASE,
+)
 
 
 def offered(operations: Iterable[Operation], profile: Profile, state: AgentState) -> tuple[Operation, ...]:
@@ -54,7 +61,21 @@ def plan_hint(state: AgentState, profile: Profile) -> str:
     """A small model does not think of planning by itself, even when it is asked to."""
     if profile == "full" or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
         return ""
-    return "the user wants a plan: your only action now is plan_tool.propose"
+    return f"the user wants a plan: your only action now is {PROPOSE}"
+
+
+def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:
+    """Nothing but writing these files, after a look around where that is still due."""
+    return tuple(
+        _only_at(one, paths) if one.name == WRITE else one
+        for one in operations
+        if one.name == WRITE or (may_look and one.name in LOOKING)
+    )
+
+
+def _only_at(operation: Operation, paths: Sequence[str]) -> Operation:
+    properties = {**operation.parameters.get("properties", {}), "path": {"type": "string", "enum": list(paths)}}
+    return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
 
 
 def _request(state: AgentState) -> str:

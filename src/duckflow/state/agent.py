@@ -25,7 +25,11 @@ class AgentState(Noun):
     folder: str = ""
     language: str = "en"
     model: str = ""
+    mode: str = ""
+    """What it was last told may be done without asking; nothing when it was never changed."""
     title: Line100 = ""
+    named: Line100 = ""
+    """The title that the user gave."""
     forked_from: str = ""
 
     turn: int = 0
@@ -59,6 +63,8 @@ class AgentState(Noun):
     approvals: list[str] = Field(default_factory=list[str])
     files_changed: list[str] = Field(default_factory=list[str])
     usage: Usage = Field(default_factory=Usage)
+    turn_usage: Usage = Field(default_factory=Usage)
+    usage_by_model: dict[str, Usage] = Field(default_factory=dict[str, Usage])
     event_count: int = 0
 
     @property

@@ -64,6 +64,10 @@ class Tool(ABC, Generic[A]):
         """The argument a person may edit before it is done, or nothing."""
         return self.body
 
+    def standing(self, args: dict[str, Any]) -> str:
+        """The text that a body would replace, where there is one and it is short enough to be shown."""
+        return ""
+
     def deed(self, args: A, preview: Preview) -> Deed:
         """What the call would do, for the risk to be computed from."""
         changes = not self.reads_only(args)

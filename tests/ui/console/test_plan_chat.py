@@ -87,7 +87,8 @@ def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: 
     terminal.enter("how far?")
     terminal.wait_for("0 of 2 tasks done, now: file_ops.write_file game.py")
     terminal.type("\x14")
-    terminal.wait_for("Paused before its next task")
+    terminal.wait_for("Paused: Core loop. It stands still")
+    terminal.wait_for("⏸ Core loop 0/2")
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0
     again = start(opened, tmp_path, [], "-c")

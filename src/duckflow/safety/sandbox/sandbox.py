@@ -7,10 +7,13 @@ import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from duckflow.safety.sandbox.grounds import Grounds
 from duckflow.state.phrase import Phrase
+
+if TYPE_CHECKING:
+    from duckflow.safety.sandbox.family import Family
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
@@ -35,6 +38,7 @@ class Launch:
     """Closing it ends everything that the launcher looks after."""
     _first: int | None = field(default=None, init=False)
     _ended: bool = field(default=False, init=False)
+    _family: "Family | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
@@ -53,6 +57,23 @@ class Launch:
                 self._first = int(found[1]) if found else None
         return self._first
 
+    def stop(self, pid: int) -> bool:
+        """One look at all processes of the command: those that move are stopped. Whether none moved; else look again.
+        The launcher is not stopped: it sees to it that nothing is left when Duckflow dies."""
+        if not self.takes_along:
+            return _signal_group(pid, signal.SIGSTOP)
+        from duckflow.safety.sandbox.family import Family
+
+        if self._family is None:
+            self._family = Family(pid, head_too=self.lifeline is None)
+        return self._family.stop()
+
+    def go_on(self, pid: int) -> None:
+        if self._family:
+            self._family.go_on()
+        elif not self.takes_along:
+            _signal_group(pid, signal.SIGCONT)
+
     def end(self, pid: int) -> None:
         """End all processes of the command; `pid` is the one that was spawned. Once is enough."""
         if self._ended:
@@ -66,8 +87,7 @@ class Launch:
 
             end_family(pid)
         else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
+            _signal_group(pid, signal.SIGKILL)
 
     def close(self) -> None:
         self.started()
@@ -91,6 +111,13 @@ class Sandbox(ABC):
     def close(self) -> None:
         """Remove what was kept for the commands: their temporary files."""
         self.grounds.scratch.close()
+
+
+def _signal_group(pid: int, number: int) -> bool:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+        return True
+    return False
 
 
 def close_all(fds: Iterable[int]) -> None:

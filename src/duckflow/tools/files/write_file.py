@@ -1,6 +1,9 @@
 """Writing a whole file. One that exists must have been read, so that nothing unseen is lost."""
 
+from typing import Any
+
 from duckflow.errors import ToolError
+from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.safety.shown import shown
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
@@ -30,6 +33,18 @@ class WriteFile(FileTool[WriteArgs]):
     async def run(self, args: WriteArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)
 
+    def standing(self, args: dict[str, Any]) -> str:
+        """Whoever is shown it may replace it."""
+        try:
+            path = self.real_path(str(args.get("path", "")))
+            document = self.document(path) if self.kind(path) == "file" else None
+        except (ToolError, OSError):
+            return ""
+        if document is None or not self._may_quote(document):
+            return ""
+        self.seen.saw(path, document.digest, range(1, len(document.lines) + 1), len(document.lines))
+        return document.text
+
     def _change(self, args: WriteArgs) -> TextChange:
         path = self.real_path(args.path)
         content = without_fence(args.content, path)
@@ -38,6 +53,11 @@ class WriteFile(FileTool[WriteArgs]):
         document = self.document(path)
         self._refuse_unseen(document)
         return TextChange(path, document, _in_form_of(document, content), whole=True)
+
+    def _may_quote(self, document: Document) -> bool:
+        """Short, and no secret: those are read only through the Gate."""
+        secret = secret_name(document.path) or secret_text(document.text)
+        return len(document.text) <= self.settings.quoted_text and not secret
 
     def _refuse_unseen(self, document: Document) -> None:
         if not document.raw:
@@ -53,7 +73,7 @@ class WriteFile(FileTool[WriteArgs]):
     def _refusal(self, document: Document, why: str, key: str) -> ToolError:
         """With the current text when it is short: then the model has seen it and may try again at once."""
         name, text = shown(document.path), document.text
-        if len(text) > self.settings.quoted_text:
+        if not self._may_quote(document):
             way_out = "Read it first, or change only a part of it with edit_file."
         else:
             lines = document.lines

@@ -82,8 +82,11 @@ class PauseJob(PlanTool[IdArgs]):
         self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:
-        job = self._jobs.pause(args.id or "")
-        return Done(f"{job.job_id} pauses before its next task", say("job.paused", job=job.name))
+        job = await self._jobs.pause(args.id or "")
+        return Done(
+            f"{job.job_id} stands still, its running command too, until task_loop.resume",
+            say("job.paused", job=job.name),
+        )
 
 
 class ResumeJob(PlanTool[IdArgs]):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 
 from duckflow.safety.sandbox.sandbox import Launch
@@ -12,6 +13,9 @@ log = logging.getLogger(__name__)
 
 READ_AT_ONCE = 64 * 1024
 PATIENCE_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 0.02
+LOOKS = 100
+CALM_LOOKS = 2
 
 Take = Callable[[bytes], None]
 
@@ -24,6 +28,11 @@ class Process:
         self._child = child
         self._output = output
         self._settled = False
+        self._stopped = 0.0
+        self.stood_seconds = 0.0
+        """How long it was made to stand still, all in all."""
+        self.gone = False
+        """Whether it is certain that nothing of it is left."""
         self.meddled: tuple[str, ...] = ()
         """Files that make git run programs, and that changed while the command ran; known at the end."""
 
@@ -73,8 +82,29 @@ class Process:
         await self._settle()
         return self.code or 0
 
+    async def stop(self) -> bool:
+        """Make all its processes stand still until `go_on`; whether they do."""
+        self._stopped, calm = time.monotonic(), 0
+        for _ in range(LOOKS):
+            if not self._stopped or self._child.returncode is not None:
+                return True
+            calm = calm + 1 if self._launch.stop(self._child.pid) else 0
+            if calm == CALM_LOOKS:
+                return True
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        log.warning("process %d could not be stopped", self._child.pid)
+        return False
+
+    def go_on(self) -> None:
+        if self._stopped:
+            self.stood_seconds += time.monotonic() - self._stopped
+        self._stopped = 0.0
+        if self._child.returncode is None:
+            self._launch.go_on(self._child.pid)
+
     async def end(self) -> bool:
         """Kill whatever is left of it; whether it is certain that nothing is."""
+        self._stopped = 0.0
         if self._child.returncode is None:
             self._launch.end(self._child.pid)
         try:
@@ -97,7 +127,8 @@ class Process:
             self._settled = True
             self.meddled = self._launch.meddled()
             self._launch.close()
-        return gone and drained
+        self.gone = gone and drained
+        return self.gone
 
 
 class Pipe:

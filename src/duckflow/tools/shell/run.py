@@ -18,6 +18,7 @@ from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
+from duckflow.tools.reins import Reins, reins
 from duckflow.tools.shell.background import Background, Job
 from duckflow.tools.shell.environment import caches, environment
 from duckflow.tools.shell.hint import hint
@@ -54,11 +55,12 @@ class Running:
     process: Process
     output: Output
     writes: bool
+    reins: Reins = field(default_factory=reins)
     started: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
-        return round(time.monotonic() - self.started, 1)
+        return round(time.monotonic() - self.started - self.process.stood_seconds, 1)
 
 
 class ShellRun(Tool[ShellArgs]):
@@ -115,6 +117,7 @@ class ShellRun(Tool[ShellArgs]):
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
             raise self._too_many()
         running = await self._start(args)
+        running.reins.add(running.process)
         try:
             if args.background:
                 return await self._leave(running)
@@ -124,6 +127,8 @@ class ShellRun(Tool[ShellArgs]):
             raise
         finally:
             running.output.leave_screen()
+            if running.process.gone:
+                running.reins.drop(running.process)
 
     def _writes(self, args: ShellArgs) -> bool:
         return args.network or args.background or self._judge(args.command).verdict != "safe"
@@ -141,8 +146,9 @@ class ShellRun(Tool[ShellArgs]):
     async def _finish(self, running: Running) -> Done:
         limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
         try:
-            async with asyncio.timeout(limit):
-                code = await running.process.wait()
+            async with asyncio.timeout(limit) as timeout:
+                with running.reins.timing(timeout):
+                    code = await running.process.wait()
         except TimeoutError:
             gone = await running.process.end()
             raise self._timed_out(running, limit, gone) from None
@@ -156,6 +162,7 @@ class ShellRun(Tool[ShellArgs]):
         except TimeoutError:
             job = Job(running.args.command, running.process, running.output.text)
             self._background.add(job)
+            job.end.add_done_callback(lambda _: running.reins.drop(running.process))
             return Done(
                 f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. Other commands reach its "
                 f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",

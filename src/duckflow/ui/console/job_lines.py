@@ -14,7 +14,8 @@ def job_progress(state: AgentState, words: Words, glyphs: Glyphs, columns: int) 
     lines: list[str] = []
     for job in state.live_jobs():
         now = progress(state, job)
-        told = words("job.bar", job=job.name, done=now.done, total=now.total)
+        key = "job.bar_paused" if job.status == "paused" else "job.bar"
+        told = words(key, job=job.name, done=now.done, total=now.total)
         paused = words("job.status.paused") if job.status == "paused" else ""
         doing = words("job.status.waits") if job.question else paused or now.doing
         lines.append(glyphs.fit(fitted(plain(f"{told} {bar(now.done, now.total)} {doing}"), columns - 1)))

@@ -1,0 +1,70 @@
+"""A small model's code is tried out once, where a command may run without asking; an error goes back to it."""
+
+import re
+from pathlib import PurePosixPath
+
+from duckflow.agent.bodies import Bodies
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.errors import DuckflowError
+from duckflow.llm.decision import Reading
+from duckflow.prompts.offer import WRITE
+from duckflow.state.action import Action
+
+RUN = "shell.run"
+SECONDS = 20
+END = "END_OF_TRY"
+FRAME = re.compile(r'File "([^"\n]+)", line (\d+)[^\n]*\n[ \t]+([^\n]*)')
+TIMED_OUT = "Timed out"
+
+
+class TryOut:
+    """Dispatches as the Dispatcher does; then runs what was written, if it is Python and the model is a small one."""
+
+    def __init__(self, dispatcher: Dispatcher, bodies: Bodies) -> None:
+        self._dispatcher = dispatcher
+        self._bodies = bodies
+
+    async def run(self, reading: Reading, may_try: bool = False) -> Dispatched:
+        done = await self._dispatcher.run(reading)
+        written = [action for action in reading.decision.actions if action.operation == WRITE]
+        if may_try and len(written) == 1 and done.ran(WRITE) and not done.stop:
+            path = str(written[0].args.get("path", ""))
+            done.fault = await self._try(path, reading) if path.endswith(".py") else ""
+        return done
+
+    async def _try(self, path: str, reading: Reading) -> str:
+        """What went wrong inside the file itself; a mistake in the trying script says nothing about it."""
+        trial = _trial(path, "print()")
+        if not self._dispatcher.free(trial):
+            return ""
+        try:
+            script = await self._bodies.script_for(path)
+        except DuckflowError:
+            return ""
+        if not script or END in script:
+            return ""
+        decision = reading.decision.model_copy(update={"actions": [_trial(path, script)]})
+        tried = await self._dispatcher.run(Reading(decision))
+        return fault_of(path, "\n".join(result.for_model for result in tried.results))
+
+
+def fault_of(path: str, output: str) -> str:
+    """The error in a traceback that ends in `path`; one that the code raises on purpose is none."""
+    name = PurePosixPath(path).name
+    if TIMED_OUT in output:
+        return "it does not come to an end"
+    frames = FRAME.findall(output)
+    if not frames or PurePosixPath(frames[-1][0]).name != name or frames[-1][2].startswith("raise "):
+        return ""
+    _, number, line = frames[-1]
+    error = output[output.rfind(line) + len(line) :].strip().split("\n")
+    message = next((one for one in error if re.match(r"\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b", one)), "")
+    return f"line {number}: {line.strip()}: {message}" if message else ""
+
+
+def _trial(path: str, script: str) -> Action:
+    folder = PurePosixPath(path).parent.as_posix()
+    ready = "" if folder == "." else f"import sys; sys.path.insert(0, {folder!r})\n"
+    command = f"python3 -B - <<'{END}'\n{ready}{script.rstrip()}\n{END}"
+    args = {"command": command, "timeout_seconds": SECONDS}
+    return Action(operation=RUN, args=args, reasoning=f"try {path} out")

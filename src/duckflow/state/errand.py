@@ -1,0 +1,71 @@
+"""Which files a request names, and whether it wants them read or written. Rules only: no model is asked."""
+
+import re
+from dataclasses import dataclass
+
+PATH = re.compile(
+    r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\.[A-Za-z][A-Za-z0-9]{0,5})(?![A-Za-z0-9_/])"
+)
+NOT_FILES = frozenset({"e.g", "i.e", "etc.", "node.js", "next.js", "vue.js", "asp.net", "a.m", "p.m"})
+
+READ_EN = r"read|look|see|check|open|show|explain|review|summari[sz]e|describe[ds]?|follow(?:ing)?|run|test|import|use"
+WRITE_EN = (
+    r"write|create|make|implement|add|put|fix|change|edit|update|refactor|rewrite|translate|convert|complete|finish"
+    r"|solve|generate|save|correct|repair|improve|extend|modify|build|append|insert"
+)
+OTHER_EN = r"move|rename|delete|remove|copy"
+VERB_EN = re.compile(
+    rf"\b(?:(?P<no>do not|don't|never|without|not)\s+(?:\w+\s+)?)?"
+    rf"(?:(?P<write>{WRITE_EN})|(?P<read>{READ_EN})|(?P<other>{OTHER_EN}))(?:ing|s|es)?\b",
+    re.IGNORECASE,
+)
+MATERIAL_EN = re.compile(
+    r"\b(?:of|from|like|using|with|by|for|than|against|as|per|about|see|tests?|import)\s+(?:the\s+)?(?:file\s+)?[`'\"]?$",
+    re.IGNORECASE,
+)
+SENTENCE_EN = re.compile(r"[.!?]\s|\n")
+
+VERB_JA = re.compile(
+    r"(?P<write>書[いきか]|作[っりろ成]|つく[っり]|実装|追加|追記|修正|直[しす]|変更|変え|更新|編集|完成|保存|生成|リファクタ|改良|改善|翻訳)"
+    r"|(?P<read>読[んみめ]|見て|見た|見せ|確認|参照|調べ|説明|従[っい]|通り|とおり|基づ|もとに|要約|レビュー|実行)"
+    r"|(?P<other>消[しす]|削除|移動|改名|リネーム|コピー)"
+)
+NEGATED_JA = re.compile(r".{0,4}?(?:ない|ず|しないで|禁止|不要)")
+SENTENCE_JA = re.compile(r"[。！？\n]")
+JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """The files of a request, in the order in which it names them."""
+
+    names: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+def errand(request: str) -> Errand:
+    """What the request says of files. Where it is not clear that one is to be written, it is not."""
+    found = [match for match in PATH.finditer(request) if match[1].lower() not in NOT_FILES]
+    writes: list[str] = []
+    for at, match in enumerate(found):
+        end = found[at + 1].start() if at + 1 < len(found) else len(request)
+        if _wish(request, match, request[match.end() : end]) == "write":
+            writes.append(match[1])
+    return Errand(tuple(dict.fromkeys(match[1] for match in found)), tuple(dict.fromkeys(writes)))
+
+
+def _wish(request: str, path: re.Match[str], after: str) -> str:
+    if JAPANESE.search(request):
+        after = SENTENCE_JA.split(after, maxsplit=1)[0]
+        verb = VERB_JA.search(after)
+        if verb and NEGATED_JA.match(after, verb.end()):
+            return ""
+        if verb:
+            return str(verb.lastgroup)
+    before = SENTENCE_EN.split(request[: path.start()])[-1]
+    if MATERIAL_EN.search(before):
+        return "read"
+    verbs = list(VERB_EN.finditer(before))
+    if not verbs or verbs[-1]["no"]:
+        return ""
+    return next(name for name in ("write", "read", "other") if verbs[-1][name])

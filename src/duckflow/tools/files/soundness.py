@@ -1,0 +1,94 @@
+"""A first look at a text that is about to be written: does it parse, is it all there? Nothing is run."""
+
+import ast
+import json
+import tomllib
+import warnings
+from collections.abc import Callable
+
+SIZE_LIMIT = 200_000
+
+
+def fault_in(path: str, text: str, before: str = "") -> str:
+    """What is plainly wrong with the text, in one line for the model; nothing when nothing is."""
+    if len(text) > SIZE_LIMIT:
+        return ""
+    match path.lower().rpartition(".")[2]:
+        case "py" | "pyi":
+            return _python_fault(text, before)
+        case "json":
+            return _data_fault(text, json.loads)
+        case "toml":
+            return _data_fault(text, tomllib.loads)
+        case _:
+            return ""
+
+
+def _python_fault(text: str, before: str) -> str:
+    tree = _parsed(text)
+    if isinstance(tree, str):
+        return tree
+    known = _parsed(before)
+    if isinstance(known, str):
+        return ""
+    given, now = _definitions(known), _definitions(tree)
+    if missing := [name for name in given if name not in now and not name.startswith("_")]:
+        return f"{', '.join(missing)} was in the file and is missing now"
+    if empty := [name for name, node in now.items() if name in given and _is_empty(node)]:
+        return f"{', '.join(empty)} still does nothing"
+    return ""
+
+
+def _parsed(text: str) -> ast.Module | str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        wrong = (error.text or "").strip()
+        return f"SyntaxError in line {error.lineno}: {error.msg}" + (f": {wrong}" if wrong else "")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"it cannot be read as Python: {error}"
+
+
+def _definitions(tree: ast.Module) -> dict[str, ast.AST]:
+    """Functions, classes and their methods, by name."""
+    found: dict[str, ast.AST] = {}
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                found[node.name] = node
+            case ast.ClassDef():
+                found[node.name] = node
+                methods = (one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+                found |= {f"{node.name}.{method.name}": method for method in methods}
+            case ast.Assign():
+                found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+            case _:
+                pass
+    return found
+
+
+def _is_empty(node: ast.AST) -> bool:
+    """A function of nothing but `pass`, `...`, a docstring, or `raise NotImplementedError`."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return all(_says_nothing(statement) for statement in node.body)
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+            return True
+        case _:
+            return False
+
+
+def _data_fault(text: str, load: Callable[[str], object]) -> str:
+    try:
+        load(text)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return ""

@@ -1,0 +1,97 @@
+"""A small model is led: it reads what the request names, and is held to what it has to write."""
+
+from pathlib import Path
+from typing import Any
+
+from duckflow.events.types import ActionFinished, Noticed
+from duckflow.llm.scripted import Line, Scripted
+from tests.journeys.story import Story, act, decide, respond
+
+REQUEST = "Read NOTES.md and implement the solution in tally.py. Keep the names."
+STUB = "def tally(words):\n    pass\n"
+GOOD = "```python\ndef tally(words):\n    return len(words)\n```"
+WRITE = decide(act("file_ops.write_file", path="tally.py"))
+
+
+def small(top: Path, replies: list[Line], **settings: Any) -> Story:
+    story = Story(top, [], **settings)
+    story.model = Scripted(replies, name="local:tiny")
+    (story.folder / "NOTES.md").write_text("Count the words.\n")
+    (story.folder / "tally.py").write_text(STUB)
+    return story
+
+
+def operations(schema: dict[str, Any]) -> set[str]:
+    items = schema["properties"]["actions"]["items"]
+    shapes = items.get("anyOf", [items])
+    return {name for shape in shapes for name in shape["properties"]["operation"]["enum"]}
+
+
+async def test_it_is_given_what_the_request_names_and_writes_the_file(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+    first, body, *_ = story.model.requests
+    assert "Count the words." in first.messages[-1].text and "def tally" in first.messages[-1].text
+    assert first.schema and "response" not in operations(first.schema)
+    assert [message.role for message in body.messages] == ["user"], "nothing but the task"
+    assert "Count the words." in body.messages[0].text and STUB.strip() in body.messages[0].text
+
+
+async def test_it_cannot_look_around_for_ever(tmp_path: Path) -> None:
+    look = decide(act("file_ops.list_files"), next_step="continue", step="PLANNING")
+    story = small(tmp_path, [look, look, WRITE, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    third = story.model.requests[2].schema
+    assert third and operations(third) == {"file_ops.write_file"}
+    assert third["properties"]["step"]["enum"] == ["EXECUTION"]
+
+
+async def test_a_text_with_a_plain_mistake_is_sent_back_once(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, "```python\ndef tally(words:\n```", GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+    assert "SyntaxError" in story.prompt(2)
+    assert any(noticed.what.key == "body.mended" for noticed in story.all(Noticed))
+
+
+async def test_after_two_failures_it_may_say_so(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, "", "", "", WRITE, "", "", "", decide(respond("I could not write it."))])
+    await story.tell(REQUEST)
+    assert [finished.result.ok for finished in story.all(ActionFinished)][-3:] == [False, False, True]
+
+
+async def test_a_large_model_that_claims_done_is_reminded_once(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Done!")), decide(respond("It is not needed."))])
+    assert await story.tell("Create hello.py that prints hello") == "done"
+    assert "hello.py has not been written" in story.prompt()
+
+
+async def test_a_secret_is_not_shown_in_passing(tmp_path: Path) -> None:
+    write = decide(act("file_ops.write_file", path=".env"))
+    story = small(tmp_path, [write, "TOKEN=2\n", write, "TOKEN=2\n", decide(respond("I must not."))])
+    (story.folder / ".env").write_text("TOKEN=abcdef0123456789\n")
+    await story.tell("change it")
+    assert all("abcdef0123456789" not in message.text for one in story.model.requests for message in one.messages)
+
+
+async def test_what_fails_when_it_is_tried_is_written_again_once(tmp_path: Path) -> None:
+    wrong = "```python\ndef tally(words):\n    return words.count\n\n\nprint(tally(3))\n```"
+    script = "```python\nfrom tally import tally\nprint(tally(['a']))\n```"
+    story = small(tmp_path, [WRITE, wrong, script, WRITE, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+    mended = story.model.requests[-1].messages[-1].text
+    assert "AttributeError: 'int' object has no attribute 'count'" in mended
+
+
+async def test_a_mistake_of_the_trying_script_is_not_the_codes(tmp_path: Path) -> None:
+    script = "```python\nfrom tally import tally\nprint(tally())\n```"
+    story = small(tmp_path, [WRITE, GOOD, script])
+    assert await story.tell(REQUEST) == "done"
+
+
+async def test_nothing_is_tried_where_a_command_would_ask(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, GOOD], mode="auto-edit")
+    assert await story.tell(REQUEST) == "done"
+    assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))

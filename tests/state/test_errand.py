@@ -1,0 +1,36 @@
+"""What a request says of files."""
+
+import pytest
+
+from duckflow.state.errand import errand
+
+
+@pytest.mark.parametrize(
+    ("request_text", "writes"),
+    [
+        ("Read NOTES.md and implement the solution in tally.py.", ("tally.py",)),
+        ("Create hello.py that prints hello, then read it back", ("hello.py",)),
+        ("Fix the bug in src/app.py and show me main.py", ("src/app.py",)),
+        ("write a summary of README.md into docs/short.md", ("docs/short.md",)),
+        ("Add a test for calc.py", ()),
+        ("Do not change config.py, but update loader.py", ("loader.py",)),
+        ("explain what server.js does", ()),
+        ("rename old.py to new.py", ()),
+        ("Make a.py and b.py", ("a.py", "b.py")),
+        ("we use Node.js and Python 3.11, e.g. for tests", ()),
+        ("see https://example.org/page.html and say what you think", ()),
+        ("Update `setup.cfg`. Use tox.ini as it is.", ("setup.cfg",)),
+        ("NOTES.md を読んで、tally.py に実装してください。", ("tally.py",)),
+        ("hello.pyを作って", ("hello.py",)),
+        ("config.pyは変更しないで、loader.pyを直してください", ("loader.py",)),
+        ("app.pyの説明をしてください", ()),
+        ("古い.txt ではなく old.txt を消して", ()),
+        ("", ()),
+    ],
+)
+def test_only_what_is_clearly_wanted_is_written(request_text: str, writes: tuple[str, ...]) -> None:
+    assert errand(request_text).writes == writes
+
+
+def test_every_named_file_is_known_once() -> None:
+    assert errand("Read a.md, then change a.md and lib/b.py").names == ("a.md", "lib/b.py")
