@@ -13,6 +13,7 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 
 if TYPE_CHECKING:
+    from duckflow.prompts.layers import Layer
     from duckflow.safety.undo.desk import Outcome
     from duckflow.safety.undo.preview import UndoPreview
 
@@ -78,6 +79,8 @@ class Desk(Protocol):
     def health(self) -> Health: ...
 
     def why(self) -> tuple[Phrase, ...]: ...
+
+    async def context(self) -> "tuple[Layer, ...]": ...
 
     def events(self) -> Iterator[Event]: ...
 
