@@ -148,7 +148,7 @@ async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, fir
         await screen.close()
         await chat.aclose()
         await close()
-        spoken = session.state.turn > 0
+        spoken = bool(session.state.messages)
         session.close()
         if not spoken:
             session.discard()
