@@ -23,7 +23,13 @@ with keys.raw_mode():
 """
 
 
+class Looked:
+    """What the flags of a terminal were in each mode."""
+
+    def __init__(self) -> None:
+        self.process: Any = pexpect.spawn(sys.executable, ["-c", LOOK], encoding="utf-8", timeout=20)
+        self.lines = str(self.process.read()).split("\r\n")
+
+
 def test_printing_does_not_change_what_enter_and_ctrl_c_are() -> None:
-    terminal: Any = pexpect.spawn(sys.executable, ["-c", LOOK], encoding="utf-8", timeout=20)
-    shown = str(terminal.read()).split("\r\n")
-    assert shown[:3] == ["printing False False", "editor True True", "typing False False"]
+    assert Looked().lines[:3] == ["printing False False", "editor True True", "typing False False"]
