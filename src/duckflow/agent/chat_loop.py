@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from duckflow.agent.approval import Approval
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.models import Models
+from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
+from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
@@ -27,6 +28,7 @@ from duckflow.events.types import (
     TurnEnded,
 )
 from duckflow.pacemaker.health import Health
+from duckflow.prompts.layers import Layer
 from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
 from duckflow.state.agent import AgentState
@@ -49,7 +51,7 @@ class Work(NamedTuple):
     """What goes on behind the conversation: jobs, the answer to a draft, the models that can be had."""
 
     jobs: TaskLoop
-    approval: Approval
+    reception: Reception
     models: Models
 
 
@@ -70,7 +72,8 @@ class ChatLoop:
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
-        self.jobs, self._approval, self._models = work
+        self.jobs, self._reception, self._models = work
+        self._deeds = OwnDeeds(session)
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
@@ -108,20 +111,25 @@ class ChatLoop:
     def why(self) -> tuple[Phrase, ...]:
         return self._pacing.why()
 
+    async def context(self) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        return await self._turn.weighed()
+
     def events(self) -> Iterator[Event]:
         return self.session.events()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.session.subscribe(listener)
 
-    async def say(self, text: str) -> Outcome:
+    async def say(self, text: str, piped: str = "") -> Outcome:
         """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""
         if (told := self.aside(text)) is not None:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
             return "done"
+        self._deeds.tell()
         self.jobs.hold()
-        self._running = asyncio.create_task(self._turn.run(text, lambda: self._approval.hear(text)))
+        self._running = asyncio.create_task(self._turn.run(text, lambda: self._reception.hear(text, piped)))
         try:
             return await self._running
         except asyncio.CancelledError:
@@ -146,6 +154,12 @@ class ChatLoop:
                 self.control(wish)
                 return ()
 
+    def ran(self, command: str, code: int, output: str, seconds: float) -> None:
+        self._deeds.ran(command, code, output, seconds)
+
+    def attach(self, path: str, text: str) -> None:
+        self._deeds.attach(path, text)
+
     def control(self, wish: Control, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is noticed."""
         errand = asyncio.create_task(self._carry_out(wish, job_id))
@@ -153,7 +167,7 @@ class ChatLoop:
         errand.add_done_callback(self._errands.discard)
 
     def drop_plan(self, plan: Plan) -> None:
-        self._approval.drop(plan)
+        self._reception.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
         self.session.emit(PlanChanged(plan=plan))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
@@ -17,6 +17,7 @@ from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, Provide
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
+from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
 from duckflow.state.message import Message, Role
 from duckflow.state.phrase import said, say
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 Opening = tuple[str, Ending | None]
 
 
-def no_opening() -> Opening:
+async def no_opening() -> Opening:
     return "", None
 
 
@@ -53,7 +54,7 @@ class Turn:
         self._all_succeeded = True
         self._owing = Owing("")
 
-    async def run(self, text: str, opening: Callable[[], Opening] = no_opening) -> Outcome:
+    async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
 
         `opening` looks at the message before any model does: it gives a note for the first prompt, or the ending."""
@@ -63,7 +64,7 @@ class Turn:
         self._pacing.begin(text)
         self._recoveries, self._all_succeeded, self._owing = 0, True, Owing(text)
         try:
-            note, ending = opening()
+            note, ending = await opening()
             outcome, why = ending or await self._loop(note)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")
@@ -78,6 +79,10 @@ class Turn:
         self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome
+
+    async def weighed(self) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        return await self._thinker.weighed(self._session.state)
 
     async def _loop(self, note: str) -> Ending:
         if await self._thinker.profile() == "compact" and (reading := named_files(self._owing, self._session.state)):

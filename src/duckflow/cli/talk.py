@@ -33,17 +33,19 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     here = partial(_wiring, options, words, paths)
     wiring = here()
     piped = _piped()
-    prompt = None if options.prompt is None else _with_material(readable(options.prompt), piped, words)
+    prompt = None if options.prompt is None else readable(options.prompt).strip()
+    if prompt == "" and piped.strip():
+        prompt = words("stdin.material")
     if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("usage.not_a_terminal")
-    if prompt is not None and not prompt.strip():
+    if prompt == "":
         raise UsageError("usage.empty_prompt")
     try:
         talked = wanted_conversation(options, wiring, here)
     except Left:
         return 0
     if prompt is not None:
-        return asyncio.run(_headless(options, talked, prompt))
+        return asyncio.run(_headless(options, talked, prompt, piped))
     return asyncio.run(_chat(talked, here, readable(options.message)))
 
 
@@ -74,7 +76,7 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, talked: Conversation, prompt: str) -> int:
+async def _headless(options: Options, talked: Conversation, prompt: str, piped: str) -> int:
     session, wiring = talked.session, talked.wiring
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
     if talked.damage:
@@ -85,7 +87,7 @@ async def _headless(options: Options, talked: Conversation, prompt: str) -> int:
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     _collect_later()
     try:
-        await chat.say(prompt)
+        await chat.say(prompt, piped)
         await chat.jobs.rest()
         if chat.mode is Mode.FULL_AUTO:
             await _carry_through(chat, wiring.words)
@@ -144,7 +146,7 @@ async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, fir
         await screen.close()
         await chat.aclose()
         await close()
-        spoken = session.state.turn > 0
+        spoken = bool(session.state.messages)
         session.close()
         if not spoken:
             session.discard()
@@ -183,7 +185,3 @@ def _piped() -> str:
 def readable(text: str) -> str:
     """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _with_material(prompt: str, piped: str, words: Words) -> str:
-    return f"{prompt}\n\n{words('stdin.material')}\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt

@@ -15,30 +15,34 @@ from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.material import Material
 from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.project import Project
+from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
-from duckflow.agent.thinker import Thinker
+from duckflow.agent.thinker import ON_THIS_MACHINE, Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
-from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import Castle, with_lesson
 from duckflow.memory.facts import Facts
 from duckflow.memory.gravel import Gravel
+from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler, Project
+from duckflow.prompts.compile import Compiler
+from duckflow.prompts.layers import Layers
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
@@ -58,8 +62,6 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.undo import Undo
     from duckflow.tools.shell.background import Background
 
-AGENTS_FILE = "AGENTS.md"
-AGENTS_LIMIT = 8000
 Connector = Callable[[bool], Awaitable[Connected]]
 """Finds a model; the second one, for another opinion, when it is told so."""
 
@@ -136,16 +138,22 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     sandboxes = Sandboxes(wiring, session.emit)
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
-    project = Project(_project_rules(workspace), remembering.known, remembering.lessons)
-    connector = connect or partial(_connect, wiring, session)
+    project = Project(workspace, remembering.known, remembering.lessons)
+    compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
+    connector = connect or partial(find_model, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, project, settings.agent.plan_tokens).think
+    think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
-    table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
+    table = Table(
+        session.state,
+        session.emit,
+        think,
+        folder,
+        lambda: usable_in_tasks(toolbox.operations, few=session.state.model.startswith(ON_THIS_MACHINE)),
+    )
     toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
-    compiler = Compiler(toolbox.operations, project)
     thinker = Thinker(
         caller,
         compiler,
@@ -176,7 +184,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await remembering.aclose()
 
     models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
-    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, Approval(session, phases, jobs), models)
+    reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, models)
     return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 
@@ -203,12 +212,17 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
-    archive, settings = wiring.paths.archive_of(wiring.folder), wiring.settings.memory
-    facts = Facts(archive.with_suffix(".facts.json"), settings.known_bytes)
-    return Remembering(session, settings, Gravel(archive), Castle(workspace), facts)
+    settings = wiring.settings.memory
+    facts = Facts(facts_of(wiring), settings.known_bytes)
+    return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
 
 
-async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
+def facts_of(wiring: Wiring) -> Path:
+    return wiring.paths.archive_of(wiring.folder).with_suffix(".facts.json")
+
+
+async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:
+    """The model for this conversation, or for a second opinion; nothing is asked of it yet."""
     from duckflow.llm.discover import discover
 
     settings = wiring.settings.llm
@@ -235,14 +249,3 @@ def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
-
-
-def _project_rules(workspace: Workspace) -> str:
-    """AGENTS.md of the work folder, head only when it is very long."""
-    if not (workspace.root / AGENTS_FILE).is_file():
-        return ""
-    try:
-        with workspace.open(AGENTS_FILE) as file:
-            return file.read(AGENTS_LIMIT).decode("utf-8", "ignore").strip()
-    except (OSError, ToolError):
-        return ""

@@ -11,7 +11,7 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import WorkEvent
-from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
+from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, REFS_LIMIT, AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.usage import Usage
@@ -43,6 +43,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.DecisionMade():
             state.prompt_pattern = event.decision.prompt_pattern
             state.task_profile = event.decision.task_profile
+        case happened.ActionStarted():
+            _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():
             _note_changes(state, event)
             note_evidence(state, event)
@@ -101,8 +103,16 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
         keep_for_job(state, event.message)
         return
     state.messages.append(event.message)
+    if event.message.operation.startswith("@"):
+        _note_ref(state, event.message.operation.removeprefix("@"))
     if event.message.role == "user" and not state.title:
         state.title = shorten(event.message.text, 100)
+
+
+def _note_ref(state: AgentState, path: str) -> None:
+    """A file that is being worked on, the latest last."""
+    if path:
+        state.context_refs = [ref for ref in state.context_refs if ref != path][-REFS_LIMIT + 1 :] + [path]
 
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:

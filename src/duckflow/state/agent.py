@@ -16,6 +16,7 @@ from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50
 CAUSES_LIMIT = 8
+REFS_LIMIT = 8
 
 
 class AgentState(Noun):
@@ -49,6 +50,7 @@ class AgentState(Noun):
 
     five: FiveItems = Field(default_factory=FiveItems)
     context_refs: list[str] = Field(default_factory=list[str])
+    """Files that are being worked on, the latest last."""
     decision_log: list[Line100] = Field(default_factory=list[str])
     pending_gate: Question | None = None
     last_delta: Line200 = ""

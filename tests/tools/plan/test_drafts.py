@@ -97,8 +97,10 @@ def test_tasks_that_cannot_work_where_they_stand_are_named() -> None:
     folder = Task(operation="file_ops.make_folder", args={"path": "todo.py"})
     read = Task(operation="file_ops.read_file", args={"path": "store.py"})
     write = Task(operation="file_ops.write_file", args={"path": "store.py"})
-    told = task_problems([folder, read, write, read], operations, lambda path: False)
+    outside = Task(operation="file_ops.write_file", args={"path": "/elsewhere/store.py"})
+    told = task_problems([folder, read, write, read, outside], operations, lambda path: False)
     assert [problem.partition(":")[0] for problem in told] == [
         "task 1 (file_ops.make_folder)",
         "task 2 (file_ops.read_file)",
+        "task 5 (file_ops.write_file)",
     ]

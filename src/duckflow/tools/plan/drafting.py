@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
-from duckflow.prompts.compile import signature
-from duckflow.prompts.template import descriptions
+from duckflow.prompts.wording import listed
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
@@ -69,7 +68,7 @@ async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -
         "conversation": conversation(table.state),
         "files": listing(table.folder),
         "facts": facts(table.folder),
-        "operations": "\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations),
+        "operations": listed(operations, language),
     }
     tasks = await drafted(
         table.think,

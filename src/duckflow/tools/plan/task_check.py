@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from duckflow.state.operation import Operation
@@ -10,11 +11,15 @@ from duckflow.state.plan import Task
 NOT_TASKS = ("plan_tool.", "task_tool.", "task_loop.")
 READ_OR_EDIT = frozenset({"file_ops.read_file", "file_ops.edit_file"})
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
+FEW = frozenset({"file_ops.read_file", "file_ops.write_file", "shell.run"})
+WRITE = "file_ops.write_file"
 TALK = frozenset({"response", "duck_call", "exit"})
 
 
-def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Tasks do things; they do not talk and do not plan."""
+def usable_in_tasks(operations: Sequence[Operation], few: bool = False) -> tuple[Operation, ...]:
+    """Tasks do things; they do not talk and do not plan. A small model does better with few kinds of them."""
+    if few:
+        return tuple(one for one in operations if one.name in FEW)
     return tuple(one for one in operations if one.name not in TALK and not one.name.startswith(NOT_TASKS))
 
 
@@ -38,6 +43,8 @@ def task_problems(
 
 def _place(task: Task, made: set[str], there: Callable[[str], bool]) -> list[str]:
     path = str(task.args.get("path", ""))
+    if task.operation == WRITE and (path.startswith(("/", "~")) or PurePosixPath(path).name in ("", "..")):
+        return [f"{path!r} is no file of this folder; give the file's name, relative to the folder"]
     if task.operation == "file_ops.make_folder" and FILE_NAME.search(path):
         return [f"{path} is the name of a file, not of a folder; file_ops.write_file makes its folders itself"]
     if task.operation in READ_OR_EDIT and path not in made and not there(path):
