@@ -9,10 +9,12 @@ from duckflow.prompts.offer import Profile, offered
 from duckflow.prompts.template import descriptions, render
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
+from duckflow.state.evidence import recorded
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
+from duckflow.state.phase import Phase
 from duckflow.state.progress import job_line, plan_line
 from duckflow.state.prompt import PromptMessage
 
@@ -42,6 +44,8 @@ class Project:
     agents_md: str = ""
     known: Callable[[], str] = nothing
     lessons: Callable[[], str] = nothing
+    there: Callable[[str], bool] = bool
+    """Whether a file is there."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,17 @@ class Compiler:
             open_questions="; ".join(five.open_questions),
             decisions="; ".join(state.decision_log[-3:]),
             files_changed=", ".join(state.files_changed[-8:]),
+            shown=self._shown(state),
             jobs="; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
             **values,
         )
+
+    def _shown(self, state: AgentState) -> str:
+        """What a review goes by; also told where a plan is carried out and something was run."""
+        carried_out = state.plan is not None and state.plan.status == "in_progress"
+        if state.phase is not Phase.REVIEW and not (carried_out and state.evidence):
+            return ""
+        return recorded(state.evidence, state.files_changed[-8:], self._project.there)
 
 
 def asked(history: Sequence[Message]) -> str:

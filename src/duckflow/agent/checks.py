@@ -1,0 +1,27 @@
+"""What the results of a turn say of its changes."""
+
+from collections.abc import Sequence
+
+from duckflow.state.action import ActionResult
+from duckflow.state.evidence import evidence_of
+
+
+class Checks:
+    """Results from before the last change say nothing any more. A command that failed speaks against the changes of
+    its turn; where nothing was changed it is only what the user wanted to know."""
+
+    def __init__(self) -> None:
+        self.all_succeeded = True
+        self.failed = ""
+        self._changed = False
+
+    def saw(self, results: Sequence[ActionResult]) -> None:
+        if any(result.changed for result in results):
+            self._changed = self.all_succeeded = True
+        self.all_succeeded &= all(result.ok for result in results)
+        for result in results:
+            check = evidence_of(result)
+            if result.changed or (check and check.ok):
+                self.failed = ""
+            if check and not check.ok and self._changed:
+                self.failed = check.text
