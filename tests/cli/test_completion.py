@@ -36,7 +36,7 @@ def test_bash_offers_models_and_sessions_that_are_there(bare: Shell) -> None:
     assert "local" in offered(bare, "duckflow -m loc")
     assert offered(bare, "duckflow doctor -m deepseek:") == ["deepseek-chat"]
     bare.run("-p", "hi", "-m", bare.script())
-    session = next(bare.home.rglob("*.db")).stem
+    session = next(bare.home.joinpath("data/sessions").rglob("*.db")).stem
     assert offered(bare, "duckflow -r ") == [session]
     assert offered(bare, f"duckflow audit {session[:4]}") == [session]
 

@@ -123,7 +123,7 @@ def test_a_terminal_that_lacks_a_character_shows_a_question_mark(bare: Shell) ->
 
 def test_a_session_open_in_another_window_is_not_touched(bare: Shell) -> None:
     bare.run("-p", "hi", "-m", bare.script())
-    journal = next(bare.home.rglob("*.db"))
+    journal = next(bare.home.joinpath("data/sessions").rglob("*.db"))
     holder = subprocess.Popen(
         [
             sys.executable,

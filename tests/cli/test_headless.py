@@ -26,6 +26,7 @@ class Server:
 
     def __init__(self) -> None:
         self.replies: list[Reply] = []
+        self.bodies: list[bytes] = []
         self.count = 0
         outer = self
 
@@ -34,7 +35,7 @@ class Server:
                 pass
 
             def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["content-length"]))
+                outer.bodies.append(self.rfile.read(int(self.headers["content-length"])))
                 reply = outer.replies[min(outer.count, len(outer.replies) - 1)]
                 outer.count += 1
                 reply(self)
@@ -160,8 +161,9 @@ def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) 
 def test_what_is_piped_in_is_material(shell: Shell) -> None:
     model = shell.script({"text": "unused", "when": "never"}, decide(respond("Read it."), step="PLANNING"))
     done = shell.run("-p", "what is this?", "-m", model, "--output-format", "stream-json", stdin="the material\n")
-    said = [json.loads(line) for line in done.stdout.splitlines() if '"message_added"' in line]
-    assert "<stdin>\nthe material\n\n</stdin>" in said[0]["message"]["text"]
+    said = [json.loads(line)["message"] for line in done.stdout.splitlines() if '"message_added"' in line]
+    assert (said[0]["role"], said[0]["text"]) == ("user", "what is this?")
+    assert (said[1]["role"], said[1]["operation"], said[1]["text"]) == ("tool", "stdin", "the material")
 
 
 def test_a_session_goes_on_is_picked_and_forked(shell: Shell) -> None:

@@ -56,7 +56,7 @@ def test_with_full_auto_a_plan_is_approved_and_carried_through(tmp_path: Path) -
 
 
 def test_a_job_that_failed_is_a_failure(tmp_path: Path) -> None:
-    missing = {"tasks": [act("file_ops.read_file", path="missing.py")]}
+    missing = {"tasks": [act("file_ops.delete_file", path="missing.py")]}
     failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), missing, WRITES[0]], "--mode", "full-auto", "-p", "a game")
     assert failed.returncode == 1
     assert "stopped by a failure" in failed.stdout

@@ -51,7 +51,7 @@ async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(
 
 
 async def test_the_report_tells_what_shows_each_step_and_which_nothing_shows(tmp_path: Path) -> None:
-    tasks = {"tasks": [act("file_ops.list_files")]}
+    tasks = {"tasks": [act("file_ops.list_files", path=".")]}
     replies = [run_step(1), write_tasks("game.py"), when("content of game.py", "print(1)\n"), REPORT]
     story = Story(tmp_path, [PROPOSE, SNAKE, *replies, run_step(2), tasks, REPORT])
     await story.tell("make a snake game")
@@ -114,8 +114,8 @@ async def test_the_added_step_runs_the_tests_without_another_call(tmp_path: Path
 
 @pytest.mark.parametrize("success", ["make test ends with exit code 0", "すべてのテストが通る", "the tests pass"])
 async def test_a_draft_that_runs_them_is_left_as_it_is(tmp_path: Path, success: str) -> None:
-    steps: list[dict[str, Any]] = [{"name": "Core loop", "description": "game.py", "success": success, "depends_on": []}]
-    story = with_makefile(tmp_path, [{"name": "Game", "steps": steps, "risks": []}])
+    step: dict[str, Any] = {"name": "Core loop", "description": "game.py", "success": success, "depends_on": []}
+    story = with_makefile(tmp_path, [{"name": "Game", "steps": [step], "risks": []}])
     await story.tell("make a snake game")
     assert story.session.state.plan and len(story.session.state.plan.steps) == 1
 

@@ -16,9 +16,3 @@ def test_an_empty_value_takes_its_line_and_its_label_with_it() -> None:
 
 def test_braces_in_a_value_stay_as_they_are() -> None:
     assert fill("{goal}", {"goal": "{a} {{b}} {"}) == "{a} {{b}} {"
-
-
-def test_fixed_text_of_base_stays_below_a_thousand_characters() -> None:
-    from duckflow.prompts.template import load
-
-    assert all(len(load(language, "base")) <= 1000 for language in ("en", "ja"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import begin, reopen, replay
-from duckflow.errors import JournalInUse, UsageError
+from duckflow.errors import JournalInUse
 from duckflow.events.types import MessageAdded, TextStreamed, TurnBegan, TurnEnded
 from duckflow.state.message import Message
 from duckflow.store.journal import Journal
@@ -85,20 +85,6 @@ def test_a_file_that_is_no_journal_is_put_aside(tmp_path: Path) -> None:
 def test_a_session_that_is_open_elsewhere_is_not_opened_twice(tmp_path: Path) -> None:
     with closing(Journal(tmp_path / "s.db")), pytest.raises(JournalInUse):
         Journal(tmp_path / "s.db")
-
-
-def test_sessions_are_listed_newest_first_and_found_by_number_or_beginning(tmp_path: Path) -> None:
-    talk(tmp_path / "20260101-aaa.db", 1)
-    talk(tmp_path / "20260102-bbb.db", 2)
-    begin(tmp_path / "20260103-empty.db", "20260103-empty", Path("/x"), "en").close()
-    sessions = Sessions(tmp_path)
-    entries = sessions.list()
-    assert [entry.session_id for entry in entries] == ["20260102-bbb", "20260101-aaa"]
-    assert entries[0].turns == 2 and entries[0].title == "question 1"
-    assert sessions.latest() == sessions.find("1") == sessions.find("20260102")
-    for wanted in ("nothing", "2026"):
-        with pytest.raises(UsageError):
-            sessions.find(wanted)
 
 
 def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:

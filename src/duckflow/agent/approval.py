@@ -3,8 +3,8 @@
 from duckflow.agent.duck_answer import Ending
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
-from duckflow.agent.thinker import ON_THIS_MACHINE
 from duckflow.events.types import Noticed, PlanChanged
+from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.safety.answers import read_answer
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan

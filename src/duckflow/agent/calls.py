@@ -57,7 +57,9 @@ class Caller:
 
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
-        connected = await self._connect()
+        return await self._announced(await self._connect())
+
+    async def _announced(self, connected: Connected) -> Connected:
         self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
         return connected
 
@@ -67,15 +69,27 @@ class Caller:
             self._left.append(self._connecting)
         self._connect, self._connecting = connect, None
 
+    async def change(self, connected: Connected) -> None:
+        """From the next call on, this one, which is there already."""
+
+        async def same() -> Connected:
+            return connected
+
+        self.switch(same)
+        self._connecting = asyncio.create_task(self._announced(connected))
+        await self._connecting
+
+    async def close_left(self) -> None:
+        """Let go of the models that were switched away from."""
+        left, self._left = self._left, []
+        for connecting in left:
+            await _leave(connecting)
+
     async def aclose(self) -> None:
         """Leave every model, also one that is still being connected."""
-        for connecting in (*self._left, self._connecting):
-            if connecting is None:
-                continue
-            if not connecting.done():
-                connecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, DuckflowError):
-                await (await connecting).provider.aclose()
+        if self._connecting:
+            self._left.append(self._connecting)
+        await self.close_left()
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
         """The reply, or a ModelError; BudgetSpent before the call when the money is gone."""
@@ -101,6 +115,13 @@ class Caller:
                         emit(UsageReported(model=provider.model, usage=chunk.usage))
                         return Reply("".join(pieces), chunk.reason)
         raise ModelError("model.no_end", model=provider.model)
+
+
+async def _leave(connecting: asyncio.Task[Connected]) -> None:
+    if not connecting.done():
+        connecting.cancel()
+    with contextlib.suppress(asyncio.CancelledError, DuckflowError):
+        await (await connecting).provider.aclose()
 
 
 def _failed(task: asyncio.Task[Connected]) -> bool:

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from duckflow.agent.approval import Approval
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
+from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
@@ -15,8 +16,18 @@ from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.turn import Turn
 from duckflow.errors import ToolError
 from duckflow.events.bus import Listener
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, Noticed, Outcome, PlanChanged, TurnEnded
+from duckflow.events.types import (
+    Event,
+    LanguageChosen,
+    MessageAdded,
+    ModeChosen,
+    Noticed,
+    Outcome,
+    PlanChanged,
+    TurnEnded,
+)
 from duckflow.pacemaker.health import Health
+from duckflow.prompts.layers import Layer
 from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
 from duckflow.state.agent import AgentState
@@ -35,6 +46,14 @@ class Guards(NamedTuple):
     remembering: Remembering
 
 
+class Work(NamedTuple):
+    """What goes on behind the conversation: jobs, the answer to a draft, the models that can be had."""
+
+    jobs: TaskLoop
+    reception: Reception
+    models: Models
+
+
 class ChatLoop:
     """One conversation."""
 
@@ -44,8 +63,7 @@ class ChatLoop:
         turn: Turn,
         guards: Guards,
         pacing: Pacing,
-        jobs: TaskLoop,
-        approval: Approval,
+        work: Work,
     ) -> None:
         self.session = session
         self.safekeeping = guards.safekeeping
@@ -53,8 +71,7 @@ class ChatLoop:
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
-        self.jobs = jobs
-        self._approval = approval
+        self.jobs, self._reception, self._models = work
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
@@ -72,7 +89,16 @@ class ChatLoop:
         return self._gatekeeper.permissions
 
     def change_mode(self, mode: Mode) -> None:
-        self._gatekeeper.mode = mode
+        if mode is not self._gatekeeper.mode:
+            self._gatekeeper.mode = mode
+            self.session.emit(ModeChosen(mode=mode))
+
+    @property
+    def budget_usd(self) -> float:
+        return self._models.budget_usd
+
+    async def change_model(self, name: str) -> str:
+        return await self._models.change(name)
 
     def change_language(self, language: str) -> None:
         self.session.emit(LanguageChosen(language=language))
@@ -83,20 +109,24 @@ class ChatLoop:
     def why(self) -> tuple[Phrase, ...]:
         return self._pacing.why()
 
+    async def context(self) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        return await self._turn.weighed()
+
     def events(self) -> Iterator[Event]:
         return self.session.events()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.session.subscribe(listener)
 
-    async def say(self, text: str) -> Outcome:
+    async def say(self, text: str, piped: str = "") -> Outcome:
         """Run a turn to its end. Interrupting it gives `interrupted`; nothing that was done is lost."""
         if (told := self.aside(text)) is not None:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
             return "done"
         self.jobs.hold()
-        self._running = asyncio.create_task(self._turn.run(text, lambda: self._approval.hear(text)))
+        self._running = asyncio.create_task(self._turn.run(text, lambda: self._reception.hear(text, piped)))
         try:
             return await self._running
         except asyncio.CancelledError:
@@ -128,7 +158,7 @@ class ChatLoop:
         errand.add_done_callback(self._errands.discard)
 
     def drop_plan(self, plan: Plan) -> None:
-        self._approval.drop(plan)
+        self._reception.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
         self.session.emit(PlanChanged(plan=plan))

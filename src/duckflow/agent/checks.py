@@ -1,9 +1,13 @@
 """What the results of a turn say of its changes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from duckflow.state.action import ActionResult
-from duckflow.state.evidence import evidence_of
+from duckflow.state.agent import AgentState
+from duckflow.state.evidence import evidence_of, recorded
+
+FILES = 8
 
 
 class Checks:
@@ -25,3 +29,13 @@ class Checks:
                 self.failed = ""
             if check and not check.ok and self._changed:
                 self.failed = check.text
+
+    def for_review(self, state: AgentState) -> str:
+        """What the review is told: why there is one, and what is on the record."""
+        why = f"a check failed: {self.failed}" if self.failed else "not everything succeeded"
+        files = state.files_changed[-FILES:]
+        shown = recorded(state.evidence, files, lambda path: (Path(state.folder) / path).exists())
+        return (
+            f"you said done, but {why}. Mend it, or tell the user plainly that it is not done. "
+            f"On record since the last change: {shown}"
+        )

@@ -7,24 +7,23 @@ from duckflow.agent.bodies import Hidden
 from duckflow.agent.calls import Caller
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.provider import Request
-from duckflow.prompts.compile import Project
-from duckflow.prompts.procedure import compiled
+from duckflow.prompts.compile import Compiler
 from duckflow.state.agent import AgentState
 
 
 class Procedures:
     """The `think` port of the plan tools."""
 
-    def __init__(self, state: AgentState, caller: Caller, project: Project, max_tokens: int) -> None:
+    def __init__(self, state: AgentState, caller: Caller, compiler: Compiler, max_tokens: int) -> None:
         self._state = state
         self._caller = caller
-        self._project = project
+        self._compiler = compiler
         self._max_tokens = max_tokens
 
     async def think(
         self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
     ) -> str:
-        messages = compiled(self._state, self._project, procedure, values, failures)
+        messages = self._compiler.procedure(self._state, procedure, dict(values), failures)
         room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
         reply = await self._caller.call(Request(messages, schema=schema, max_tokens=room), Hidden, "body")
         if reply.finish == "refusal":

@@ -7,8 +7,9 @@ from pathlib import Path
 from duckflow.errors import JournalError, JournalInUse
 from duckflow.events.apply import apply
 from duckflow.events.bus import Bus, Listener
-from duckflow.events.types import Event, SessionOpened
+from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
+from duckflow.store.headline import Headline
 from duckflow.store.journal import Journal
 from duckflow.store.salvage import Salvaged, salvage
 
@@ -33,6 +34,8 @@ class Session:
             if seq % SNAPSHOT_EVERY == 0:
                 # Messages are left out: they are events of their own, so a snapshot stays small however long it gets.
                 self._journal.save_snapshot(seq, self.state.model_dump_json(exclude={"messages"}))
+            if isinstance(event, TurnEnded):
+                self._journal.save_headline(Headline.of(self.state).model_dump_json())
         self._bus.publish(event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

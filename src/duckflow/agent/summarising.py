@@ -70,7 +70,7 @@ class Summarising:
             # One model on one machine does one thing at a time: the user would wait for it.
             self._failures = FAILURES
             return ""
-        request = Request(self._compiler.summary(self._session.state.language, text), max_tokens=SUMMARY_TOKENS)
+        request = Request(self._compiler.summary(self._session.state, text), max_tokens=SUMMARY_TOKENS)
         pieces: list[str] = []
         async with aclosing(closable(provider, request)) as chunks:
             async for chunk in chunks:

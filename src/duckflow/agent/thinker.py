@@ -18,7 +18,9 @@ from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
-from duckflow.prompts.offer import Profile, held_to_writing, offered, plan_hint
+from duckflow.prompts.layers import Layer
+from duckflow.prompts.offer import PROPOSE, Profile, held_to_writing, plan_hint
+from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
@@ -28,8 +30,6 @@ from duckflow.state.phrase import said
 from duckflow.state.prompt import PromptMessage
 
 SHRINKS = 2
-ON_THIS_MACHINE = "local:"
-SMALL_WINDOW = 8192
 
 
 ThinkerSettings = tuple[AgentSettings, MemorySettings, DetectorSettings]
@@ -88,9 +88,11 @@ class Thinker:
 
     def _offer(self, state: AgentState, profile: Profile, owing: Owing) -> tuple[Sequence[Operation], str]:
         """What may be done now, and a hint. A small model is held to what it still has to write."""
-        operations, hint = offered(self._operations, profile, state), plan_hint(state, profile)
-        if profile == "full" or hint or state.plan is not None or not owing.pressing:
-            return operations, hint
+        operations, hint = self._compiler.offered(state, profile), plan_hint(state, profile)
+        if hint:
+            return tuple(one for one in operations if one.name == PROPOSE), hint
+        if profile == "full" or state.plan is not None or not owing.pressing:
+            return operations, ""
         return held_to_writing(operations, owing.writes, not owing.looked_enough), owing.hint()
 
     async def warm(self, state: AgentState) -> None:
@@ -98,7 +100,7 @@ class Thinker:
         try:
             provider = await self._caller.ready()
             if provider.model.startswith(ON_THIS_MACHINE):
-                stable = self._compiler.main(state, [], Moment("compact"))[:1]
+                stable = self._compiler.main(state, [], Moment(await self.profile()))[:1]
                 async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
@@ -122,15 +124,20 @@ class Thinker:
                     raise
         raise ContextTooLong("model.context_too_long")
 
+    async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        history = self._remembering.history(await self.history_budget())
+        return self._compiler.weighed(state, history, Moment(await self.profile()))
+
     async def history(self, state: AgentState) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
         budget, job = await self.history_budget(), state.jobs.get(acting_job())
         return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
 
     async def profile(self) -> Profile:
-        """Short prompts for small models: those on this machine, and those with little room."""
+        """Short prompts for small models."""
         provider = await self._caller.ready()
-        return "compact" if provider.model.startswith(ON_THIS_MACHINE) or provider.window <= SMALL_WINDOW else "full"
+        return self._compiler.profile_for(provider.model, provider.window)
 
     async def history_budget(self) -> int:
         window = (await self._caller.ready()).window

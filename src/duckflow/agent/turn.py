@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from duckflow.agent.checks import Checks
 from duckflow.agent.dispatcher import Dispatched
@@ -18,6 +18,7 @@ from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, Provide
 from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
+from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
 from duckflow.state.message import Message, Role
 from duckflow.state.phase import Phase
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 Opening = tuple[str, Ending | None]
 
 
-def no_opening() -> Opening:
+async def no_opening() -> Opening:
     return "", None
 
 
@@ -55,7 +56,7 @@ class Turn:
         self._checks = Checks()
         self._owing = Owing("")
 
-    async def run(self, text: str, opening: Callable[[], Opening] = no_opening) -> Outcome:
+    async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
 
         `opening` looks at the message before any model does: it gives a note for the first prompt, or the ending."""
@@ -65,7 +66,7 @@ class Turn:
         self._pacing.begin(text)
         self._recoveries, self._checks, self._owing = 0, Checks(), Owing(text)
         try:
-            note, ending = opening()
+            note, ending = await opening()
             outcome, why = ending or await self._loop(note)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")
@@ -80,6 +81,10 @@ class Turn:
         self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome
+
+    async def weighed(self) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        return await self._thinker.weighed(self._session.state)
 
     async def _loop(self, note: str) -> Ending:
         if await self._thinker.profile() == "compact" and (reading := named_files(self._owing, self._session.state)):
@@ -111,8 +116,8 @@ class Turn:
                 continue
             if ending := self._ending(reading.decision, done):
                 return ending
-            if self._session.state.phase is Phase.REVIEW and (failed := self._checks.failed):
-                note = f"you said done, but a check failed: {failed}. Mend it, or tell the user that it is not done"
+            if self._session.state.phase is Phase.REVIEW and reading.decision.next_step == "done":
+                note = self._checks.for_review(self._session.state)
             if self._recoveries > RECOVERIES:
                 self._recoveries = 0
                 ending, note = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))

@@ -13,6 +13,8 @@ from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Command = Callable[[Options, Words, Paths], int]
+STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")
+PATTERNS = ("base_main", "base_main_specialized")
 NEAR = 0.75
 
 
@@ -79,9 +81,16 @@ def _doctor(words: Words) -> Parser:
 
 
 def _sessions(words: Words) -> Parser:
-    from duckflow.cli.session_list import list_sessions
+    from duckflow.cli.session_list import sessions
 
-    return _common(Parser(words, "sessions", words("cli.sessions")), words, list_sessions)
+    parser = Parser(words, "sessions", words("cli.sessions"))
+    add = parser.add_argument
+    add("what", choices=["list", "rename", "rm"], nargs="?", default="list", help=words("cli.sessions_what"))
+    add("session", nargs="?", default="", metavar="SESSION", help=words("cli.sessions_session"))
+    add("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
+    add("--all", action="store_true", help=words("cli.sessions_all"))
+    add("--yes", action="store_true", help=words("cli.sessions_yes"))
+    return _common(parser, words, sessions)
 
 
 def _audit(words: Words) -> Parser:
@@ -101,11 +110,26 @@ def _completion(words: Words) -> Parser:
     return _common(parser, words, completion)
 
 
+def _prompt(words: Words) -> Parser:
+    from duckflow.cli.prompt import show_prompt
+
+    parser = Parser(words, "prompt", words("cli.prompt"))
+    add = parser.add_argument
+    add("message", nargs="?", default="", metavar="MESSAGE", help=words("cli.prompt_message"))
+    add("--step", choices=STEPS, default=STEPS[0], help=words("cli.prompt_step"))
+    add("--pattern", choices=PATTERNS, default=PATTERNS[0], help=words("cli.prompt_pattern"))
+    add("--profile", choices=["full", "compact"], help=words("cli.prompt_profile"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--json", action="store_true", help=words("cli.prompt_json"))
+    return _common(parser, words, show_prompt)
+
+
 GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "models": _models,
     "doctor": _doctor,
     "sessions": _sessions,
     "audit": _audit,
+    "prompt": _prompt,
     "completion": _completion,
 }
 

@@ -1,31 +1,70 @@
-"""`duckflow sessions`: what was talked about in this folder."""
+"""`duckflow sessions`: what was talked about, here and elsewhere; name one, remove one."""
 
+import shutil
+import sys
 import time
 from pathlib import Path
 
 from duckflow.cli.arguments import Options
+from duckflow.errors import UsageError
+from duckflow.safety.answers import read_answer
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import SessionEntry, Sessions
+from duckflow.store.sessions import Sessions
 from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
+from duckflow.ui.session_rows import session_lines, session_rows
 from duckflow.ui.streams import print_out
 
+SHOWN = 30
+PIPED_WIDTH = 160
 
-def list_sessions(options: Options, words: Words, paths: Paths) -> int:
-    entries = Sessions(paths.sessions_of(Path.cwd())).list()
+
+def sessions(options: Options, words: Words, paths: Paths) -> int:
+    kept = Sessions(paths.sessions_of(Path.cwd()))
+    match options.what:
+        case "rm":
+            return _remove(kept, options, words)
+        case "rename":
+            return _rename(kept, options, words)
+        case _:
+            return _list(kept, options, words)
+
+
+def _list(kept: Sessions, options: Options, words: Words) -> int:
+    entries = kept.all()
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns - 1 if terminal else PIPED_WIDTH
+    shown = entries if options.all or not terminal else entries[:SHOWN]
+    for line in session_lines(session_rows(shown, words, time.time()), width):
+        print_out(line)
     if not entries:
         print_out(words("sessions.none"))
-    for line in session_lines(entries, words):
-        print_out(line)
+    if len(shown) < len(entries):
+        print_out(words("sessions.more", count=len(entries) - len(shown)))
     return 0
 
 
-def session_lines(entries: list[SessionEntry], words: Words) -> list[str]:
-    """One line a session: number, id, when, how many turns, how it began."""
-    return [
-        plain(
-            f"{number:>3}. {entry.session_id}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(entry.updated))}  "
-            f"{words('sessions.turns', turns=entry.turns)}  {' '.join(entry.title.split())[:60]}"
-        )
-        for number, entry in enumerate(entries, 1)
-    ]
+def _rename(kept: Sessions, options: Options, words: Words) -> int:
+    title = " ".join(options.rest)
+    if not options.session or not title:
+        raise UsageError("sessions.rename_usage")
+    kept.rename(kept.find(options.session), title)
+    print_out(words("sessions.renamed", title=title))
+    return 0
+
+
+def _remove(kept: Sessions, options: Options, words: Words) -> int:
+    if not options.session:
+        raise UsageError("sessions.rm_usage")
+    entry = kept.find(options.session)
+    if not options.yes:
+        if not sys.stdin.isatty():
+            raise UsageError("sessions.rm_unasked")
+        for line in session_lines(session_rows([entry], words, time.time()), shutil.get_terminal_size().columns - 1):
+            print_out(line)
+        answer = read_answer(input(words("sessions.rm_sure")), ("yes", "no"))
+        if answer is None or answer.choice != "yes":
+            print_out(words("sessions.rm_kept"))
+            return 0
+    kept.remove(entry)
+    print_out(words("sessions.removed", session=entry.session_id))
+    return 0

@@ -6,48 +6,53 @@ import os
 import signal
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 from duckflow.agent.chat_loop import ChatLoop
-from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
-from duckflow.cli.session_list import session_lines
+from duckflow.cli.conversations import Conversation, Here, Left, switched, wanted_conversation
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
-from duckflow.events.types import LanguageChosen, Noticed
 from duckflow.safety.mode import Mode
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import Sessions, new_session_id
+from duckflow.store.sessions import Sessions
 from duckflow.ui.console.listener import Line
+from duckflow.ui.counter import Switch
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.i18n.words import Words, language_of
-from duckflow.ui.streams import print_out
+from duckflow.ui.streams import print_err, print_out
 
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
-    wiring = _wiring(options, words, paths)
+    here = partial(_wiring, options, words, paths)
+    wiring = here()
     piped = _piped()
-    if options.prompt is not None:
-        prompt = _with_material(readable(options.prompt), piped, words)
-        if not prompt.strip():
-            raise UsageError("usage.empty_prompt")
-        return asyncio.run(_headless(options, wiring, prompt))
-    if piped or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    prompt = None if options.prompt is None else readable(options.prompt).strip()
+    if prompt == "" and piped.strip():
+        prompt = words("stdin.material")
+    if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("usage.not_a_terminal")
-    session = open_session(options, wiring)
-    return asyncio.run(_chat(session, wiring, readable(options.message)))
+    if prompt == "":
+        raise UsageError("usage.empty_prompt")
+    try:
+        talked = wanted_conversation(options, wiring, here)
+    except Left:
+        return 0
+    if prompt is not None:
+        return asyncio.run(_headless(options, talked, prompt, piped))
+    return asyncio.run(_chat(talked, here, readable(options.message)))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
-    wiring = _wiring(options, words, paths)
-    return await _converse(line, typing, open_session(options, wiring), wiring, readable(options.message))
+    here = partial(_wiring, options, words, paths)
+    return await _converse(line, typing, wanted_conversation(options, here(), here), here, readable(options.message))
 
 
 def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
@@ -71,16 +76,18 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, wiring: Wiring, prompt: str) -> int:
+async def _headless(options: Options, talked: Conversation, prompt: str, piped: str) -> int:
+    session, wiring = talked.session, talked.wiring
     headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
-    session = open_session(options, wiring)
+    if talked.damage:
+        print_err(talked.damage)
     session.subscribe(headless.hear)
     chat, _, close, _ = wire(wiring, session, headless.ask)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     _collect_later()
     try:
-        await chat.say(prompt)
+        await chat.say(prompt, piped)
         await chat.jobs.rest()
         if chat.mode is Mode.FULL_AUTO:
             await _carry_through(chat, wiring.words)
@@ -100,28 +107,39 @@ async def _carry_through(chat: ChatLoop, words: Words) -> None:
         await chat.jobs.rest()
 
 
-async def _chat(session: Session, wiring: Wiring, first: str) -> int:
+async def _chat(talked: Conversation, here: Here, first: str) -> int:
     from duckflow.ui.console.line import open_line
 
-    line = open_line(wiring.paths.history)
+    line = open_line(talked.wiring.paths.history)
     with line.printing():
-        return await _converse(line, asyncio.create_task(line.run()), session, wiring, first)
+        return await _converse(line, asyncio.create_task(line.run()), talked, here, first)
 
 
-async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wiring: Wiring, first: str) -> int:
+async def _converse(line: Line, typing: asyncio.Task[None], talked: Conversation, here: Here, first: str) -> int:
+    """One conversation after another, until the user leaves."""
+    while wanted := await _one(line, typing, talked, first):
+        talked, first = switched(talked, wanted, here), ""
+    return 0
+
+
+async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, first: str) -> Switch | None:
+    from duckflow.ui.commands.sessions import SessionCommands
+    from duckflow.ui.commands.table import Commands
     from duckflow.ui.console.chat import Chat
+    from duckflow.ui.console.picker import can_pick, pick
 
+    session, wiring = talked.session, talked.wiring
     words, settings = wiring.words, wiring.settings
-    screen = Chat(words, line, settings.ui)
+    sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
+    screen = Chat(words, line, settings.ui, Commands(sessions.group()))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
     animation = asyncio.create_task(screen.animate())
     _collect_later()
     try:
-        screen.open(chat, first)
-        await typing
-        return 0
+        screen.open(chat, first, talked.opening)
+        await asyncio.wait({typing, screen.switching}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         animation.cancel()
         warming.cancel()
@@ -130,44 +148,13 @@ async def _converse(line: Line, typing: asyncio.Task[None], session: Session, wi
         await close()
         spoken = session.state.turn > 0
         session.close()
-        if spoken:
-            print_out(words("chat.bye", session=session.state.session_id))
-        else:
+        if not spoken:
             session.discard()
-
-
-def open_session(options: Options, wiring: Wiring) -> Session:
-    """A new one, the last one, a chosen one, or a branch of one of these."""
-    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
-    if not (options.resume_last or options.resume is not None or options.fork):
-        session_id = new_session_id()
-        return begin(sessions.path(session_id), session_id, wiring.folder, wiring.words.language)
-    if options.resume is None:
-        entry = sessions.latest()
-    else:
-        entry = sessions.find(options.resume or _pick(sessions, wiring.words))
-    path = sessions.fork(entry.path) if options.fork else entry.path
-    opened = reopen(path)
-    if opened.salvaged:
-        aside = str(opened.salvaged.aside)
-        opened.session.emit(Noticed(what=say("journal.salvaged", kept=opened.salvaged.kept, aside=aside)))
-    if options.lang and options.lang != opened.session.state.language:
-        opened.session.emit(LanguageChosen(language=options.lang))
-    wiring.words.language = language_of(opened.session.state.language)
-    return opened.session
-
-
-def _pick(sessions: Sessions, words: Words) -> str:
-    """Let the user choose from the list."""
-    entries = sessions.list()
-    if not entries:
-        raise UsageError("sessions.none")
-    if not sys.stdin.isatty():
-        raise UsageError("sessions.which")
-    for line in session_lines(entries[:20], words):
-        print_out(line)
-    wanted = input(words("sessions.pick")).strip()
-    return wanted or "1"
+    if screen.switching.done():
+        return screen.switching.result()
+    if spoken:
+        print_out(words("chat.bye", session=session.state.session_id))
+    return None
 
 
 def _collect_later() -> None:
@@ -198,7 +185,3 @@ def _piped() -> str:
 def readable(text: str) -> str:
     """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _with_material(prompt: str, piped: str, words: Words) -> str:
-    return f"{prompt}\n\n{words('stdin.material')}\n<stdin>\n{piped}\n</stdin>" if piped.strip() else prompt

@@ -10,36 +10,42 @@ from typing import TYPE_CHECKING, NamedTuple
 from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.calls import Caller, Connected
-from duckflow.agent.chat_loop import ChatLoop, Guards
+from duckflow.agent.chat_loop import ChatLoop, Guards, Work
 from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.material import Material
+from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
+from duckflow.agent.project import Project
+from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
-from duckflow.agent.thinker import Thinker
+from duckflow.agent.thinker import ON_THIS_MACHINE, Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
-from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import Castle, with_lesson
 from duckflow.memory.facts import Facts
 from duckflow.memory.gravel import Gravel
+from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler, Project
+from duckflow.prompts.compile import Compiler
+from duckflow.prompts.layers import Layers
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.tools.offer import packaged_operations
 from duckflow.tools.plan.folder import WorkFolder
@@ -50,13 +56,12 @@ from duckflow.tools.toolbox import Toolbox
 from duckflow.ui.i18n.words import Words
 
 if TYPE_CHECKING:
+    from duckflow.llm.choice import Choice
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import Undo
     from duckflow.tools.shell.background import Background
 
-AGENTS_FILE = "AGENTS.md"
-AGENTS_LIMIT = 8000
 Connector = Callable[[bool], Awaitable[Connected]]
 """Finds a model; the second one, for another opinion, when it is told so."""
 
@@ -133,16 +138,22 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     sandboxes = Sandboxes(wiring, session.emit)
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
-    folder = WorkFolder(workspace)
-    project = Project(_project_rules(workspace), remembering.known, remembering.lessons, folder.exists)
-    connector = connect or partial(_connect, wiring, session)
+    project = Project(workspace, remembering.known, remembering.lessons)
+    compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
+    connector = connect or partial(find_model, wiring, session)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, project, settings.agent.plan_tokens).think
-    table = Table(session.state, session.emit, think, folder, lambda: usable_in_tasks(toolbox.operations))
+    think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
+    folder = WorkFolder(workspace)
+    table = Table(
+        session.state,
+        session.emit,
+        think,
+        folder,
+        lambda: usable_in_tasks(toolbox.operations, few=session.state.model.startswith(ON_THIS_MACHINE)),
+    )
     toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
-    compiler = Compiler(toolbox.operations, project)
     thinker = Thinker(
         caller,
         compiler,
@@ -172,8 +183,10 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await safekeeping.close()
         await remembering.aclose()
 
-    guards, approval = Guards(gatekeeper, safekeeping, remembering), Approval(session, phases, jobs)
-    return Wired(ChatLoop(session, turn, guards, pacing, jobs, approval), thinker, close, toolbox)
+    models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
+    reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, models)
+    return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 
 def make_tools(
@@ -199,30 +212,40 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
-    archive, settings = wiring.paths.archive_of(wiring.folder), wiring.settings.memory
-    facts = Facts(archive.with_suffix(".facts.json"), settings.known_bytes)
-    return Remembering(session, settings, Gravel(archive), Castle(workspace), facts)
+    settings = wiring.settings.memory
+    facts = Facts(facts_of(wiring), settings.known_bytes)
+    return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
 
 
-async def _connect(wiring: Wiring, session: Session, second: bool) -> Connected:
-    from duckflow.llm.connect import Places, connect
+def facts_of(wiring: Wiring) -> Path:
+    return wiring.paths.archive_of(wiring.folder).with_suffix(".facts.json")
+
+
+async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:
+    """The model for this conversation, or for a second opinion; nothing is asked of it yet."""
     from duckflow.llm.discover import discover
 
+    settings = wiring.settings.llm
+    choice = await discover(settings.second_model if second else wiring.model_flag, settings, os.environ)
+    return _reached(wiring, session, choice)
+
+
+async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
+    """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
+    from duckflow.llm.discover import Discovery
+    from duckflow.llm.listing import check_listed
+
+    choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
+    if choice.kind == "openai" and choice.endpoint:
+        await check_listed(choice.endpoint, choice.model, choice.key)
+    return _reached(wiring, session, choice)
+
+
+def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
+    from duckflow.llm.connect import Places, connect
+
     settings, paths = wiring.settings, wiring.paths
-    wanted = settings.llm.second_model if second else wiring.model_flag
-    choice = await discover(wanted, settings.llm, os.environ)
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
     return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
-
-
-def _project_rules(workspace: Workspace) -> str:
-    """AGENTS.md of the work folder, head only when it is very long."""
-    if not (workspace.root / AGENTS_FILE).is_file():
-        return ""
-    try:
-        with workspace.open(AGENTS_FILE) as file:
-            return file.read(AGENTS_LIMIT).decode("utf-8", "ignore").strip()
-    except (OSError, ToolError):
-        return ""

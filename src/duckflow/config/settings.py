@@ -9,6 +9,7 @@ from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
+from duckflow.prompts.settings import PromptSettings
 from duckflow.safety.policy import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
@@ -30,6 +31,7 @@ class Settings(BaseModel):
     agent: AgentSettings = Field(default_factory=AgentSettings)
     safety: SafetySettings = Field(default_factory=SafetySettings)
     memory: MemorySettings = Field(default_factory=MemorySettings)
+    prompts: PromptSettings = Field(default_factory=PromptSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     shell: ShellSettings = Field(default_factory=ShellSettings)
     undo: UndoSettings = Field(default_factory=UndoSettings)

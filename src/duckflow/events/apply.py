@@ -11,9 +11,10 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import WorkEvent
-from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, AgentState
+from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, REFS_LIMIT, AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.usage import Usage
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
@@ -31,6 +32,10 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.model = event.model
         case happened.LanguageChosen():
             state.language = event.language
+        case happened.ModeChosen():
+            state.mode = event.mode
+        case happened.SessionTitled():
+            state.named = event.title
         case happened.TurnBegan() | happened.TurnEnded() | happened.LoopBegan():
             _pace(state, event)
         case happened.MessageAdded():
@@ -38,6 +43,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.DecisionMade():
             state.prompt_pattern = event.decision.prompt_pattern
             state.task_profile = event.decision.task_profile
+        case happened.ActionStarted():
+            _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():
             _note_changes(state, event)
             note_evidence(state, event)
@@ -61,7 +68,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
         case happened.UsageReported():
-            state.usage = state.usage.plus(event.usage)
+            _count(state, event)
         case _:
             pass
 
@@ -73,6 +80,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.loop = 0
             state.turn_open = True
             state.turn_outcome = ""
+            state.turn_usage = Usage()
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
             state.status = Status.IN_PROGRESS
@@ -84,13 +92,27 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.pending_gate = None
 
 
+def _count(state: AgentState, event: happened.UsageReported) -> None:
+    state.usage = state.usage.plus(event.usage)
+    state.turn_usage = state.turn_usage.plus(event.usage)
+    state.usage_by_model[event.model] = state.usage_by_model.get(event.model, Usage()).plus(event.usage)
+
+
 def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
     if event.message.job:
         keep_for_job(state, event.message)
         return
     state.messages.append(event.message)
+    if event.message.operation.startswith("@"):
+        _note_ref(state, event.message.operation.removeprefix("@"))
     if event.message.role == "user" and not state.title:
         state.title = shorten(event.message.text, 100)
+
+
+def _note_ref(state: AgentState, path: str) -> None:
+    """A file that is being worked on, the latest last."""
+    if path:
+        state.context_refs = [ref for ref in state.context_refs if ref != path][-REFS_LIMIT + 1 :] + [path]
 
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.events.event import Event
+from duckflow.events.session import LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision
@@ -29,29 +30,6 @@ Outcome = Literal[
     "done", "pending_user", "deferred", "exit",
     "failed", "usage", "interrupted", "gate", "pacemaker", "provider", "budget",
 ]  # fmt: skip
-
-
-class SessionOpened(Event):
-    """First event of a journal. A fork names the session it came from."""
-
-    kind = "session_opened"
-    session_id: str
-    folder: str
-    language: str
-    forked_from: str = ""
-
-
-class ModelChosen(Event):
-    """Before the first turn, and whenever the model changes."""
-
-    kind = "model_chosen"
-    model: str
-    why: Phrase
-
-
-class LanguageChosen(Event):
-    kind = "language_chosen"
-    language: str
 
 
 class TurnBegan(Event):
@@ -287,10 +265,10 @@ class Noticed(Event):
 
 
 JOURNALED: tuple[type[Event], ...] = (
-    SessionOpened, ModelChosen, LanguageChosen, TurnBegan, LoopBegan, MessageAdded, DecisionMade, ReplyRejected,
-    ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven, DuckCalled, DuckAnswered,
-    MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved, PhaseRefused, StatusChanged,
-    FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned, StepChanged, TaskChanged,
-    JobStarted, JobChanged, JobEnded,
+    SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
+    DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
+    DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved,
+    PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned,
+    StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from duckflow.errors import UsageError
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
 from duckflow.llm.loose import count_of, table
 
 NO_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|moderation|dall-e|bge-", re.I)
+CHECK_SECONDS = 5.0
+NEAR = 3
 WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx")
 
 
@@ -43,6 +46,22 @@ async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> li
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
             return []
     return _chatting(endpoint, entries)
+
+
+async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
+    """Refuse a name that the endpoint does not have; one that lists nothing is believed."""
+    import difflib
+
+    listed = [one.model for one in await list_models(endpoint, key, seconds)]
+    if listed and not any(_same(model, one) for one in listed):
+        near = difflib.get_close_matches(model, listed, n=NEAR, cutoff=0.3) or listed[:NEAR]
+        raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near))
+
+
+def _same(wanted: str, listed: str) -> bool:
+    """Gemini puts a folder before its names; a tag may be left out, and a variant that is not listed added."""
+    wanted, listed = (name.removeprefix("models/").casefold() for name in (wanted, listed))
+    return wanted == listed or listed.startswith(f"{wanted}:") or wanted.startswith(f"{listed}:")
 
 
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:

@@ -30,10 +30,12 @@ def decision_schema(
 ) -> Schema:
     """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
 
-    Without `with_delta` the model is spared the changes to the five items: a small one only makes them up."""
+    Without `with_delta` the model is spared the changes to the five items, and what only those need who plan: a small
+    one only makes them up."""
     actions = _actions(operations, inline_bodies)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
+    left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
         {
             "rationale": TEXT,
@@ -42,10 +44,10 @@ def decision_schema(
             "constraint_check": TEXT,
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
-            "step": _one_of(steps),
+            "step": _one_of(step for step in steps if step not in left_out),
             **delta,
             "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}},
-            "next_step": _one_of(get_args(NextStep)),
+            "next_step": _one_of(kind for kind in get_args(NextStep) if kind not in left_out),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
         }
     )

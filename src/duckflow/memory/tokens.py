@@ -1,5 +1,6 @@
 """How many tokens a text is: estimated by script classes, and corrected by what the provider reports."""
 
+import math
 import re
 from operator import mul
 
@@ -68,6 +69,11 @@ def _of_scripts(text: str) -> float:
         left -= len(together.encode())
         total += len(together) * for_character + len(found) * for_run
     return total + left * _OTHER_BYTE
+
+
+def count(text: str) -> int:
+    """Tokens of a text for any model."""
+    return math.ceil(estimate(text))
 
 
 class Tokens:

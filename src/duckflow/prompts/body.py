@@ -34,7 +34,8 @@ def plain_body(
 def material(history: Iterable[Message], without: str) -> list[str]:
     """The files read lately, newest version of each, in the order of the conversation, as far as there is room."""
     room, kept, seen = MATERIAL_LENGTH, list[str](), {without}
-    for message in reversed([one for one in history if one.role == "tool" and one.operation == READ]):
+    read = [one for one in history if one.role == "tool" and (one.operation == READ or one.operation.startswith("@"))]
+    for message in reversed(read):
         head, _, text = message.text.partition("\n")
         name = head.partition(" (lines ")[0]
         if not text or name in seen or len(text) > room:

@@ -1,24 +1,26 @@
 """One request, assembled: stable text first, then the conversation, volatile text last."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from duckflow.prompts.body import plain_body
+from duckflow.prompts.brief import brief
+from duckflow.prompts.budget import Count
+from duckflow.prompts.layers import Layer, Layers, lasting
 from duckflow.prompts.offer import Profile, offered
-from duckflow.prompts.template import descriptions, render
+from duckflow.prompts.profile import profile_for
+from duckflow.prompts.quoted import one_line, quoted
+from duckflow.prompts.template import render
+from duckflow.prompts.wording import alternate, asked, done_so_far, listed, spoken
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import recorded
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
-from duckflow.state.phase import Phase
 from duckflow.state.progress import job_line, plan_line
 from duckflow.state.prompt import PromptMessage
 
-LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 REQUEST_LENGTH = 2000
 
 
@@ -33,21 +35,6 @@ class Moment:
     evidence: str = ""
 
 
-def nothing() -> str:
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """What is said of the work folder: its rules, what earlier sessions tell, and what was learned."""
-
-    agents_md: str = ""
-    known: Callable[[], str] = nothing
-    lessons: Callable[[], str] = nothing
-    there: Callable[[str], bool] = bool
-    """Whether a file is there."""
-
-
 @dataclass(frozen=True)
 class BodyMoment:
     """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
@@ -60,18 +47,24 @@ class BodyMoment:
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], project: Project | None = None) -> None:
+    def __init__(self, operations: Sequence[Operation], layers: Layers) -> None:
         self._operations = tuple(operations)
-        self._project = project or Project()
-        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
-        self._known = self._project.known()
+        self._layers = layers
+
+    def offered(self, state: AgentState, profile: Profile) -> tuple[Operation, ...]:
+        """What a model of this size may do now."""
+        found = offered(self._operations, profile, state)
+        return found if profile == "full" else tuple(map(brief, found))
+
+    def profile_for(self, model: str, window: int) -> Profile:
+        return profile_for(model, window, self._layers.settings)
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
         history = list(history)
-        volatile = PromptMessage("user", self._volatile(state, history, moment))
+        volatile = PromptMessage("user", "\n\n".join(filter(None, self._volatile(state, history, moment).values())))
         stable = self._stable(state, moment.profile)
-        return alternate([stable, *map(spoken, history), volatile, *moment.corrections])
+        return alternate([stable, *self._spoken(state, history), volatile, *moment.corrections])
 
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
@@ -82,17 +75,34 @@ class Compiler:
         if profile == "compact" and kind == "content":
             return plain_body(state.language, path, moment.current, request, action.reasoning, history)
         wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
-        return alternate([self._stable(state, profile), *map(spoken, history), PromptMessage("user", wish)])
+        return alternate([self._stable(state, profile), *self._spoken(state, history), PromptMessage("user", wish)])
+
+    def procedure(
+        self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
+    ) -> tuple[PromptMessage, ...]:
+        """A specialised request: who it is, the project, and one procedure with its material. `failures` are replies
+        that could not be used, each with the reason."""
+        layers = self._layers
+        known = (layers.base(state), layers.session(state), layers.lessons(state.language))
+        messages = [
+            PromptMessage("system", "\n\n".join(filter(None, known))),
+            PromptMessage("user", layers.specialized(state.language, name, values)),
+        ]
+        for reply, reason in failures:
+            messages.append(PromptMessage("assistant", reply or "…"))
+            messages.append(PromptMessage("user", render(state.language, "mend", reason=reason)))
+        return alternate(messages)
 
     def correction(self, language: str, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
         """A reply that could not be used, and why."""
         told = render(language, "correction", reason=reason)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
-    def summary(self, language: str, material: str) -> tuple[PromptMessage, ...]:
+    def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
         """The request for a summary of what left the context."""
-        base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        return PromptMessage("system", base), PromptMessage("user", render(language, "summary", material=material))
+        told = quoted(state.language, "conversation", material)
+        wish = render(state.language, "summary", material=told)
+        return PromptMessage("system", self._layers.base(state)), PromptMessage("user", wish)
 
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """A body that was cut off, to be continued."""
@@ -109,24 +119,47 @@ class Compiler:
         told = render(language, "body_try", module=module)
         return PromptMessage("assistant", f"```\n{text}```"), PromptMessage("user", told)
 
-    def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
-        language = state.language
-        base = render(language, "base", language_name=LANGUAGE_NAMES[language][language])
-        session = render(language, "session", folder=state.folder, known=self._known, agents_md=self._project.agents_md)
-        # The part that is the same in every session comes first: a cache can keep it from one session to the next.
-        return PromptMessage("system", "\n\n".join((base, self._format(state, profile), session)))
-
-    def _format(self, state: AgentState, profile: Profile) -> str:
-        language, operations = state.language, offered(self._operations, profile, state)
-        with_body = ", ".join(operation.name for operation in operations if operation.body)
-        return render(
-            language,
-            "format" if profile == "full" else "format_compact",
-            body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
-            operations="\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations),
+    def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[Layer, ...]:
+        """The parts of the next request with their tokens."""
+        layers, language, profile = self._layers, state.language, moment.profile
+        count, settings = layers.count, layers.settings
+        operations = self.offered(state, profile)
+        volatile = self._volatile(state, history, moment)
+        rules = [layers.rules(language), volatile["rules"]]
+        base = f"{layers.base(state, profile)}\n\n{layers.session(state, profile)}".replace(rules[0], "")
+        return (
+            Layer("base", count(base), settings.base_tokens),
+            Layer("main", count(layers.format(language, (), profile)) + count(volatile["main"]), settings.main_tokens),
+            Layer("specialized", _tokens(count, volatile["procedure"]), settings.specialized_tokens),
+            Layer("operations", count(listed(operations, language))),
+            Layer("rules", _tokens(count, *rules)),
+            Layer("conversation", _tokens(count, *(one.text for one in self._spoken(state, history)))),
         )
 
-    def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> str:
+    def _spoken(self, state: AgentState, history: Iterable[Message]) -> list[PromptMessage]:
+        return [spoken(message, state.language) for message in history]
+
+    def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
+        layers = self._layers
+        answering = layers.format(state.language, lasting(self.offered(state, profile), profile), profile)
+        # The part that is the same in every session comes first: a cache can keep it from one session to the next.
+        parts = (layers.base(state, profile), answering, layers.session(state, profile))
+        return PromptMessage("system", "\n\n".join(parts))
+
+    def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
+        """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""
+        layers, profile = self._layers, moment.profile
+        operations = self.offered(state, profile)
+        kept = lasting(operations, profile)
+        timely = listed((one for one in operations if one not in kept), state.language)
+        return {
+            "rules": layers.rules_near(state),
+            "operations": render(state.language, "operations_now", operations=timely),
+            "procedure": layers.procedure(state, operations),
+            "main": layers.main(state, profile, self._values(state, history, moment)),
+        }
+
+    def _values(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         five = state.five
         values = {
             "goal": five.goal,
@@ -134,75 +167,24 @@ class Compiler:
             "note": moment.note,
             **plan_line(state.plan),
             "evidence": moment.evidence,
-            "lessons": self._project.lessons(),
+            "lessons": self._layers.surroundings.lessons(),
         }
         if moment.profile == "compact":
-            done = "; ".join(
-                gist(message) for message in history if message.role == "tool" and message.turn == state.turn
-            )
-            return render(state.language, "main_compact", request=shorten(asked(history), 500), done=done, **values)
-        return render(
-            state.language,
-            "main",
-            step=state.phase,
-            status=state.status,
-            loop=str(state.loop),
-            limit=str(moment.limit),
-            why_now=five.why_now,
-            plan_brief="; ".join(five.plan_brief),
-            open_questions="; ".join(five.open_questions),
-            decisions="; ".join(state.decision_log[-3:]),
-            files_changed=", ".join(state.files_changed[-8:]),
-            shown=self._shown(state),
-            jobs="; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
-            **values,
-        )
-
-    def _shown(self, state: AgentState) -> str:
-        """What a review goes by; also told where a plan is carried out and something was run."""
-        carried_out = state.plan is not None and state.plan.status == "in_progress"
-        if state.phase is not Phase.REVIEW and not (carried_out and state.evidence):
-            return ""
-        return recorded(state.evidence, state.files_changed[-8:], self._project.there)
+            return values | {"request": shorten(asked(history), 500), "done": done_so_far(history, state.turn)}
+        return values | {
+            "step": state.phase,
+            "status": state.status,
+            "loop": str(state.loop),
+            "limit": str(moment.limit),
+            "why_now": five.why_now,
+            "plan_brief": "; ".join(five.plan_brief),
+            "open_questions": "; ".join(five.open_questions),
+            "decisions": "; ".join(state.decision_log[-3:]),
+            "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
+            "branch": self._layers.surroundings.branch(),
+            "jobs": "; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
+        }
 
 
-def asked(history: Sequence[Message]) -> str:
-    """The user's latest message."""
-    return next((message.text for message in reversed(history) if message.role == "user"), "")
-
-
-def gist(message: Message) -> str:
-    """A result in one short line."""
-    return shorten(f"{message.operation}: {message.text.partition(chr(10))[0]}", 100)
-
-
-def signature(operation: Operation) -> str:
-    """`file_ops.read_file(path, start_line?, end_line?)`; what travels outside the JSON is left out."""
-    required: list[str] = operation.parameters.get("required", [])
-    properties: dict[str, Any] = operation.parameters.get("properties", {})
-    names = [name if name in required else f"{name}?" for name in properties if name != operation.body]
-    return f"{operation.name}({', '.join(names)})"
-
-
-def spoken(message: Message) -> PromptMessage:
-    """How a message of the conversation reads in a request."""
-    match message.role:
-        case "assistant":
-            return PromptMessage("assistant", message.text)
-        case "tool":
-            return PromptMessage("user", f"[result of {message.operation}]\n{message.text}")
-        case "system":
-            return PromptMessage("user", f"[duckflow]\n{message.text}")
-        case "user":
-            return PromptMessage("user", message.text)
-
-
-def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
-    """Join neighbours of the same role: endpoints want user and assistant to take turns."""
-    joined: list[PromptMessage] = []
-    for message in messages:
-        if joined and joined[-1].role == message.role:
-            joined[-1] = PromptMessage(message.role, f"{joined[-1].text}\n\n{message.text}")
-        else:
-            joined.append(message)
-    return tuple(joined)
+def _tokens(count: Count, *texts: str) -> int:
+    return sum(count(text) for text in texts if text)

@@ -16,6 +16,7 @@ COMPACT_OPERATIONS = frozenset(
 COMPACT_PLANNING = frozenset(
     ("plan_tool.propose", "plan_tool.revise", "task_tool.generate_list", "task_loop.run", "plan_tool.update_step")
 )
+PROPOSE = "plan_tool.propose"
 WRITE = "file_ops.write_file"
 LOOKING = frozenset(("file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file"))
 PLANNING = ("plan_tool.", "task_tool.", "task_loop.")
@@ -25,7 +26,11 @@ SEVERAL_PARTS = re.compile(
     r"|計画|ゲームを|アプリ|複数の|段階",
     re.IGNORECASE,
 )
-WANTS_PLAN = re.compile(r"\bplan\b|step by step|計画|段階", re.IGNORECASE)
+WANTS_PLAN = re.compile(
+    r"\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
+    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)",
+    re.IGNORECASE,
+)
 
 
 def offered(operations: Iterable[Operation], profile: Profile, state: AgentState) -> tuple[Operation, ...]:
@@ -56,7 +61,7 @@ def plan_hint(state: AgentState, profile: Profile) -> str:
     """A small model does not think of planning by itself, even when it is asked to."""
     if profile == "full" or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
         return ""
-    return "the user wants a plan: your only action now is plan_tool.propose"
+    return f"the user wants a plan: your only action now is {PROPOSE}"
 
 
 def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:

@@ -16,6 +16,7 @@ from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50
 CAUSES_LIMIT = 8
+REFS_LIMIT = 8
 
 
 class AgentState(Noun):
@@ -25,7 +26,11 @@ class AgentState(Noun):
     folder: str = ""
     language: str = "en"
     model: str = ""
+    mode: str = ""
+    """What it was last told may be done without asking; nothing when it was never changed."""
     title: Line100 = ""
+    named: Line100 = ""
+    """The title that the user gave."""
     forked_from: str = ""
 
     turn: int = 0
@@ -45,6 +50,7 @@ class AgentState(Noun):
 
     five: FiveItems = Field(default_factory=FiveItems)
     context_refs: list[str] = Field(default_factory=list[str])
+    """Files that are being worked on, the latest last."""
     decision_log: list[Line100] = Field(default_factory=list[str])
     pending_gate: Question | None = None
     last_delta: Line200 = ""
@@ -59,6 +65,8 @@ class AgentState(Noun):
     approvals: list[str] = Field(default_factory=list[str])
     files_changed: list[str] = Field(default_factory=list[str])
     usage: Usage = Field(default_factory=Usage)
+    turn_usage: Usage = Field(default_factory=Usage)
+    usage_by_model: dict[str, Usage] = Field(default_factory=dict[str, Usage])
     event_count: int = 0
 
     @property

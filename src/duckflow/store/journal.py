@@ -17,6 +17,9 @@ CREATE TABLE IF NOT EXISTS events (
 CREATE INDEX IF NOT EXISTS messages ON events (seq) WHERE kind = 'message_added';
 CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL);
 """
+HEADLINE = """
+CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL);
+"""
 KEPT_SNAPSHOTS = 2
 
 
@@ -74,6 +77,13 @@ class Journal:
         except sqlite3.Error as problem:
             raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
 
+    def save_headline(self, body: str) -> None:
+        """What a list of sessions shows of this one, so that the list need not read the journal."""
+        try:
+            self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (body,))
+        except sqlite3.Error as problem:
+            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+
     def last_snapshot(self) -> Snapshot | None:
         """The newest snapshot that is whole."""
         try:
@@ -113,7 +123,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             path.chmod(0o600)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        db.executescript(SCHEMA)
+        db.executescript(SCHEMA + HEADLINE)
     except (OSError, sqlite3.Error):
         db.close()
         raise

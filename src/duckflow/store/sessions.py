@@ -1,28 +1,31 @@
-"""The sessions of one work folder: which there are, and copying one for a fork."""
+"""The sessions of one user: those of a work folder first, then those of all others."""
 
 import contextlib
 import secrets
-import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.errors import UsageError
-from duckflow.events.types import MessageAdded, SessionOpened
+from duckflow.events.types import SessionOpened, SessionTitled
+from duckflow.store.headline import Headline, read_headline
 from duckflow.store.journal import Journal
+from duckflow.store.lock import Lock
+
+PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
-    """One line of the list of sessions."""
+    """One line of the list of sessions. `here`: it belongs to the folder one is in."""
 
     session_id: str
     path: Path
-    title: str
+    headline: Headline
     updated: float
-    turns: int
+    here: bool = True
 
 
 def new_session_id() -> str:
@@ -31,7 +34,7 @@ def new_session_id() -> str:
 
 
 class Sessions:
-    """The journals in one folder."""
+    """The journals of one work folder, and those of the folders beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -39,22 +42,33 @@ class Sessions:
     def path(self, session_id: str) -> Path:
         return self.folder / f"{session_id}.db"
 
-    def list(self) -> list[SessionEntry]:
-        """Newest first. Sessions in which nothing was said are left out."""
-        return [entry for path in self._by_age() if (entry := _entry(path))]
+    def here(self) -> list[SessionEntry]:
+        """Of this folder, newest first. Sessions in which nothing was said are left out."""
+        return list(_entries(self.folder.glob("*.db"), here=True))
+
+    def elsewhere(self) -> list[SessionEntry]:
+        """Of all other folders: the folder used last comes first, each with its newest first."""
+        folders = [folder for folder in self.folder.parent.glob("*/") if folder != self.folder]
+        groups = [list(_entries(folder.glob("*.db"), here=False)) for folder in folders]
+        groups.sort(key=lambda group: group[0].updated if group else 0, reverse=True)
+        return [entry for group in groups for entry in group]
+
+    def all(self) -> list[SessionEntry]:
+        """In the order in which they are numbered."""
+        return [*self.here(), *self.elsewhere()]
 
     def latest(self) -> SessionEntry:
-        for path in self._by_age():
-            if entry := _entry(path):
-                return entry
+        for entry in _entries(self.folder.glob("*.db"), here=True):
+            return entry
         raise UsageError("sessions.none")
 
     def find(self, wanted: str) -> SessionEntry:
-        """By id, by the beginning of one, or by its number in the list."""
-        entries = self.list()
-        if wanted.isdigit() and 1 <= int(wanted) <= len(entries):
-            return entries[int(wanted) - 1]
-        hits = [entry for entry in entries if entry.session_id.startswith(wanted)]
+        """By the beginning of its id, in this folder or else in another, or by its number in the list."""
+        if wanted.isdecimal() and len(wanted) <= 6:
+            entries = self.all()
+            if 1 <= int(wanted) <= len(entries):
+                return entries[int(wanted) - 1]
+        hits = self._beginning(wanted)
         if len(hits) != 1:
             raise UsageError("sessions.unknown" if not hits else "sessions.ambiguous", wanted=wanted)
         return hits[0]
@@ -62,7 +76,7 @@ class Sessions:
     def fork(self, source: Path) -> Path:
         """A new journal with all events of `source` under a new id."""
         session_id = new_session_id()
-        target = Journal(self.path(session_id))
+        target = Journal(source.with_name(f"{session_id}.db"))
         origin = Journal(source)
         with closing(origin), closing(target):
             for _, event in origin.events():
@@ -71,9 +85,34 @@ class Sessions:
                 target.append(event)
         return target.path
 
-    def _by_age(self) -> Iterator[Path]:
-        journals = [path for path in self.folder.glob("*.db") if ".damaged-" not in path.name]
-        yield from sorted(journals, key=_last_change, reverse=True)
+    def rename(self, entry: SessionEntry, title: str) -> None:
+        with closing(Journal(entry.path)) as journal:
+            titled = SessionTitled(title=title)
+            journal.append(titled)
+            journal.save_headline(entry.headline.model_copy(update={"title": titled.title}).model_dump_json())
+
+    def remove(self, entry: SessionEntry) -> None:
+        """Gone for good; not while it is open somewhere."""
+        lock = Lock(entry.path.with_suffix(".lock"))
+        try:
+            for suffix in PARTS:
+                entry.path.with_suffix(suffix).unlink(missing_ok=True)
+        finally:
+            lock.release()
+
+    def _beginning(self, wanted: str) -> list[SessionEntry]:
+        """Only those whose name begins so are opened."""
+        if not wanted or set(wanted) & set("/*?["):
+            return []
+        near = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
+        return near or list(_entries(self.folder.parent.glob(f"*/{wanted}*.db"), here=False))
+
+
+def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:
+    whole = [path for path in journals if ".damaged-" not in path.name]
+    for changed, path in sorted(((_last_change(path), path) for path in whole), reverse=True):
+        if headline := read_headline(path):
+            yield SessionEntry(path.stem, path, headline, changed, here)
 
 
 def _last_change(path: Path) -> float:
@@ -83,17 +122,3 @@ def _last_change(path: Path) -> float:
         ahead = path.with_name(path.name + "-wal").stat()
         changed = max(changed, ahead.st_mtime) if ahead.st_size else changed
     return changed
-
-
-def _entry(path: Path) -> SessionEntry | None:
-    """Reads only what the line needs; a journal that cannot be read still shows, so that it can be salvaged."""
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1)) as db:
-            first = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
-            turns = db.execute("SELECT count(*) FROM events WHERE kind = 'turn_began'").fetchone()[0]
-        if first is None:
-            return None
-        title = MessageAdded.model_validate_json(first[0]).message.text
-    except (sqlite3.Error, ValueError):
-        title, turns = "?", 0
-    return SessionEntry(path.stem, path, title, _last_change(path), turns)

@@ -1,6 +1,6 @@
 """Talking: what is said to the user, a call for help, the end of the session."""
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from duckflow.state.phrase import say
 from duckflow.tools.tool import Args, Done, Tool
@@ -21,7 +21,7 @@ class Response(Tool[ResponseArgs]):
 
 
 class DuckCallArgs(Args):
-    question: str = Field(min_length=1)
+    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "question"))
     choices: list[str] = Field(default_factory=list[str], max_length=4)
 
 
@@ -29,11 +29,12 @@ class DuckCall(Tool[DuckCallArgs]):
     """Stops and asks for help."""
 
     operation = "duck_call"
+    untold = frozenset({"choices"})
     args = DuckCallArgs
 
     async def run(self, args: DuckCallArgs) -> Done:
         numbered = "".join(f"\n{number}. {choice}" for number, choice in enumerate(args.choices, 1))
-        return Done(for_model="shown to the user", for_user=say("talk.said", text=args.question + numbered))
+        return Done(for_model="shown to the user", for_user=say("talk.said", text=args.text + numbered))
 
 
 class ExitArgs(Args):

@@ -39,6 +39,8 @@ class Tool(ABC, Generic[A]):
     body: ClassVar[str] = ""
     untold: ClassVar[frozenset[str]] = frozenset()
     """Arguments that are understood but not told of: every word of a prompt is paid for in every call."""
+    asked_for: ClassVar[frozenset[str]] = frozenset()
+    """Arguments with a default that the model is asked for all the same: tools of one shape share it in the schema."""
     args: type[A]
 
     @abstractmethod
@@ -77,9 +79,9 @@ class Tool(ABC, Generic[A]):
     def describe(self) -> Operation:
         schema = self.args.model_json_schema()
         told = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
-        return Operation(
-            name=self.operation, parameters={**schema, "properties": told}, changes=self.changes, body=self.body
-        )
+        required = [name for name in told if name in self.asked_for or name in schema.get("required", ())]
+        parameters = {**schema, "properties": told, **({"required": required} if required else {})}
+        return Operation(name=self.operation, parameters=parameters, changes=self.changes, body=self.body)
 
 
 AnyTool = Tool[Any]

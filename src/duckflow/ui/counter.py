@@ -1,6 +1,7 @@
 """Where a slash command is given, and what it may ask of the chat besides showing a text."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from duckflow.events.ports import Ask
 from duckflow.ui.desk import Desk
@@ -18,6 +19,15 @@ class Counter:
 
 class Quit(Exception):
     """The user wants to leave."""
+
+
+class Switch(Quit):
+    """The user wants to leave for another session, or for a branch of one."""
+
+    def __init__(self, journal: Path, fork: bool = False) -> None:
+        self.journal = journal
+        self.fork = fork
+        super().__init__(str(journal))
 
 
 class Say(Exception):

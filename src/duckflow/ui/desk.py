@@ -13,6 +13,7 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 
 if TYPE_CHECKING:
+    from duckflow.prompts.layers import Layer
     from duckflow.safety.undo.desk import Outcome
     from duckflow.safety.undo.preview import UndoPreview
 
@@ -62,6 +63,11 @@ class Desk(Protocol):
 
     def change_mode(self, mode: Mode) -> None: ...
 
+    @property
+    def budget_usd(self) -> float: ...
+
+    async def change_model(self, name: str) -> str: ...
+
     def change_language(self, language: str) -> None: ...
 
     @property
@@ -73,6 +79,8 @@ class Desk(Protocol):
     def health(self) -> Health: ...
 
     def why(self) -> tuple[Phrase, ...]: ...
+
+    async def context(self) -> "tuple[Layer, ...]": ...
 
     def events(self) -> Iterator[Event]: ...
 

@@ -87,3 +87,20 @@ def test_tasks_need_real_operations_and_their_arguments_but_no_bodies() -> None:
     assert "task 1: there is no operation 'response'" in told
     assert "task 2 (file_ops.write_file): the argument path is missing" in told
     assert "takes no argument file" in told
+
+
+def test_tasks_that_cannot_work_where_they_stand_are_named() -> None:
+    operations = tuple(
+        Operation(name=f"file_ops.{name}", parameters={"properties": {"path": {}}, "required": ["path"]})
+        for name in ("make_folder", "read_file", "write_file")
+    )
+    folder = Task(operation="file_ops.make_folder", args={"path": "todo.py"})
+    read = Task(operation="file_ops.read_file", args={"path": "store.py"})
+    write = Task(operation="file_ops.write_file", args={"path": "store.py"})
+    outside = Task(operation="file_ops.write_file", args={"path": "/elsewhere/store.py"})
+    told = task_problems([folder, read, write, read, outside], operations, lambda path: False)
+    assert [problem.partition(":")[0] for problem in told] == [
+        "task 1 (file_ops.make_folder)",
+        "task 2 (file_ops.read_file)",
+        "task 5 (file_ops.write_file)",
+    ]

@@ -21,6 +21,8 @@ class ListFiles(FileTool[ListArgs]):
     """Names, sorted, with sizes; what git ignores is left out."""
 
     operation = "file_ops.list_files"
+    untold = frozenset({"depth"})
+    asked_for = frozenset({"path"})
     args = ListArgs
 
     async def run(self, args: ListArgs) -> Done:

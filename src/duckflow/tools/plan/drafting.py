@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
-from duckflow.prompts.compile import signature
-from duckflow.prompts.template import descriptions
+from duckflow.prompts.wording import listed
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
@@ -72,15 +71,19 @@ async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -
         "conversation": conversation(table.state),
         "files": listing(table.folder),
         "facts": facts(table.folder),
-        "operations": "\n".join(f"- {signature(one)}: {descriptions(language)[one.name]}" for one in operations),
+        "operations": listed(operations, language),
     }
     tasks = await drafted(
-        table.think, "tasks", values, tasks_schema(operations), lambda text: _tasks_from(text, operations)
+        table.think,
+        "tasks",
+        values,
+        tasks_schema(operations),
+        lambda text: _tasks_from(text, operations, table.folder.exists),
     )
     return done + tasks
 
 
-def _tasks_from(text: str, operations: tuple[Operation, ...]) -> list[Task]:
+def _tasks_from(text: str, operations: tuple[Operation, ...], there: Callable[[str], bool]) -> list[Task]:
     draft = read_draft(text, TasksDraft)
     bodies = {operation.name: operation.body for operation in operations}
     tasks: list[Task] = []
@@ -89,7 +92,7 @@ def _tasks_from(text: str, operations: tuple[Operation, ...]) -> list[Task]:
         # Long text is asked for when the task runs, even if the model was too eager.
         args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
         tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
-    if problems := task_problems(tasks, operations):
+    if problems := task_problems(tasks, operations, there):
         raise ReplyUnusable("; ".join(problems))
     return tasks
 

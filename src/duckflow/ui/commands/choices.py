@@ -1,5 +1,6 @@
 """`/mode`, `/model`, `/lang`: what the user may choose while it runs."""
 
+from duckflow.errors import DuckflowError
 from duckflow.safety.mode import Mode
 from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter
@@ -13,8 +14,16 @@ def mode(counter: Counter, wanted: str) -> str:
     return counter.words("mode.now", mode=wanted)
 
 
-def model(counter: Counter, _: str) -> str:
-    return counter.words("status.model", model=counter.desk.state.model)
+async def model(counter: Counter, wanted: str) -> str:
+    """Which one it is, or another one from now on; the chat itself shows the new one and why."""
+    words, now = counter.words, counter.desk.state.model
+    if not wanted:
+        return words("model.choices", model=now or "–")
+    try:
+        await counter.desk.change_model(wanted)
+    except DuckflowError as problem:
+        return "\n".join([words.error(problem), words("model.stays", model=now or "–")])
+    return ""
 
 
 def language(counter: Counter, wanted: str) -> str:

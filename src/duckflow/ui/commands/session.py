@@ -1,19 +1,12 @@
 """`/cost` and `/quit`: the session itself."""
 
 from duckflow.ui.commands.command import Command
+from duckflow.ui.cost_lines import cost_lines
 from duckflow.ui.counter import Counter, Quit
 
 
 def cost(counter: Counter, _: str) -> str:
-    usage = counter.desk.state.usage
-    return counter.words(
-        "cost.line",
-        calls=usage.calls,
-        sent=usage.prompt_tokens,
-        cached=usage.cached_tokens,
-        received=usage.completion_tokens,
-        dollars=f"{usage.cost_usd:.4f}",
-    )
+    return "\n".join(cost_lines(counter.desk.state, counter.desk.budget_usd, counter.words))
 
 
 def leave(_: Counter, __: str) -> str:

@@ -3,12 +3,13 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.ui.commands import choices, memory, plan, record, session, status, undo
+from duckflow.ui.commands import choices, context, memory, plan, record, session, status, undo
 from duckflow.ui.commands.command import Command, Group
 from duckflow.ui.counter import Counter
 
 GROUPS: tuple[Group, ...] = (
     status.GROUP,
+    context.GROUP,
     plan.GROUP,
     choices.GROUP,
     undo.GROUP,

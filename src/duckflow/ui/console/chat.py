@@ -19,7 +19,7 @@ from duckflow.ui.console.paper import Paper
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.console.status_bar import status_bar
-from duckflow.ui.counter import Counter, Quit, Say
+from duckflow.ui.counter import Counter, Quit, Say, Switch
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
@@ -49,6 +49,7 @@ class Chat:
         self._waiting: list[str] = []
         self._commands: set[asyncio.Task[None]] = set()
         self._turn: asyncio.Task[Any] | None = None
+        self.switching: asyncio.Future[Switch] = asyncio.get_running_loop().create_future()
 
     def hear(self, event: Event) -> None:
         self.screen.hear(event)
@@ -56,10 +57,12 @@ class Chat:
         if not isinstance(event, OutputStreamed):
             self._line.redraw()
 
-    def open(self, desk: Desk, first: str) -> None:
-        """Greet, and take what was typed meanwhile."""
+    def open(self, desk: Desk, first: str, opening: Iterable[str] = ()) -> None:
+        """Greet, say how far it had come, and take what was typed meanwhile."""
         self._desk = desk
         self.screen.say(self._words("chat.hello", version=__version__, folder=desk.state.folder))
+        for text in opening:
+            self.screen.say(text)
         for job in (job for job in desk.state.jobs.values() if job.status == "interrupted"):
             self.screen.note(self._words("job.interrupted", job=job.name))
         if first:
@@ -148,6 +151,9 @@ class Chat:
                 self.screen.say(shown)
         except Say as wanted:
             self._submit(wanted.text)
+        except Switch as wanted:
+            self._line.listen(None)
+            self.switching.set_result(wanted)
         except Quit:
             self._line.leave()
         self._line.redraw()

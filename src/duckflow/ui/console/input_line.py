@@ -98,12 +98,11 @@ class InputLine:
             await drawn.wait()
         app.after_render -= on_render
 
-    def listen(self, listener: Listener) -> None:
-        """From now on; what was typed before comes first."""
+    def listen(self, listener: Listener | None) -> None:
+        """From now on; what was typed before comes first. While nobody listens it is kept."""
         self._listener = listener
-        early, self._early = self._early, []
-        for text in early:
-            listener.take(text)
+        while self._listener and self._early:
+            self._listener.take(self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:

@@ -42,11 +42,10 @@ class PlainLine:
     async def shown(self) -> None:
         return
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: Listener | None) -> None:
         self._listener = listener
-        early, self._early = self._early, []
-        for text in early:
-            listener.take(text)
+        while self._listener and self._early:
+            self._listener.take(self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:

@@ -1,0 +1,76 @@
+"""Material the user gives with a message: `@file` mentions and what was piped in, as quotations."""
+
+from duckflow.agent.session import Session
+from duckflow.errors import ToolError
+from duckflow.events.types import MessageAdded, Noticed
+from duckflow.safety.secrets import secret_name
+from duckflow.safety.workspace import Workspace
+from duckflow.state.mention import Mention, mentions
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, said, say
+from duckflow.tools.toolbox import Toolbox
+
+PIPED = "stdin"
+READ, LIST = "file_ops.read_file", "file_ops.list_files"
+MENTION_BYTES = 16_000
+"""Of a longer file its first lines are quoted; the model can read on."""
+
+
+class Material:
+    """Brings into the conversation what a message refers to. It stands there as a result would: quoted."""
+
+    def __init__(self, session: Session, toolbox: Toolbox, workspace: Workspace) -> None:
+        self._session = session
+        self._toolbox = toolbox
+        self._workspace = workspace
+
+    async def bring(self, text: str, piped: str) -> None:
+        if piped.strip():
+            self._quote(PIPED, piped.rstrip("\n"))
+        for mention in mentions(text):
+            await self._bring_file(mention)
+
+    async def _bring_file(self, mention: Mention) -> None:
+        path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
+        if not path:
+            return
+        if secret_name(path):
+            self._tell(f"@{path} looks like a secret and is not quoted here.", say("mention.secret", path=path))
+            return
+        try:
+            self._quote(f"@{path}", await self._read(path))
+        except ToolError as problem:
+            self._tell(f"@{path}: {problem.for_model}", said(problem))
+
+    async def _read(self, path: str) -> str:
+        """By the tool itself, so that the model counts as having seen the file."""
+        folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
+        lines = 0 if folder else self._lines(path)
+        tool = self._toolbox.find(LIST if folder else READ)
+        given = {"path": path} if folder or not lines else {"path": path, "end_line": lines}
+        return (await tool.run(self._toolbox.arguments(tool, given))).for_model
+
+    def _lines(self, path: str) -> int:
+        """How many lines of a long file are quoted; 0: all."""
+        try:
+            with self._workspace.open(path) as file:
+                head = file.read(MENTION_BYTES + 1)
+        except (OSError, ToolError):
+            return 0
+        return max(1, head.count(b"\n")) if len(head) > MENTION_BYTES else 0
+
+    def _exists(self, path: str) -> bool:
+        try:
+            self._workspace.stat(path)
+        except (OSError, ToolError):
+            return False
+        return True
+
+    def _quote(self, source: str, text: str) -> None:
+        turn = self._session.state.turn
+        self._session.emit(MessageAdded(message=Message(role="tool", operation=source, text=text, turn=turn)))
+
+    def _tell(self, for_model: str, for_user: Phrase) -> None:
+        turn = self._session.state.turn
+        self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=turn)))
+        self._session.emit(Noticed(what=for_user))

@@ -1,0 +1,168 @@
+"""The project around a conversation: its rules, what it is made of, its git branch. Looked at when it is asked for."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+from duckflow.errors import ToolError
+from duckflow.prompts.surroundings import NearRules
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.gitignore import ALWAYS_IGNORED
+from duckflow.tools.plan.folder import WorkFolder, command_for_tests
+
+AGENTS_FILE = "AGENTS.md"
+RULES_LIMIT = 8000
+NEAR_LIMIT = 4000
+NEAR_FILES = 3
+OTHERS_WORK = ALWAYS_IGNORED | {"vendor", "vendored", "third_party", "site-packages", "bower_components", "Pods"}
+"""Folders with the work of others: their AGENTS.md files are no rules of this project."""
+LOOKED_AT = 600
+DEPTH = 3
+LANGUAGES = {
+    ".py": "Python", ".js": "JavaScript", ".jsx": "JavaScript", ".ts": "TypeScript", ".tsx": "TypeScript", ".go": "Go",
+    ".rs": "Rust", ".java": "Java", ".kt": "Kotlin", ".c": "C", ".h": "C", ".cpp": "C++", ".cc": "C++", ".cs": "C#",
+    ".rb": "Ruby", ".php": "PHP", ".swift": "Swift", ".sh": "Shell", ".sql": "SQL", ".html": "HTML", ".css": "CSS",
+    ".vue": "Vue", ".scala": "Scala", ".lua": "Lua", ".r": "R", ".jl": "Julia", ".ex": "Elixir", ".hs": "Haskell",
+}  # fmt: skip
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}")
+"""A name that is too short and too plain to say anything to a model."""
+MOST_LANGUAGES, MOST_FOLDERS = 4, 8
+BRANCH = re.compile(r"ref: refs/heads/([\w./+-]{1,80})")
+UNFINISHED = {
+    "MERGE_HEAD": "merging", "rebase-merge": "rebasing", "rebase-apply": "rebasing", "CHERRY_PICK_HEAD": "picking",
+    "REVERT_HEAD": "reverting", "BISECT_LOG": "bisecting",
+}  # fmt: skip
+
+
+def nothing() -> str:
+    return ""
+
+
+class Project:
+    """Surroundings of a conversation in one work folder."""
+
+    def __init__(
+        self, workspace: Workspace, known: Callable[[], str] = nothing, lessons: Callable[[], str] = nothing
+    ) -> None:
+        self._workspace = workspace
+        self._look_up = known
+        self.lessons = lessons
+        self._read: dict[str, tuple[tuple[int, int], str]] = {}
+
+    def rules(self) -> str:
+        return self._rules(AGENTS_FILE, RULES_LIMIT)
+
+    def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
+        folders = dict.fromkeys(folder for path in paths for folder in _above(path))
+        found = (NearRules(folder, self._rules(f"{folder}/{AGENTS_FILE}", NEAR_LIMIT)) for folder in folders)
+        near = [one for one in found if one.text]
+        return sorted(near[-NEAR_FILES:], key=lambda one: one.folder.count("/"))
+
+    def facts(self) -> str:
+        return self._facts
+
+    def known(self) -> str:
+        return self._known
+
+    def tests(self) -> str:
+        return self._tests
+
+    def branch(self) -> str:
+        """Read from git's own files: asking git takes longer than everything else in a prompt."""
+        git = self._git
+        if git is None:
+            return ""
+        try:
+            head = (git / "HEAD").read_bytes()[:200].decode("utf-8", "replace")
+        except OSError:
+            return ""
+        named = BRANCH.match(head)
+        doing = next((what for name, what in UNFINISHED.items() if (git / name).exists()), "")
+        return ", ".join(filter(None, (named[1] if named else "detached HEAD", doing)))
+
+    @cached_property
+    def _known(self) -> str:
+        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
+        return self._look_up()
+
+    @cached_property
+    def _facts(self) -> str:
+        languages: Counter[str] = Counter()
+        folders: list[str] = []
+        for path, is_folder in islice(_entries(self._workspace.root, DEPTH), LOOKED_AT):
+            if is_folder and "/" not in path and PLAIN_NAME.fullmatch(path):
+                folders.append(f"{path}/")
+            elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
+                languages[language] += 1
+        spoken = ", ".join(name for name, _ in languages.most_common(MOST_LANGUAGES))
+        return "; ".join(filter(None, (spoken, " ".join(sorted(folders)[:MOST_FOLDERS]))))
+
+    @cached_property
+    def _tests(self) -> str:
+        return command_for_tests(WorkFolder(self._workspace))
+
+    @cached_property
+    def _git(self) -> Path | None:
+        """The folder with git's files; a work tree of its own names it in a file."""
+        for folder in (self._workspace.root, *self._workspace.root.parents):
+            git = folder / ".git"
+            if git.is_dir():
+                return git
+            if git.is_file():
+                try:
+                    named = git.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
+                except OSError:
+                    return None
+                return folder / named
+        return None
+
+    def _rules(self, path: str, limit: int) -> str:
+        """The text of an AGENTS.md, its head when it is very long; read again only when it has changed."""
+        try:
+            with self._workspace.open(path) as file:
+                facts = os.fstat(file.fileno())
+                stamp = (facts.st_mtime_ns, facts.st_size)
+                known = self._read.get(path)
+                if known and known[0] == stamp:
+                    return known[1]
+                data = file.read(limit + 1)
+        except (OSError, ToolError):
+            return ""
+        text = data[:limit].decode("utf-8", "ignore").strip()
+        if len(data) > limit:
+            text = f"{text}\n[…]"
+        self._read[path] = (stamp, text)
+        return text
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders of a path beneath the work folder, the outermost first, up to where the work of others begins."""
+    names = [name for name in path.split("/") if name not in ("", ".")][:-1]
+    for count in range(1, len(names) + 1):
+        name = names[count - 1]
+        if name == ".." or name.startswith(".") or name in OTHERS_WORK:
+            return
+        yield "/".join(names[:count])
+
+
+def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, bool]]:
+    """Files and folders, those near the top first."""
+    below: list[tuple[Path, str]] = []
+    try:
+        with os.scandir(folder) as found:
+            for one in sorted(found, key=lambda entry: entry.name):
+                if one.name.startswith(".") or one.name in OTHERS_WORK:
+                    continue
+                is_folder = one.is_dir(follow_symlinks=False)
+                yield prefix + one.name, is_folder
+                if is_folder:
+                    below.append((folder / one.name, f"{prefix}{one.name}/"))
+    except OSError:
+        return
+    if depth > 1:
+        for inner, name in below:
+            yield from _entries(inner, depth - 1, name)

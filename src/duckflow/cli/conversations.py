@@ -1,0 +1,124 @@
+"""Which session a conversation goes on in: a new one, the last one, a chosen one, or a branch."""
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from duckflow.agent.session import Session, begin, reopen
+from duckflow.cli.arguments import Options
+from duckflow.cli.wire import Wiring
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.events.types import LanguageChosen
+from duckflow.store.headline import read_headline
+from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
+from duckflow.ui.counter import Switch
+from duckflow.ui.i18n.words import Words, language_of
+from duckflow.ui.recap import recap
+from duckflow.ui.streams import print_out
+
+LISTED = 20
+
+
+Here = Callable[[], Wiring]
+"""What a conversation in the folder one is in is built from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session, what it runs in, and what the user should see before going on."""
+
+    session: Session
+    wiring: Wiring
+    opening: tuple[str, ...] = ()
+    damage: str = ""
+
+
+class Left(Exception):
+    """The user has looked at the list and chosen nothing."""
+
+
+def wanted_conversation(options: Options, wiring: Wiring, here: Here) -> Conversation:
+    """What the command line asks for. Another folder's session is gone on with in its folder."""
+    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
+    if options.resume is None and not (options.resume_last or options.fork):
+        return _new(wiring)
+    if options.resume is None:
+        entry = sessions.latest()
+    else:
+        entry = sessions.find(options.resume) if options.resume else _picked(sessions, wiring.words)
+    if enter_folder(entry.path):
+        wiring = here()
+    return _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
+
+
+def switched(left: Conversation, wanted: Switch, here: Here) -> Conversation:
+    """From one conversation to another; back to the one that was left when the other cannot be opened."""
+    folder = Path.cwd()
+    try:
+        enter_folder(wanted.journal)
+        wiring = here()
+        sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
+        return _resumed(sessions.fork(wanted.journal) if wanted.fork else wanted.journal, wiring)
+    except DuckflowError as problem:
+        os.chdir(folder)
+        told = left.wiring.words.error(problem)
+        journal = Sessions(left.wiring.paths.sessions_of(left.wiring.folder)).path(left.session.state.session_id)
+        # Nothing had been said in the one that was left: it is gone.
+        back = _resumed(journal, here()) if journal.exists() else _new(here())
+        return replace(back, opening=(told,))
+
+
+def enter_folder(journal: Path) -> bool:
+    """Go where the session belongs. Whether that is another folder."""
+    headline = read_headline(journal)
+    if not headline or not headline.folder or Path(headline.folder) == Path.cwd():
+        return False
+    try:
+        os.chdir(headline.folder)
+    except OSError:
+        raise UsageError("sessions.folder_gone", folder=headline.folder) from None
+    return True
+
+
+def _new(wiring: Wiring) -> Conversation:
+    session_id = new_session_id()
+    journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
+    return Conversation(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
+
+
+def _resumed(journal: Path, wiring: Wiring, language: str = "") -> Conversation:
+    opened = reopen(journal)
+    state, words = opened.session.state, wiring.words
+    if language and language != state.language:
+        opened.session.emit(LanguageChosen(language=language))
+    words.language = language_of(state.language)
+    saved = opened.salvaged
+    damage = words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
+    opening = [*recap(state, wiring.settings.safety.mode, time.time(), words), *filter(None, [damage])]
+    return Conversation(opened.session, wiring, tuple(opening), damage)
+
+
+def _picked(sessions: Sessions, words: Words) -> SessionEntry:
+    """Let the user choose from the list."""
+    entries = sessions.all()
+    if not entries:
+        raise UsageError("sessions.none")
+    if not sys.stdin.isatty():
+        raise UsageError("sessions.which")
+    from duckflow.ui.console.picker import can_pick, pick
+    from duckflow.ui.session_rows import session_lines, session_rows
+
+    rows = session_rows(entries, words, time.time())
+    if can_pick():
+        row = asyncio.run(pick(rows, words))
+        if row is None:
+            raise Left
+        return entries[row.number - 1]
+    for line in session_lines(rows[:LISTED], shutil.get_terminal_size().columns - 1):
+        print_out(line)
+    return sessions.find(input(words("sessions.pick")).strip() or "1")

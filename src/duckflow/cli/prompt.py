@@ -1,0 +1,125 @@
+"""`duckflow prompt`: exactly what would be sent for a message. A real first loop runs, and its request goes nowhere."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from duckflow.agent.calls import Connected
+from duckflow.agent.session import Session, begin
+from duckflow.cli.arguments import Options
+from duckflow.cli.wire import Wiring, facts_of, find_model, wire
+from duckflow.config.load import load
+from duckflow.errors import DuckflowError, ModelError
+from duckflow.events.types import DecisionMade, PhaseMoved
+from duckflow.llm.provider import Chunk, Request
+from duckflow.llm.windows import DEFAULT_WINDOW
+from duckflow.state.action import Decision, TaskProfile
+from duckflow.state.phase import Phase
+from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Question
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words, language_of
+from duckflow.ui.layer_lines import layer_lines
+from duckflow.ui.plain import plain
+from duckflow.ui.streams import print_err, print_out
+
+
+@dataclass
+class Letterbox:
+    """A model that takes one request and says nothing."""
+
+    model: str = ""
+    window: int = DEFAULT_WINDOW
+    taken: list[Request] = field(default_factory=list[Request])
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        self.taken.append(request)
+        for chunk in ():
+            yield chunk
+        raise ModelError("model.no_end", model=self.model)
+
+    async def aclose(self) -> None:
+        pass
+
+
+def show_prompt(options: Options, words: Words, paths: Paths) -> int:
+    folder = Path.cwd()
+    flags = {"language": options.lang, "prompts.profile": options.profile}
+    settings = load(paths.user_config, folder, flags).settings
+    words.language = language_of(settings.language)
+    message = options.message or words("prompt.message")
+    return asyncio.run(_show(options, Wiring(settings, paths, folder, words, options.model or ""), message))
+
+
+async def _show(options: Options, wiring: Wiring, message: str) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        # What is kept of a conversation is kept there, and gone afterwards.
+        aside = replace(wiring, paths=replace(wiring.paths, data=Path(folder)))
+        _take_along(facts_of(wiring), facts_of(aside))
+        session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
+        letterbox = await _letterbox(wiring, session)
+        wired = wire(aside, session, _nobody, lambda second: _connected(letterbox))
+        _set_the_scene(session, Phase(options.step), options.pattern)
+        await wired.chat.say(message)
+        if options.json:
+            print_out(json.dumps(_as_json(letterbox.taken[0]), ensure_ascii=False, indent=1))
+        else:
+            for one in letterbox.taken[0].messages:
+                print_out(plain(f"=== {one.role} ===\n{one.text}\n"))
+            print_err("\n".join(layer_lines(await wired.chat.context(), wiring.words)))
+        await wired.close()
+        session.close()
+    return 0
+
+
+def _set_the_scene(session: Session, phase: Phase, pattern: Any) -> None:
+    if phase is not session.state.phase:
+        session.emit(PhaseMoved(source=session.state.phase, target=phase))
+    decision = Decision(
+        rationale="preview",
+        goal_consistency="yes",
+        constraint_check="yes",
+        confidence=1.0,
+        task_profile=TaskProfile.GENERAL_CHAT,
+        step=phase,
+        next_step="done",
+        prompt_pattern=pattern,
+        actions=[],
+    )
+    session.emit(DecisionMade(decision=decision))
+
+
+def _take_along(source: Path, target: Path) -> None:
+    """What is known from earlier sessions is part of the prompt."""
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+
+
+async def _letterbox(wiring: Wiring, session: Session) -> Letterbox:
+    """With the name and the window of the model that would be used; without one as any model."""
+    try:
+        provider = (await find_model(wiring, session, second=False)).provider
+    except DuckflowError:
+        return Letterbox()
+    try:
+        return Letterbox(provider.model, provider.window)
+    finally:
+        await provider.aclose()
+
+
+async def _connected(letterbox: Letterbox) -> Connected:
+    return Connected(letterbox, say("model.chosen.flag"))
+
+
+async def _nobody(question: Question) -> Answer:
+    return Answer(choice="no")
+
+
+def _as_json(request: Request) -> dict[str, Any]:
+    messages = [{"role": one.role, "content": one.text} for one in request.messages]
+    return {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}

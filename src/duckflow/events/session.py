@@ -1,0 +1,41 @@
+"""Events of the session as a whole: its beginning, and what was chosen for it."""
+
+from duckflow.events.event import Event
+from duckflow.state.phrase import Phrase
+
+
+class SessionOpened(Event):
+    """First event of a journal. A fork names the session it came from."""
+
+    kind = "session_opened"
+    session_id: str
+    folder: str
+    language: str
+    forked_from: str = ""
+
+
+class ModelChosen(Event):
+    """Before the first turn, and whenever the model changes."""
+
+    kind = "model_chosen"
+    model: str
+    why: Phrase
+
+
+class LanguageChosen(Event):
+    kind = "language_chosen"
+    language: str
+
+
+class ModeChosen(Event):
+    """What may be done without asking from now on."""
+
+    kind = "mode_chosen"
+    mode: str
+
+
+class SessionTitled(Event):
+    """The user gave the session a name of its own."""
+
+    kind = "session_titled"
+    title: str

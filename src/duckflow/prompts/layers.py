@@ -1,0 +1,139 @@
+"""The layers of a prompt: Base, Main, Specialized, and the project's own rules; each within its budget."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from duckflow.prompts.budget import Count, fitted
+from duckflow.prompts.offer import PLANNING, Profile
+from duckflow.prompts.quoted import mark_for, one_line, quoted
+from duckflow.prompts.settings import PromptSettings
+from duckflow.prompts.surroundings import NearRules, Surroundings
+from duckflow.prompts.template import render
+from duckflow.prompts.wording import listed
+from duckflow.state.agent import AgentState
+from duckflow.state.operation import Operation
+from duckflow.state.phase import Phase
+
+LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
+PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A part of a request; without a budget of its own it has 0."""
+
+    name: str
+    tokens: int
+    budget: int = 0
+
+
+class Layers:
+    """Writes each layer from the state."""
+
+    def __init__(self, surroundings: Surroundings, settings: PromptSettings, count: Count) -> None:
+        self.surroundings = surroundings
+        self.settings = settings
+        self.count = count
+
+    def base(self, state: AgentState, profile: Profile = "full") -> str:
+        """Who it is. The same in every session, so that a cache can keep it from one to the next."""
+        language = state.language
+        name = "base" if profile == "full" else "base_compact"
+        return render(language, name, language_name=LANGUAGE_NAMES[language][language])
+
+    def session(self, state: AgentState, profile: Profile = "full") -> str:
+        """The rest of Base: where it works and what is known there."""
+        who = self.base(state, profile)
+        values = {
+            "folder": one_line(state.folder),
+            "facts": self.surroundings.facts(),
+            "known": self.surroundings.known() if profile == "full" else "",
+            "agents_md": "",
+        }
+
+        def written(kept: Mapping[str, str]) -> str:
+            return render(state.language, "session", **_marked(kept, state.language))
+
+        budget = self.settings.base_tokens - self.count(who)
+        kept = fitted(values, budget, written, self.count)
+        return written({**kept, "agents_md": self.rules(state.language)})
+
+    def lessons(self, language: str) -> str:
+        text = self.surroundings.lessons()
+        return render(language, "lessons", **_marked({"lessons": text}, language)) if text else ""
+
+    def rules(self, language: str) -> str:
+        text = self.surroundings.rules()
+        return render(language, "rules", source="AGENTS.md", mark=mark_for(text), text=text) if text else ""
+
+    def rules_near(self, state: AgentState) -> str:
+        near = self.surroundings.rules_near(state.context_refs)
+        return "\n\n".join(_near(rules, state.language) for rules in near)
+
+    def format(self, language: str, operations: Sequence[Operation], profile: Profile) -> str:
+        """How to answer, and with which operations."""
+        with_body = ", ".join(operation.name for operation in operations if operation.body)
+        return render(
+            language,
+            "format" if profile == "full" else "format_compact",
+            body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
+            operations=listed(operations, language, marked=profile == "full"),
+        )
+
+    def main(self, state: AgentState, profile: Profile, values: Mapping[str, str]) -> str:
+        """Working memory: what is told of the state, within the budget it shares with the output format."""
+        template = "main" if profile == "full" else "main_compact"
+        budget = self.settings.main_tokens - self.count(self.format(state.language, (), profile))
+
+        def written(kept: Mapping[str, str]) -> str:
+            return render(state.language, template, **_marked(kept, state.language))
+
+        return written(fitted(values, budget, written, self.count))
+
+    def procedure(self, state: AgentState, offered: Sequence[Operation]) -> str:
+        """The procedure of the step, when the model asked for it."""
+        name = PROCEDURES.get(state.phase, "")
+        if state.prompt_pattern != "base_main_specialized" or not name:
+            return ""
+        proposes = any(operation.name == "plan_tool.propose" for operation in offered)
+        values = {
+            "propose": "plan_tool.propose" if proposes else "",
+            "tests": self.surroundings.tests(),
+            "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
+            "results": "; ".join(one_line(found.text) for found in state.evidence[-4:]),
+        }
+        return self.specialized(state.language, name, values)
+
+    def specialized(self, language: str, name: str, values: Mapping[str, str]) -> str:
+        """A procedure with its material, within its budget."""
+
+        def written(kept: Mapping[str, str]) -> str:
+            return render(language, name, **kept)
+
+        return written(fitted(values, self.settings.specialized_tokens, written, self.count))
+
+
+def lasting(operations: Sequence[Operation], profile: Profile) -> tuple[Operation, ...]:
+    """The operations that are offered whatever happens: they stand in the prefix. What is offered about plans changes
+    as a plan goes on, and told in the prefix it would spoil the cache of all that follows. A small model has little
+    history to read again, and does better with one list."""
+    return tuple(one for one in operations if profile == "compact" or not one.name.startswith(PLANNING))
+
+
+def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
+    """What was kept from elsewhere and earlier stands between marks: here after the cutting, so that none is lost."""
+    marked = {name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)}
+    if text := values.get("lessons"):
+        marked["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
+    return {**values, **marked}
+
+
+def _near(rules: NearRules, language: str) -> str:
+    return render(
+        language,
+        "rules_near",
+        source=one_line(f"{rules.folder}/AGENTS.md"),
+        folder=one_line(f"{rules.folder}/"),
+        mark=mark_for(rules.text),
+        text=rules.text,
+    )

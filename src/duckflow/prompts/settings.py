@@ -1,0 +1,19 @@
+"""Settings of the prompts."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class PromptSettings(BaseModel):
+    """How long each layer of a prompt may be, and in which form it is written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    profile: Literal["", "full", "compact"] = ""
+    """Empty: compact for models on this machine and for small windows, else full."""
+    small_window: int = Field(default=8192, ge=0)
+    """Up to so many tokens of window a model gets the compact form."""
+    base_tokens: int = Field(default=500, gt=0)
+    main_tokens: int = Field(default=800, gt=0)
+    specialized_tokens: int = Field(default=1200, gt=0)

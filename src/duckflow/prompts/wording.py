@@ -1,0 +1,77 @@
+"""How messages, results and operations read in a request."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from duckflow.prompts.quoted import one_line, quoted
+from duckflow.prompts.template import descriptions, render
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
+from duckflow.state.operation import Operation
+from duckflow.state.prompt import PromptMessage
+
+PAST = "past"
+"""The id of the message that stands for those left out: what it tells was said by anyone."""
+GIVEN = ("@", "stdin")
+"""Beginnings of `operation` in a message that holds material the user gave, not a result."""
+
+
+def asked(history: Sequence[Message]) -> str:
+    """The user's latest message."""
+    return next((message.text for message in reversed(history) if message.role == "user"), "")
+
+
+def done_so_far(history: Sequence[Message], turn: int) -> str:
+    """The results of a turn, each in one short line."""
+    results = (one for one in history if one.role == "tool" and one.turn == turn)
+    return "; ".join(gist(one) for one in results if not one.operation.startswith(GIVEN))
+
+
+def gist(message: Message) -> str:
+    """A result in one short line; what it says stands in quotes that it cannot close."""
+    first = shorten(message.text.partition("\n")[0], 100)
+    return f"{one_line(message.operation)}: {json.dumps(first, ensure_ascii=False)}"
+
+
+def signature(operation: Operation) -> str:
+    """`file_ops.read_file(path, start_line?, end_line?)`; what travels outside the JSON is left out."""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    names = [name if name in required else f"{name}?" for name in properties if name != operation.body]
+    return f"{operation.name}({', '.join(names)})"
+
+
+def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
+    told = descriptions(language)
+    signs = ("-", "*" if marked else "-")
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told[one.name]}" for one in operations)
+
+
+def spoken(message: Message, language: str) -> PromptMessage:
+    """How a message of the conversation reads in a request. What came from outside stands between marks."""
+    match message.role:
+        case "assistant":
+            return PromptMessage("assistant", message.text)
+        case "tool":
+            given = message.operation.startswith(GIVEN)
+            source = message.operation if given else render(language, "result", operation=message.operation)
+            return PromptMessage("user", quoted(language, source, message.text))
+        case "system" if message.message_id == PAST:
+            return PromptMessage("user", quoted(language, "memory", message.text))
+        case "system":
+            return PromptMessage("user", f"[duckflow]\n{message.text}")
+        case "user":
+            return PromptMessage("user", message.text)
+
+
+def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
+    """Join neighbours of the same role: endpoints want user and assistant to take turns."""
+    joined: list[PromptMessage] = []
+    for message in messages:
+        if joined and joined[-1].role == message.role:
+            joined[-1] = PromptMessage(message.role, f"{joined[-1].text}\n\n{message.text}")
+        else:
+            joined.append(message)
+    return tuple(joined)

@@ -1,0 +1,75 @@
+"""What a list of sessions shows of one session; kept in its journal so that a list need not replay it."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from duckflow.events.types import MessageAdded, SessionOpened, UsageReported
+from duckflow.state.agent import AgentState
+from duckflow.state.noun import Line100, Value
+
+
+class Headline(Value):
+    """One session in a line. `asked` is how it began, `title` what it turned out to be about."""
+
+    title: Line100 = ""
+    asked: Line100 = ""
+    folder: str = ""
+    turns: int = 0
+    cost_usd: float = 0.0
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, state: AgentState) -> "Headline":
+        plan = state.plan or next(reversed(state.plans.values()), None)
+        return cls(
+            title=state.named or (plan.name if plan else "") or state.five.goal or state.title,
+            asked=state.title,
+            folder=state.folder,
+            turns=state.turn,
+            cost_usd=state.usage.cost_usd,
+            tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
+        )
+
+
+def read_headline(path: Path) -> Headline | None:
+    """Nothing for a session in which nothing was said; a journal that cannot be read has one without a title."""
+    ahead = path.with_name(path.name + "-wal")
+    # A journal that nobody has open is read without making the files that sharing it would need.
+    how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)) as db:
+            return _kept(db) or _gathered(db)
+    except (sqlite3.Error, ValueError):
+        return Headline(title="?")
+
+
+def _kept(db: sqlite3.Connection) -> Headline | None:
+    try:
+        row = db.execute("SELECT body FROM headline").fetchone()
+        return Headline.model_validate_json(row[0]) if row else None
+    except (sqlite3.OperationalError, ValidationError):
+        # A journal from before there were headlines.
+        return None
+
+
+def _gathered(db: sqlite3.Connection) -> Headline | None:
+    """Read from the events themselves: a turn that never ended has left no headline."""
+    first = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
+    if first is None:
+        return None
+    opened = db.execute("SELECT body FROM events WHERE kind = 'session_opened' ORDER BY seq LIMIT 1").fetchone()
+    turns = db.execute("SELECT count(*) FROM events WHERE kind = 'turn_began'").fetchone()[0]
+    told = db.execute("SELECT body FROM events WHERE kind = 'usage_reported'").fetchall()
+    usages = [UsageReported.model_validate_json(body).usage for (body,) in told]
+    asked = MessageAdded.model_validate_json(first[0]).message.text
+    return Headline(
+        title=asked,
+        asked=asked,
+        folder=SessionOpened.model_validate_json(opened[0]).folder if opened else "",
+        turns=turns,
+        cost_usd=sum(usage.cost_usd for usage in usages),
+        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
+    )

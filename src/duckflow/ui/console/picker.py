@@ -1,0 +1,116 @@
+"""Choosing one session from many: arrows or a number, typing filters, Esc leaves."""
+
+import os
+import shutil
+import unicodedata
+from collections.abc import Sequence
+
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.processors import BeforeInput
+
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.session_rows import SessionRow, session_lines
+
+SHOWN = 12
+ESCAPE_SECONDS = 0.05
+DUMB = ("dumb", "unknown", "")
+
+
+def can_pick() -> bool:
+    """Whether the terminal can redraw a list; if not, a numbered list has to do."""
+    return os.environ.get("TERM", "").lower() not in DUMB
+
+
+async def pick(rows: Sequence[SessionRow], words: Words) -> SessionRow | None:
+    """The chosen one; nothing when the user leaves. Works in the middle of a chat, too."""
+    async with in_terminal():
+        return await Picker(rows, words).run()
+
+
+class Picker:
+    """The list, the line with what was typed, and which row is marked."""
+
+    def __init__(self, rows: Sequence[SessionRow], words: Words) -> None:
+        self._rows = rows
+        self._words = words
+        self._marked = 0
+        self._filter = Buffer(multiline=False, on_text_changed=self._typed)
+        typed = Window(BufferControl(self._filter, [BeforeInput("› ", style="bold")]), height=1)
+        listed = Window(FormattedTextControl(self._listed), dont_extend_height=True, wrap_lines=False)
+        hint = Window(FormattedTextControl(lambda: words("picker.keys")), height=1, style="class:bottom-toolbar")
+        self._app: Application[SessionRow | None] = Application(
+            Layout(HSplit([listed, typed, hint]), focused_element=typed),
+            key_bindings=self._keys(),
+            erase_when_done=True,
+        )
+        self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_SECONDS
+
+    async def run(self) -> SessionRow | None:
+        return await self._app.run_async()
+
+    def found(self) -> Sequence[SessionRow]:
+        """What fits the typed text. A number, also a full-width one, brings its row to the top."""
+        wanted = unicodedata.normalize("NFKC", self._filter.text).strip()
+        if not wanted:
+            return self._rows
+        fitting = [row for row in self._rows if row.matches(wanted)]
+        if wanted.isdecimal() and 1 <= int(wanted) <= len(self._rows):
+            numbered = self._rows[int(wanted) - 1]
+            return [numbered, *(row for row in fitting if row is not numbered)]
+        return fitting
+
+    def _typed(self, _: Buffer) -> None:
+        self._marked = 0
+
+    def _move(self, by: int) -> None:
+        self._marked = max(0, min(self._marked + by, len(self.found()) - 1))
+
+    def _listed(self) -> FormattedText:
+        found = self.found()
+        if not found:
+            return FormattedText([("", self._words("picker.none"))])
+        first = max(0, min(self._marked - SHOWN // 2, len(found) - SHOWN))
+        columns = shutil.get_terminal_size().columns
+        shown = found[first : first + SHOWN]
+        parts: list[tuple[str, str]] = []
+        lines = iter(session_lines(shown, columns - 3, with_id=False))
+        folder = ""
+        for place, row in enumerate(shown, first):
+            if row.folder != folder:
+                folder = row.folder
+                parts.append(("class:folder", f"  {next(lines)}\n"))
+            marked = place == self._marked
+            parts.append(("reverse" if marked else "", f"{'▸' if marked else ' '} {next(lines)}"))
+            parts.append(("", "\n"))
+        return FormattedText(parts[:-1])
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        def moving(by: int, *names: str) -> None:
+            def move(_: KeyPressEvent) -> None:
+                self._move(by)
+
+            for name in names:
+                keys.add(name)(move)
+
+        moving(-1, "up", "c-p")
+        moving(1, "down", "c-n", "tab")
+        moving(-SHOWN, "pageup")
+        moving(SHOWN, "pagedown")
+
+        def choose(event: KeyPressEvent) -> None:
+            if found := self.found():
+                event.app.exit(result=found[self._marked])
+
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        keys.add("enter")(choose)
+        for name in ("escape", "c-c", "c-d"):
+            keys.add(name)(leave)
+        return keys

@@ -1,0 +1,71 @@
+"""`duckflow prompt`, and what really goes over the wire."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_headless import FINE, Server, Shell
+from tests.journeys.story import Story, decide, respond
+
+SAYS = {"en": "Create hello.py that prints hello", "ja": "hello と表示する hello.py を作ってください"}
+LIMITS = {"full": 8192, "compact": 5120}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("profile", ["full", "compact"])
+def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, language: str, profile: str) -> None:
+    server = Server()
+    server.replies = [FINE]
+    with (shell.home / "config/config.toml").open("a") as config:
+        config.write(f'\n[prompts]\nprofile = "{profile}"\n')
+    given = (SAYS[language], "-m", "gpt-5-mini", "--lang", language)
+    try:
+        shown = json.loads(shell.run("prompt", *given, "--json", url=server.url).stdout)
+        text = shell.run("prompt", *given, url=server.url)
+        assert server.bodies == []
+        assert shell.run("-p", *given, url=server.url).returncode == 0
+    finally:
+        server.close()
+    assert len(server.bodies[0]) <= LIMITS[profile]
+    sent: dict[str, Any] = json.loads(server.bodies[0])
+    assert shown["messages"] == sent["messages"]
+    assert shown["schema"] == sent["response_format"]["json_schema"]["schema"]
+    assert all(message["content"] in text.stdout for message in sent["messages"])
+    assert "/ 500" in text.stderr if language == "ja" else "of 500" in text.stderr
+
+
+def test_step_pattern_and_profile_can_be_chosen_and_nothing_is_left_behind(shell: Shell) -> None:
+    before = sorted(shell.home.rglob("*.db"))
+    shown = shell.run("prompt", "--step", "REVIEW", "--pattern", "base_main_specialized", "--profile", "full").stdout
+    assert "[procedure REVIEW]" in shown and "Step: REVIEW" in shown
+    assert "[procedure" not in shell.run("prompt", "--step", "REVIEW", "--profile", "full").stdout
+    assert "Two examples" in shell.run("prompt", "--profile", "compact").stdout
+    assert sorted(shell.home.rglob("*.db")) == before and list(shell.work.iterdir()) == []
+
+
+async def test_the_pattern_the_model_chose_is_used_for_the_next_call(tmp_path: Path) -> None:
+    replies = [
+        decide(respond("I look."), step="PLANNING", next_step="continue", prompt_pattern="base_main_specialized"),
+        decide(respond("Done."), step="PLANNING", prompt_pattern="base_main"),
+        decide(respond("Yes."), step="PLANNING"),
+    ]
+    story = Story(tmp_path, replies)
+    await story.tell("look")
+    await story.tell("again")
+    assert ["[procedure PLANNING]" in story.prompt(number) for number in range(3)] == [False, True, False]
+
+
+async def test_the_layers_are_weighed(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Done."), step="PLANNING")])
+    await story.tell("look")
+    layers = {layer.name: layer for layer in await story.chat.context()}
+    assert 0 < layers["base"].tokens <= layers["base"].budget == 500
+    assert 0 < layers["main"].tokens <= layers["main"].budget == 800
+    assert layers["specialized"].tokens == 0 and layers["conversation"].tokens > 0

@@ -1,0 +1,41 @@
+"""`duckflow sessions`, as a shell would call it."""
+
+from pathlib import Path
+
+from tests.cli.test_headless import Shell
+from tests.journeys.story import decide, respond
+
+HELLO = decide(respond("hello"), step="PLANNING")
+
+
+def test_sessions_are_listed_named_and_removed(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert "no session in this folder" in shell.run("sessions").stdout
+    for message in ("the first talk", "ふたつ目の話"):
+        assert shell.run("-p", message, "-m", shell.script(HELLO)).returncode == 0
+    listed = shell.run("sessions").stdout.splitlines()
+    assert listed[0].startswith("1. ふたつ目の話    just now  1 turn") and listed[1].startswith("2. the first talk")
+    assert "「よい名前」" in shell.run("sessions", "rename", "2", "よい名前", "--lang", "ja").stdout
+    shell.work = tmp_path / "elsewhere"
+    shell.work.mkdir()
+    listed = shell.run("sessions").stdout.splitlines()
+    assert listed[0].endswith("/work") and "よい名前" in listed[1]
+    refused = shell.run("sessions", "rm", "1")
+    assert refused.returncode == 2 and "--yes" in refused.stderr
+    assert shell.run("sessions", "rm", "1", "--yes").returncode == 0
+    assert len(shell.run("sessions").stdout.splitlines()) == 2
+
+
+def test_a_session_of_another_folder_goes_on_there(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.run("-p", "remember this place", "-m", shell.script(HELLO))
+    home, shell.work = shell.work, tmp_path / "elsewhere"
+    shell.work.mkdir()
+    write = {"operation": "file_ops.write_file", "args": {"path": "a.txt", "content": "x"}, "reasoning": "asked"}
+    script = shell.script(decide(write, respond("done")))
+    went_on = shell.run("-r", "1", "-p", "write a.txt", "--mode", "auto-edit", "-m", script)
+    assert went_on.returncode == 0 and (home / "a.txt").exists() and not (shell.work / "a.txt").exists()
+    (home / "a.txt").unlink()
+    home.rename(tmp_path / "moved")
+    gone = shell.run("-r", "1", "-p", "and now?", "-m", script)
+    assert gone.returncode == 2 and "is gone" in gone.stderr

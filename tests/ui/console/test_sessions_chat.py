@@ -1,0 +1,85 @@
+"""Going from one session to another in a terminal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.story import act, decide, respond
+from tests.ui.console.terminal import Terminal
+
+REPLY = {"json": decide(respond("Understood."), step="PLANNING")}
+WRITE = {"json": decide(act("file_ops.write_file", path="new.txt", content="x"), respond("Written."))}
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        terminal.process.close(force=True)
+
+
+def talked(top: Path, *messages: str) -> None:
+    for message in messages:
+        terminal = Terminal(top, [REPLY], message)
+        terminal.wait_for("Understood.")
+        terminal.type("\x04")
+        assert terminal.wait_for_end() == 0
+
+
+def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, opened: list[Terminal]) -> None:
+    talked(tmp_path, "talk about parsers", "日本語の話")
+    opened.append(terminal := Terminal(tmp_path, [REPLY], "-r"))
+    screen = terminal.wait_for("talk about parsers")
+    assert "1. 日" in screen
+    terminal.type("zzz")
+    terminal.wait_for("Nothing fits")
+    terminal.type("\x15pars\r")
+    terminal.wait_for("Going on with “talk about parsers”")
+    terminal.enter("/resume")
+    terminal.wait_for("type to filter")
+    terminal.type("\x1b")
+    terminal.wait_for("we stay here")
+    terminal.enter("/resume")
+    terminal.wait_until(lambda screen: "type to filter" in screen)
+    terminal.type("２\r")
+    terminal.wait_for("Going on with “日")
+    terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 2)
+    terminal.enter("/fork")
+    terminal.wait_for("This is a branch of")
+    terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 3)
+    terminal.enter("go on")
+    terminal.wait_for("Understood.")
+
+
+def test_without_a_choice_nothing_is_opened(tmp_path: Path, opened: list[Terminal]) -> None:
+    talked(tmp_path, "something")
+    opened.append(terminal := Terminal(tmp_path, [], "-r"))
+    terminal.wait_for("something")
+    terminal.type("\x1b")
+    assert terminal.wait_for_end() == 0
+    assert "Duckflow" not in terminal.shown()
+
+
+def test_a_dumb_terminal_gets_a_numbered_list(tmp_path: Path, opened: list[Terminal]) -> None:
+    talked(tmp_path, "first talk", "second talk")
+    opened.append(terminal := Terminal(tmp_path, [], "-r", TERM="dumb"))
+    terminal.wait_for("2. first talk")
+    terminal.enter("２")
+    terminal.wait_for("Going on with “first talk”")
+
+
+def test_what_was_cut_off_and_asked_is_shown_on_resuming(tmp_path: Path, opened: list[Terminal]) -> None:
+    opened.append(first := Terminal(tmp_path, [WRITE], "make new.txt"))
+    first.wait_for("1. yes")
+    first.process.kill(9)
+    opened.append(again := Terminal(tmp_path, [REPLY], "-c", "--mode", "auto-edit"))
+    screen = again.wait_for("nothing of this was done")
+    assert "› make new.txt" in screen and "The last turn was cut off." in screen and "new.txt" in screen
+    again.enter("/mode plan")
+    again.wait_for("Mode: plan")
+    again.type("\x04")
+    again.wait_for_end()
+    opened.append(third := Terminal(tmp_path, [REPLY], "-c"))
+    third.wait_for("The mode was plan; now it is ask")
