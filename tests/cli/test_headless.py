@@ -287,3 +287,10 @@ def test_help_speaks_both_languages(shell: Shell) -> None:
     assert "coding companion" in shell.run("--help").stdout
     assert "相棒" in shell.run("--help", "--lang", "ja").stdout
     assert shell.run("--version").stdout.startswith("duckflow ")
+
+
+def test_without_a_key_and_a_model_the_ways_to_one_are_told(shell: Shell) -> None:
+    done = shell.run("-p", "hi")
+    assert done.returncode == 5
+    told = [line for line in done.stderr.splitlines() if not line.startswith("·")]
+    assert len(told) == 4 and "OPENAI_API_KEY" in told[1] and "Ollama" in told[2] and "duckflow models pull" in told[3]

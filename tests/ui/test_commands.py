@@ -103,7 +103,7 @@ async def test_another_model_answers_from_the_next_turn_on(desk: Desk) -> None:
 async def test_a_model_that_cannot_be_had_leaves_the_old_one(desk: Desk, name: str) -> None:
     before = desk.story.session.state.model
     shown = await desk.give(f"/model {name}")
-    assert shown.endswith(f"The model stays {before}.") and len(shown.splitlines()) == 2
+    assert shown.endswith(f"The model stays {before}.") and len(shown.splitlines()) <= 3
     assert desk.story.session.state.model == before and len(desk.story.all(ModelChosen)) == 1
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.models import Models
+from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
@@ -72,6 +73,7 @@ class ChatLoop:
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
         self.jobs, self._reception, self._models = work
+        self._deeds = OwnDeeds(session)
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
         self._close_open_turn()
@@ -125,6 +127,7 @@ class ChatLoop:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
             return "done"
+        self._deeds.tell()
         self.jobs.hold()
         self._running = asyncio.create_task(self._turn.run(text, lambda: self._reception.hear(text, piped)))
         try:
@@ -150,6 +153,12 @@ class ChatLoop:
             case wish:
                 self.control(wish)
                 return ()
+
+    def ran(self, command: str, code: int, output: str, seconds: float) -> None:
+        self._deeds.ran(command, code, output, seconds)
+
+    def attach(self, path: str, text: str) -> None:
+        self._deeds.attach(path, text)
 
     def control(self, wish: Control, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is noticed."""

@@ -73,10 +73,11 @@ def _models(words: Words) -> Parser:
 
 
 def _doctor(words: Words) -> Parser:
-    from duckflow.cli.doctor import doctor
+    from duckflow.cli.doctor.command import doctor
 
     parser = Parser(words, "doctor", words("cli.doctor"))
     parser.add_argument("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    parser.add_argument("--json", action="store_true", help=words("cli.config_json"))
     return _common(parser, words, doctor)
 
 
@@ -102,11 +103,40 @@ def _audit(words: Words) -> Parser:
     return _common(parser, words, show_audit)
 
 
+def _init(words: Words) -> Parser:
+    from duckflow.cli.init.command import init
+
+    parser = Parser(words, "init", words("cli.init"))
+    add = parser.add_argument
+    add("-y", "--yes", action="store_true", help=words("cli.init_yes"))
+    add("--force", action="store_true", help=words("cli.init_force"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    return _common(parser, words, init)
+
+
+def _config(words: Words) -> Parser:
+    from duckflow.cli.config import config
+
+    parser = Parser(words, "config", words("cli.config"))
+    add = parser.add_argument
+    add("what", choices=["list", "get", "set", "unset"], nargs="?", default="list", help=words("cli.config_what"))
+    add("name", nargs="?", default="", metavar="SETTING", help=words("cli.config_name"))
+    add("value", nargs="?", metavar="VALUE", help=words("cli.config_value"))
+    add("--user", action="store_true", help=words("cli.config_user"))
+    add("--project", action="store_true", help=words("cli.config_project"))
+    add("--changed", action="store_true", help=words("cli.config_changed"))
+    add("--json", action="store_true", help=words("cli.config_json"))
+    return _common(parser, words, config)
+
+
 def _completion(words: Words) -> Parser:
     from duckflow.cli.completion.command import completion
 
     parser = Parser(words, "completion", words("cli.completion"), words("cli.completion_epilog"))
-    parser.add_argument("shell", choices=["bash", "zsh", "fish", "sessions", "models"], help=words("cli.shell"))
+    parser.add_argument(
+        "shell", choices=["bash", "zsh", "fish", "sessions", "models", "settings"], help=words("cli.shell")
+    )
     return _common(parser, words, completion)
 
 
@@ -130,6 +160,8 @@ GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "sessions": _sessions,
     "audit": _audit,
     "prompt": _prompt,
+    "init": _init,
+    "config": _config,
     "completion": _completion,
 }
 

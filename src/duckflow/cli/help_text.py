@@ -1,42 +1,20 @@
 """The layout of `--help`: titles in the user's language, lines broken where wide characters end."""
 
 import argparse
-import unicodedata
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from duckflow.ui.i18n.words import Words
 
 
-def columns(text: str) -> int:
-    """How wide it is on a terminal."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
-
-
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at spaces, or between wide characters, which need none."""
-    lines, line = [""], ""
-    for word in _breakable(" ".join(text.split())):
-        if line.strip() and columns(line + word.rstrip()) > width:
-            lines.append("")
-            word = word.lstrip()
-        lines[-1] += word
-        line = lines[-1]
-    return [line.rstrip() for line in lines]
+    """Lines of at most so many columns."""
+    from duckflow.ui.wrapping import line_ends
 
-
-def _breakable(text: str) -> Iterable[str]:
-    """Pieces after each of which a line may end."""
-    piece = ""
-    for place, character in enumerate(text):
-        piece += character
-        following = text[place + 1 : place + 2]
-        # A line must not begin with what closes the one before.
-        wide = columns(character) == 2 and following not in tuple("、。，．」』）：；")
-        if character == " " or (wide and character not in "「『（"):
-            yield piece
-            piece = ""
-    yield piece
+    text = " ".join(text.split())
+    ends = [0, *line_ends(text, width), len(text)]
+    return [text[begin:end].strip() for begin, end in pairwise(ends)]
 
 
 def help_text(words: Words) -> type[argparse.HelpFormatter]:

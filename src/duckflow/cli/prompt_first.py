@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from duckflow.cli.arguments import Options
+from duckflow.cli.ended import leaving_when_ended
 from duckflow.store.paths import Paths
 from duckflow.ui.console.line import open_line
 from duckflow.ui.console.listener import Line
@@ -25,7 +26,7 @@ def start(options: Options, words: Words, paths: Paths) -> int:
 
 async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
     line = open_line(paths.history)
-    with line.printing():
+    with line.printing(), leaving_when_ended(line):
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)

@@ -12,6 +12,7 @@ from pathlib import Path
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.cli.arguments import Options
 from duckflow.cli.conversations import Conversation, Here, Left, switched, wanted_conversation
+from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
@@ -111,7 +112,7 @@ async def _chat(talked: Conversation, here: Here, first: str) -> int:
     from duckflow.ui.console.line import open_line
 
     line = open_line(talked.wiring.paths.history)
-    with line.printing():
+    with line.printing(), leaving_when_ended(line):
         return await _converse(line, asyncio.create_task(line.run()), talked, here, first)
 
 
@@ -123,6 +124,7 @@ async def _converse(line: Line, typing: asyncio.Task[None], talked: Conversation
 
 
 async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, first: str) -> Switch | None:
+    from duckflow.cli.slash import own_commands
     from duckflow.ui.commands.sessions import SessionCommands
     from duckflow.ui.commands.table import Commands
     from duckflow.ui.console.chat import Chat
@@ -131,7 +133,7 @@ async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, fir
     session, wiring = talked.session, talked.wiring
     words, settings = wiring.words, wiring.settings
     sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
-    screen = Chat(words, line, settings.ui, Commands(sessions.group()))
+    screen = Chat(words, line, settings.ui, Commands(sessions.group(), own_commands(wiring)))
     chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
     session.subscribe(screen.hear)
     warming = asyncio.create_task(thinker.warm(session.state))
@@ -146,7 +148,7 @@ async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, fir
         await screen.close()
         await chat.aclose()
         await close()
-        spoken = session.state.turn > 0
+        spoken = bool(session.state.messages)
         session.close()
         if not spoken:
             session.discard()

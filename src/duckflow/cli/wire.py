@@ -140,7 +140,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     remembering = _memory(wiring, session, workspace)
     project = Project(workspace, remembering.known, remembering.lessons)
     compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
-    connector = connect or partial(find_model, wiring, session)
+    connector = connect or partial(find_model, wiring, session, ask=ask)
     caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
     ask = patient(ask)
     jobs = TaskLoop(session)
@@ -221,12 +221,15 @@ def facts_of(wiring: Wiring) -> Path:
     return wiring.paths.archive_of(wiring.folder).with_suffix(".facts.json")
 
 
-async def find_model(wiring: Wiring, session: Session, second: bool) -> Connected:
-    """The model for this conversation, or for a second opinion; nothing is asked of it yet."""
+async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | None = None) -> Connected:
+    """The model for this conversation, or for a second opinion; nothing is asked of it yet. Where there is somebody to
+    ask, a local model that is not here yet is fetched."""
+    from duckflow.cli.first_run import with_weights
     from duckflow.llm.discover import discover
 
     settings = wiring.settings.llm
-    choice = await discover(settings.second_model if second else wiring.model_flag, settings, os.environ)
+    search = partial(discover, settings.second_model if second else wiring.model_flag, settings, os.environ)
+    choice = await (with_weights(search, wiring.paths, session, ask) if ask else search())
     return _reached(wiring, session, choice)
 
 

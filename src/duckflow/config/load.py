@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -111,11 +111,15 @@ def read(path: Path) -> Layer:
 def project_layer(path: Path) -> Layer:
     """A project's file, which may set only harmless things."""
     layer = read(path)
-    if strange := sorted(set(layer) - PROJECT_MAY_SET):
+    require_project_may(layer.keys(), path)
+    return layer
+
+
+def require_project_may(names: Iterable[str], path: Path) -> None:
+    if strange := sorted(set(names) - PROJECT_MAY_SET):
         raise UsageError(
             "config.project_forbidden",
             path=str(path),
             names=", ".join(strange),
             allowed=", ".join(sorted(PROJECT_MAY_SET)),
         )
-    return layer

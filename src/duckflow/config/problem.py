@@ -38,7 +38,7 @@ def bad_value(problem: ValidationError, origins: Mapping[str, str]) -> UsageErro
         return unknown_setting(name, origin)
     values = {"name": name, "origin": origin}
     if kind in ("literal_error", "enum"):
-        known = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        known = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
         return UsageError("config.choice", known=known, **values)
     if bound := BOUNDS.get(kind):
         return UsageError(f"config.bound.{bound}", bound=context[bound], **values)

@@ -67,7 +67,8 @@ class Question(Value):
     """Something a person must answer before the work goes on."""
 
     question_id: str = Field(default_factory=new_id("ask"))
-    kind: Literal["gate", "duck_call"]
+    kind: Literal["gate", "duck_call", "choice"]
+    """A choice is answered by one of its numbers or words, and by nothing else."""
     title: Phrase
     details: tuple[Phrase, ...] = ()
     """What stands below the title: findings, the health report."""

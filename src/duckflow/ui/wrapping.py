@@ -17,12 +17,11 @@ def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
         width = cell(character)
         if place > start and _may_end(text, place):
             last = place
-        if used + width > room and not character.isspace():
-            cut = last if last > start else place
-            if cut > start:
-                ends.append(cut)
-                start, used = cut, sum(map(cell, text[cut:place]))
-                room = max(2, columns - hanging)
+        while used + width > room and place > start and not character.isspace():
+            start = last if last > start else place
+            ends.append(start)
+            used = sum(map(cell, text[start:place]))
+            room = max(2, columns - hanging)
         used += width
     return ends
 

@@ -34,7 +34,13 @@ class Terminal:
     """`duckflow` in a terminal of its own, with a scripted model (or another one, when there are no replies)."""
 
     def __init__(
-        self, top: Path, replies: list[Any] | None, *arguments: str, columns: int = 90, **environment: str
+        self,
+        top: Path,
+        replies: list[Any] | None,
+        *arguments: str,
+        columns: int = 90,
+        command: tuple[str, ...] = (),
+        **environment: str,
     ) -> None:
         self.work = top / "work"
         self.work.mkdir(exist_ok=True)
@@ -46,8 +52,8 @@ class Terminal:
         settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
         same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         self.process: Any = pexpect.spawn(
-            sys.executable,
-            ["-m", "duckflow", *model, *arguments],
+            command[0] if command else sys.executable,
+            [*command[1:]] if command else ["-m", "duckflow", *model, *arguments],
             cwd=str(self.work),
             env=same | {"HOME": str(top)} | settings | environment,
             dimensions=(40, columns),
@@ -55,9 +61,23 @@ class Terminal:
         )
 
         self._screen.answer = self.process.send
+        self.raw = b""
 
     def type(self, text: str) -> None:
         self.process.send(text)
+
+    def paste(self, text: str) -> None:
+        """As terminals do: what is pasted is marked as such."""
+        self.process.send(f"\x1b[200~{text}\x1b[201~")
+
+    def resize(self, columns: int) -> None:
+        self._screen.resize(40, columns)
+        self.process.setwinsize(40, columns)
+
+    def columns_of(self, sign: str) -> list[set[int]]:
+        """For every line of the screen the columns in which the sign stands."""
+        rows = [self._screen.buffer[row] for row in range(self._screen.lines)]
+        return [{column for column in range(self._screen.columns) if row[column].data == sign} for row in rows]
 
     def enter(self, text: str) -> None:
         self.type(text + "\r")
@@ -91,13 +111,17 @@ class Terminal:
     def wait_for_end(self) -> int:
         self._read(0.2)
         self.process.expect(pexpect.EOF)
-        self._stream.feed(self.process.before or b"")
+        self._take(self.process.before or b"")
         self.process.close()
         return int(self.process.exitstatus)
 
     def _read(self, seconds: float) -> None:
         try:
-            self._stream.feed(self.process.read_nonblocking(65536, seconds))
+            self._take(self.process.read_nonblocking(65536, seconds))
         except (pexpect.TIMEOUT, pexpect.EOF, ValueError):
             # Nothing new, or the program has ended: what was shown still stands.
             return
+
+    def _take(self, data: bytes) -> None:
+        self.raw += data
+        self._stream.feed(data)

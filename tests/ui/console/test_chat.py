@@ -59,29 +59,6 @@ def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened:
     assert "[bold]角括弧[/bold]" in screen.replace(" ", "")
 
 
-def test_escape_interrupts_and_the_conversation_goes_on(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [SLOW, ANSWER])
-    terminal.wait_for(HELLO)
-    terminal.enter("talk slowly")
-    terminal.wait_for("slowly slowly")
-    terminal.type("\x1b")
-    terminal.wait_for("Interrupted.")
-    terminal.enter("hello?")
-    terminal.wait_for("はそのまま")
-
-
-def test_ctrl_c_interrupts_then_clears_then_leaves(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [SLOW])
-    terminal.wait_for(HELLO)
-    terminal.enter("talk slowly")
-    terminal.wait_for("slowly slowly")
-    terminal.type("half a line")
-    terminal.type("\x03")
-    terminal.wait_for("Interrupted.")
-    terminal.type("\x03\x03")
-    assert terminal.wait_for_end() == 0
-
-
 def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Terminal]) -> None:
     slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING")}
     terminal = start(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
@@ -116,12 +93,3 @@ def test_a_session_goes_on_after_a_restart(tmp_path: Path, opened: list[Terminal
     again.wait_for("I do remember.")
     again.enter("/status")
     again.wait_for("2 turns")
-
-
-def test_sixty_columns_and_no_colour(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [WRITE, BODY], columns=60, NO_COLOR="1")
-    terminal.wait_for(HELLO)
-    terminal.enter("create hello.py")
-    terminal.wait_for("1. yes")
-    terminal.enter("no, not now")
-    terminal.wait_for("Refused")

@@ -29,7 +29,7 @@ TAIL = """\
 }
 complete -o bashdefault -F _duckflow duckflow
 """
-DYNAMIC = {"SESSION": "sessions", "MODEL": "models"}
+DYNAMIC = {"SESSION": "sessions", "MODEL": "models", "SETTING": "settings"}
 
 
 def script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:

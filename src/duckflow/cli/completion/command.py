@@ -15,6 +15,8 @@ def completion(options: Options, words: Words, paths: Paths) -> int:
             lines = _sessions(paths)
         case "models":
             lines = _models(paths)
+        case "settings":
+            lines = _settings()
         case shell:
             lines = [_script(shell, words)]
     for line in lines:
@@ -48,3 +50,10 @@ def _models(paths: Paths) -> list[str]:
     others = [one for one in KNOWN if one not in keyed]
     local = [f"local:{holding.model.name}" for holding in Weights(paths.models, os.environ).installed()]
     return ["local", *local, *(f"{one.name}:{one.model}" for one in (*keyed, *others))]
+
+
+def _settings() -> list[str]:
+    from duckflow.config.names import setting_names
+    from duckflow.config.settings import Settings
+
+    return setting_names(Settings)

@@ -15,7 +15,11 @@ function __duckflow_in
 end
 complete -c duckflow -f
 """
-ACTIONS = {"SESSION": "(duckflow completion sessions 2>/dev/null)", "MODEL": "(duckflow completion models 2>/dev/null)"}
+ACTIONS = {
+    "SESSION": "(duckflow completion sessions 2>/dev/null)",
+    "MODEL": "(duckflow completion models 2>/dev/null)",
+    "SETTING": "(duckflow completion settings 2>/dev/null)",
+}
 
 
 def script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ HEAD = """\
 _duckflow_offer() { local -a found; found=(${(f)"$(duckflow completion $1 2>/dev/null)"}); compadd -V $1 -a found }
 _duckflow_sessions() { _duckflow_offer sessions }
 _duckflow_models() { _duckflow_offer models }
+_duckflow_settings() { _duckflow_offer settings }
 _duckflow() {
     local -a commands
     if (( CURRENT == 2 )) && [[ "$words[2]" != -* ]]; then
@@ -20,7 +21,12 @@ TAIL = """\
 # Read by eval it names itself; put into a folder of $fpath it is called.
 if [[ "$funcstack[1]" == _duckflow ]]; then _duckflow "$@"; else compdef _duckflow duckflow; fi
 """
-ACTIONS = {"SESSION": "_duckflow_sessions", "MODEL": "_duckflow_models", "FILE": "_files"}
+ACTIONS = {
+    "SESSION": "_duckflow_sessions",
+    "MODEL": "_duckflow_models",
+    "FILE": "_files",
+    "SETTING": "_duckflow_settings",
+}
 
 
 def script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:

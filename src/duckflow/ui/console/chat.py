@@ -13,6 +13,8 @@ from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Question
 from duckflow.ui.commands.table import Commands
+from duckflow.ui.console.completion import LineCompletions
+from duckflow.ui.console.errands import Errands
 from duckflow.ui.console.job_lines import job_progress
 from duckflow.ui.console.listener import Fragments, Line
 from duckflow.ui.console.paper import Paper
@@ -22,6 +24,7 @@ from duckflow.ui.console.status_bar import status_bar
 from duckflow.ui.counter import Counter, Quit, Say, Switch
 from duckflow.ui.desk import Desk
 from duckflow.ui.i18n.words import Words
+from duckflow.ui.mentions import mentioned
 from duckflow.ui.plain import plain
 from duckflow.ui.settings import UiSettings
 from duckflow.ui.width import fitted
@@ -47,7 +50,8 @@ class Chat:
         self.questions = Questions(self.screen, words)
         self._desk: Desk | None = None
         self._waiting: list[str] = []
-        self._commands: set[asyncio.Task[None]] = set()
+        self._errands = Errands(words, self._paper.glyphs, self.screen.warn)
+        self._completions = LineCompletions(self._slash, words, lambda: self._desk.state.folder if self._desk else ".")
         self._turn: asyncio.Task[Any] | None = None
         self.switching: asyncio.Future[Switch] = asyncio.get_running_loop().create_future()
 
@@ -73,27 +77,29 @@ class Chat:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
         while True:
             await asyncio.sleep(REFRESH)
-            if self.screen.moves():
+            if self.screen.moves() or self._errands:
                 self._line.redraw()
 
     async def close(self) -> None:
-        if self._desk:
-            self._desk.interrupt()
+        self.interrupt()
         if self._turn:
             await asyncio.wait([self._turn], timeout=LAST_WORDS_SECONDS)
+        await self._errands.rest(LAST_WORDS_SECONDS)
 
     def take(self, text: str) -> None:
         text = text.strip()
         if not text or self._desk is None:
             return
         shown = self.questions.shown
-        if shown and not _beside(shown, text):
+        if shown and not self._beside(shown, text):
             self.questions.answer(text)
         elif text.startswith(("/", "／")):
             self.screen.user(text)
             command = "/" + unicodedata.normalize("NFKC", text[1:])
-            self._commands.add(task := asyncio.create_task(self._command(command, self._desk)))
-            task.add_done_callback(self._commands.discard)
+            self._errands.start(command.split()[0], self._command(command, self._desk))
+        elif text.startswith(("!", "！")) and text[1:].strip():
+            self.screen.user(text)
+            self._errands.start(text, self._own_command(text[1:].strip(), self._desk))
         elif (told := self._desk.aside(text)) is not None:
             self.screen.user(text)
             for phrase in told:
@@ -102,18 +108,19 @@ class Chat:
             self._submit(text)
 
     def worth_keeping(self, text: str) -> bool:
-        return not self.questions.shown or _beside(self.questions.shown, text)
+        return not self.questions.shown or self._beside(self.questions.shown, text)
 
     def busy(self) -> bool:
-        return self._turn is not None and not self._turn.done()
+        return self._turn_runs() or bool(self._errands)
 
     def ready(self) -> bool:
-        return not self.busy() or self.questions.shown is not None
+        return not self._turn_runs() or self.questions.shown is not None
 
     def interrupt(self) -> str:
         waiting, self._waiting = "\n".join(self._waiting), []
         if self._desk:
             self._desk.interrupt()
+        self._errands.cancel()
         return waiting
 
     def change_mode(self) -> None:
@@ -134,16 +141,20 @@ class Chat:
             return []
         written = self.screen.written(columns)
         below = self.screen.live(columns)
+        below += self._errands.lines(columns)
         below += job_progress(self._desk.state, self._words, self._paper.glyphs, columns)
         below += [fitted(plain(self._words("chat.queued", text=text)), columns - 1) for text in self._waiting]
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
+    def sign(self) -> str:
+        return self._paper.glyphs.fit("› ")
+
     def bar(self, columns: int) -> str:
         return self._paper.glyphs.fit(status_bar(self._desk, self._words, columns)) if self._desk else ""
 
     def completions(self, document: "Document") -> "Iterable[Completion]":
-        return ()
+        return self._completions.of(document)
 
     async def _command(self, text: str, desk: Desk) -> None:
         try:
@@ -158,9 +169,18 @@ class Chat:
             self._line.leave()
         self._line.redraw()
 
+    async def _own_command(self, command: str, desk: Desk) -> None:
+        from duckflow.ui.console.own_command import run_own
+
+        def show(text: str, left_out: int) -> None:
+            self.hear(OutputStreamed(text=text, left_out=left_out))
+
+        ran = await run_own(command, desk.state.folder, show)
+        desk.ran(command, ran.code, ran.output, ran.seconds)
+
     def _submit(self, text: str) -> None:
         """Start a turn, or keep the message until the running one is over."""
-        if self.busy():
+        if self._turn_runs():
             self._waiting.append(text)
             return
         self.screen.user(text)
@@ -168,6 +188,9 @@ class Chat:
 
     async def _run_turn(self, text: str) -> None:
         assert self._desk
+        for one in mentioned(text, self._desk.state.folder):
+            self._desk.attach(one.path, one.text)
+            self.screen.note(self._words("mention.attached", path=one.path, lines=len(one.text.splitlines())))
         outcome = await self._desk.say(text)
         if outcome == "exit":
             self._line.leave()
@@ -180,10 +203,14 @@ class Chat:
         self._turn = None
         self._submit(text)
 
+    def _turn_runs(self) -> bool:
+        return self._turn is not None and not self._turn.done()
 
-def _beside(question: Question, text: str) -> bool:
-    """Whether a line goes past an open question: a job's question does not stand in the way of the conversation."""
-    if not question.job:
-        return False
-    offered = tuple(choice.key for choice in question.choices)
-    return text.startswith("/") or (question.kind == "gate" and read_answer(text, offered) is None)
+    def _beside(self, question: Question, text: str) -> bool:
+        """Whether a line goes past an open question. One can always look around first; and a job's question does not
+        stand in the way of the conversation."""
+        name = unicodedata.normalize("NFKC", text).split()[0] if text.strip() else ""
+        if name.startswith("!") or any(name == f"/{command.name}" for command in self._slash):
+            return True
+        offered = tuple(choice.key for choice in question.choices)
+        return bool(question.job) and question.kind == "gate" and read_answer(text, offered) is None

@@ -83,7 +83,8 @@ class InputLine:
     async def run(self) -> None:
         """Until the user leaves."""
         try:
-            await self._session.prompt_async()
+            # What goes wrong in a task goes to the log, not onto the screen.
+            await self._session.prompt_async(set_exception_handler=False)
         except EOFError:
             return
 
@@ -129,6 +130,10 @@ class InputLine:
                 loop.call_later(seconds, self.redraw)
         self.redraw()
 
+    def comes_early(self) -> bool:
+        """Whether nobody listens yet."""
+        return self._listener is None
+
     def paste(self, text: str) -> str:
         return self._pastes.take(text)
 
@@ -167,7 +172,12 @@ class InputLine:
 
     def _message(self) -> FormattedText:
         above = self._listener.above(self._columns()) if self._listener else []
-        return FormattedText([*above, *([("", "\n")] if above else []), ("bold", "› ")])
+        return FormattedText([*above, *([("", "\n")] if above else []), ("bold", self._sign())])
+
+    def _sign(self) -> str:
+        if self._listener:
+            return self._listener.sign()
+        return "› " if self._session.app.output.encoding().lower().startswith("utf") else "> "
 
     def _bar(self) -> FormattedText:
         text, until = self._hint

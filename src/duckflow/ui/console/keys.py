@@ -19,6 +19,8 @@ class Hands(Protocol):
 
     def hint(self, key: str, seconds: float) -> None: ...
 
+    def comes_early(self) -> bool: ...
+
     def paste(self, text: str) -> str: ...
 
     def change_mode(self) -> None: ...
@@ -67,18 +69,23 @@ def key_bindings(hands: Hands) -> KeyBindings:
             hands.interrupt()
 
     def on_newline(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text("\n")
+        if hands.comes_early():
+            # Typed before the line was up: the terminal has made a Ctrl+J of the Enter key.
+            event.app.current_buffer.validate_and_handle()
+        else:
+            event.app.current_buffer.insert_text("\n")
 
     def on_continued(event: KeyPressEvent) -> None:
         event.app.current_buffer.delete_before_cursor()
         event.app.current_buffer.insert_text("\n")
 
     def on_chosen(event: KeyPressEvent) -> None:
-        """Enter on a chosen entry of the menu takes it; the line is not sent yet."""
+        """Enter on a chosen entry of the menu: a command is carried out, a file is put into the line."""
         buffer = event.app.current_buffer
         state = buffer.complete_state
-        if state and state.current_completion:
-            buffer.apply_completion(state.current_completion)
+        if state and state.current_completion and not buffer.text.startswith(("/", "／")):
+            buffer.complete_state = None
+            buffer.insert_text(" ")
         else:
             buffer.validate_and_handle()
 

@@ -19,6 +19,10 @@ class Listener(Protocol):
         """What stands right above the line: what is being written or waited for."""
         ...
 
+    def sign(self) -> str:
+        """What stands before the line."""
+        ...
+
     def bar(self, columns: int) -> str:
         """The status bar, made to fit."""
         ...

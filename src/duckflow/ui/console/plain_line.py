@@ -11,6 +11,7 @@ from duckflow.ui.console.listener import Listener
 
 READ_AT_ONCE = 65536
 PROMPT = "> "
+SETTLED_SECONDS = 0.05
 
 
 class PlainLine:
@@ -76,4 +77,5 @@ class PlainLine:
                 self._listener.take(text)
             else:
                 self._early.append(text)
-        self.redraw()
+        # A moment later it is known whether the user is to say more.
+        asyncio.get_running_loop().call_later(SETTLED_SECONDS, self.redraw)

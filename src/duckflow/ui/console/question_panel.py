@@ -21,7 +21,7 @@ class QuestionPanel:
         title = words.phrase(question.title)
         duck = words("duck.title", title=title)
         asker = words("job.asks", job=question.job_name) + " " if question.job else ""
-        panel.top(asker + (title if question.gate else duck))
+        panel.top(asker + (duck if question.kind == "duck_call" else title))
         if question.gate:
             self._gate(panel, question.gate)
         for detail in question.details:

@@ -6,10 +6,12 @@ from prompt_toolkit.application import run_in_terminal
 
 from duckflow.safety.answers import read_answer
 from duckflow.state.question import Answer, Question
-from duckflow.ui.choices import read_choice, wants_words
+from duckflow.ui.choices import FREE, read_choice, wants_words
 from duckflow.ui.console.editor import edit_text
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.i18n.words import Words
+
+UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear"}
 
 
 class Questions:
@@ -51,7 +53,7 @@ class Questions:
             edit = asyncio.ensure_future(self._edited(question.gate.editable))
             edit.add_done_callback(lambda task: future.done() or future.set_result(task.result()))
         elif answer is None:
-            self._screen.warn(self._words("gate.unclear" if question.kind == "gate" else "duck.words"))
+            self._screen.warn(self._words(UNCLEAR[question.kind]))
         elif not future.done():
             future.set_result(answer)
 
@@ -66,6 +68,8 @@ class Questions:
             answer, self._half_answer = self._half_answer.model_copy(update={"text": text}), None
             return answer
         answer = read_choice(text, question)
+        if question.kind == "choice":
+            return None if answer.choice == FREE else answer
         if wants_words(answer, question):
             self._half_answer = answer
             return None

@@ -19,6 +19,7 @@ from duckflow.ui.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.ui.width import fitted
 
 TALK = frozenset({"response", "duck_call", "exit"})
+QUIET = TALK | {"user.shell"}
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
 """How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
 LIVE_ROWS = 8
@@ -73,7 +74,7 @@ class Screen:
                 self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
                 self.say(job_summary(name, event.status, event.report, self._words))
-            case happened.ActionStarted() if event.action.operation not in TALK and not event.job:
+            case happened.ActionStarted() if event.action.operation not in QUIET and not event.job:
                 self.wait.doing = Phrase(key="wait.action", values={"operation": event.action.operation})
             case happened.ActionFinished():
                 self._show_result(event)
@@ -116,7 +117,9 @@ class Screen:
         self._paper.text(text, "dim", "· ", "  ")
 
     def user(self, text: str) -> None:
-        """What the user said; of a long paste only the beginning."""
+        """What the user said, of a long paste the beginning; where nothing is drawn over it stands there already."""
+        if not self._paper.styled:
+            return
         lines = text.split("\n")
         self._paper.line(Text())
         self._paper.text("\n".join(lines[:ECHOED_LINES]), "bold", "› ", "  ")

@@ -1,0 +1,77 @@
+"""`duckflow doctor` and `/doctor`: everything is looked at, each with a time limit, and told as it is known."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from duckflow.cli.doctor.finding import Finding
+from duckflow.cli.doctor.machine import machine_checked
+from duckflow.cli.doctor.model import model_checked
+from duckflow.cli.doctor.settings import settings_checked
+from duckflow.cli.doctor.terminal import terminal_checked
+from duckflow.cli.parser import Options
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.streams import print_out
+
+MODEL_TROUBLE = 5
+OTHER_TROUBLE = 1
+
+
+def doctor(options: Options, words: Words, paths: Paths) -> int:
+    """Exit code 0 when a conversation would work, 5 when only the model would not, else 1."""
+    return asyncio.run(_told(options, words, paths))
+
+
+async def _told(options: Options, words: Words, paths: Paths) -> int:
+    found: list[Finding] = []
+    async for finding in examine(options.model or "", words, paths, options.lang):
+        if not options.json:
+            for line in lines_of(finding, found[-1] if found else None, words):
+                print_out(line)
+        found.append(finding)
+    if options.json:
+        print_out(json.dumps([finding.as_json(words) for finding in found], ensure_ascii=False))
+    else:
+        print_out(words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well"))
+    return exit_code(found)
+
+
+async def report(model: str, words: Words, paths: Paths) -> str:
+    """All of it as one text, for the chat."""
+    found: list[Finding] = []
+    lines: list[str] = []
+    async for finding in examine(model, words, paths, None):
+        lines += lines_of(finding, found[-1] if found else None, words)
+        found.append(finding)
+    return "\n".join([*lines, words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well")])
+
+
+async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[Finding]:
+    """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
+    folder = Path.cwd()
+    settings, found = settings_checked(paths, folder, language, words)
+    answering = asyncio.create_task(model_checked(model, settings, paths))
+    try:
+        for finding in found:
+            yield finding
+        for finding in await asyncio.to_thread(lambda: [*machine_checked(settings, paths, folder)]):
+            yield finding
+        for finding in terminal_checked():
+            yield finding
+        for finding in await answering:
+            yield finding
+    finally:
+        answering.cancel()
+
+
+def lines_of(finding: Finding, before: Finding | None, words: Words) -> list[str]:
+    """Its lines, with a heading where a new part begins."""
+    heading = [] if before and before.part == finding.part else [words(f"doctor.part.{finding.part}")]
+    return [*heading, *(f"  {line}" for line in finding.lines(words))]
+
+
+def exit_code(found: list[Finding]) -> int:
+    bad = {finding.part for finding in found if finding.state == "bad"}
+    return 0 if not bad else MODEL_TROUBLE if bad == {"model"} else OTHER_TROUBLE

@@ -1,0 +1,86 @@
+"""The model: which one it would be, whether its key is there, and whether it answers in time."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+
+from duckflow.agent.calls import closable
+from duckflow.cli.doctor.finding import Finding, broken, good
+from duckflow.config.settings import Settings
+from duckflow.errors import DuckflowError, ProviderUnreachable
+from duckflow.llm.choice import Choice
+from duckflow.llm.connect import Places, connect
+from duckflow.llm.discover import discover
+from duckflow.llm.endpoints import KNOWN
+from duckflow.llm.provider import Finished, PromptMessage, Request
+from duckflow.llm.settings import LlmSettings
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+
+SEARCH_SECONDS = 15.0
+ANSWER_SECONDS = 20.0
+HERE_SECONDS = 120.0
+"""A model on this machine may first have to be loaded."""
+
+
+async def model_checked(flag: str, settings: Settings, paths: Paths) -> list[Finding]:
+    found = [*_keys()]
+    try:
+        async with asyncio.timeout(SEARCH_SECONDS):
+            choice = await discover(flag, settings.llm, os.environ)
+    except TimeoutError:
+        return [*found, Finding("model", "bad", say("doctor.model_none"), say("fix.search", seconds=SEARCH_SECONDS))]
+    except DuckflowError as problem:
+        return [*found, broken("model", problem)]
+    found.append(good("model", say("doctor.model", model=choice.name)))
+    found.append(good("model", choice.why))
+    found += [Finding("model", "note", note) for note in choice.notes]
+    if choice.key_source:
+        found.append(good("model", say("doctor.key", source=choice.key_source)))
+    return [*found, await _answer(choice, settings, paths)]
+
+
+def _keys() -> Iterator[Finding]:
+    """Only the names: what is in them is nobody's business."""
+    names = dict.fromkeys(name for endpoint in KNOWN for name in endpoint.key_names if os.environ.get(name))
+    if names:
+        yield good("model", say("doctor.keys", names=", ".join(names)))
+
+
+async def _answer(choice: Choice, settings: Settings, paths: Paths) -> Finding:
+    """Ask for one word, once, with little patience."""
+    here = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
+    seconds = HERE_SECONDS if here else ANSWER_SECONDS
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            await _ask(choice, _impatient(settings.llm, seconds), settings, paths)
+    except TimeoutError:
+        slow = say("doctor.model_slow", model=choice.name, seconds=round(seconds))
+        return Finding("model", "bad", slow, say("fix.slow"))
+    except DuckflowError as problem:
+        return broken("model", problem)
+    took = round(time.monotonic() - began, 1)
+    return good("model", say("doctor.model_answers", model=choice.name, seconds=took))
+
+
+async def _ask(choice: Choice, llm: LlmSettings, settings: Settings, paths: Paths) -> None:
+    places = Places(paths.models, paths.abilities, paths.local_log)
+    provider = connect(choice, llm, settings.local, places, os.environ)
+    try:
+        request = Request((PromptMessage("user", "Say: ok"),), max_tokens=16)
+        async with aclosing(closable(provider, request)) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Finished):
+                    return
+    finally:
+        await provider.aclose()
+    raise ProviderUnreachable("model.no_end", model=provider.model)
+
+
+def _impatient(llm: LlmSettings, seconds: float) -> LlmSettings:
+    waits = ("connect_seconds", "first_byte_seconds", "local_first_byte_seconds", "between_chunks_seconds")
+    shorter = {name: min(getattr(llm, name), seconds) for name in waits}
+    return llm.model_copy(update={**shorter, "tries": 1})

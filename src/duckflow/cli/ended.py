@@ -1,0 +1,22 @@
+"""Ended from outside: a chat leaves as if the user had, so that the terminal is as it was and nothing is lost."""
+
+import asyncio
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from duckflow.ui.console.listener import Line
+
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def leaving_when_ended(line: Line) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, line.leave)
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,115 @@
+"""The first run: without a key and a model the ways to one are told, and the local model is offered."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from duckflow.agent.session import Session
+from duckflow.errors import DuckflowError, ProviderUnreachable
+from duckflow.events.ports import Ask
+from duckflow.events.types import Noticed, Waiting
+from duckflow.llm.choice import Choice
+from duckflow.state.phrase import say
+from duckflow.state.question import Choice as Way
+from duckflow.state.question import Question
+from duckflow.store.paths import Paths
+
+MIB = 1024 * 1024
+NO_MODEL = "model.none_found"
+BY_ITSELF = "model.chosen.embedded"
+Search = Callable[[], Awaitable[Choice]]
+
+
+class Stopped(Exception):
+    """The user does not wait for the download any more; it goes on from here the next time."""
+
+
+async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> Choice:
+    """The choice, with its weights where it needs some. They are fetched only after a yes, and only when a message
+    waits for the model: before that, the ways are told."""
+    try:
+        choice = await search()
+    except ProviderUnreachable as problem:
+        if problem.key != NO_MODEL or not session.state.turn_open:
+            raise
+        from duckflow.llm.discover import embedded_default
+
+        choice = Choice("embedded", embedded_default(), say(BY_ITSELF))
+    if choice.kind != "embedded":
+        return choice
+    from duckflow.llm.local.catalogue import known_model
+    from duckflow.llm.local.runtime import install_runtime, runtime_missing
+    from duckflow.llm.local.weights import Weights
+
+    model, weights = known_model(choice.model), Weights(paths.models, os.environ)
+    here = weights.path(choice.model) is not None
+    if here and not runtime_missing():
+        return choice
+    if not session.state.turn_open or not await _wanted(ask, model.size // MIB, runtime_missing()):
+        raise ProviderUnreachable(
+            NO_MODEL if choice.why.key == BY_ITSELF else "local.no_weights", name=choice.model, path=str(paths.models)
+        )
+    if runtime_missing():
+        session.emit(Waiting(why=say("first_run.installing")))
+        await install_runtime()
+    if not here:
+        path = await _pulled(lambda progress: weights.pull(choice.model, progress), session)
+        session.emit(Noticed(what=say("models.ready", name=choice.model, path=str(path))))
+    return choice
+
+
+async def _wanted(ask: Ask, megabytes: int, runtime: bool) -> bool:
+    label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
+    ways = (Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
+    answer = await ask(Question(kind="choice", title=say("first_run.title"), details=(say(NO_MODEL),), choices=ways))
+    return answer.choice == "fetch"
+
+
+async def _pulled(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
+    """In a thread that nobody waits for at the end; it stops by itself when the turn is over."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Path] = loop.create_future()
+    stopped = threading.Event()
+
+    def progress(fetched: int, total: int, stage: str) -> None:
+        if stopped.is_set() or not session.state.turn_open:
+            raise Stopped
+        told = say(
+            "first_run.fetching",
+            done=fetched // MIB,
+            total=total // MIB,
+            percent=100 * fetched // max(total, 1),
+            bar=_bar(fetched / max(total, 1)),
+        )
+        loop.call_soon_threadsafe(session.emit, Waiting(why=told))
+
+    def work() -> None:
+        try:
+            path = pull(progress)
+            loop.call_soon_threadsafe(_settle, done, path, None)
+        except (DuckflowError, Stopped) as problem:
+            loop.call_soon_threadsafe(_settle, done, None, problem)
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        return await done
+    except Stopped:
+        raise ProviderUnreachable("first_run.stopped") from None
+    finally:
+        stopped.set()
+
+
+def _settle(done: asyncio.Future[Path], path: Path | None, problem: Exception | None) -> None:
+    if done.done():
+        return
+    if problem or path is None:
+        done.set_exception(problem or Stopped())
+    else:
+        done.set_result(path)
+
+
+def _bar(share: float, width: int = 20) -> str:
+    filled = int(share * width)
+    return "█" * filled + "░" * (width - filled)

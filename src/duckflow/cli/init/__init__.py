@@ -1,0 +1,1 @@
+"""`duckflow init`: a config with comments, and a first AGENTS.md."""

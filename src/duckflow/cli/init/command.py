@@ -1,0 +1,67 @@
+"""`duckflow init`: three questions at the terminal; without one, or with --yes, the usual answers."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from duckflow.cli.init.interview import LEAVE, Left
+from duckflow.cli.init.set_up import CHANGE, set_up
+from duckflow.cli.parser import Options
+from duckflow.state.question import Answer, Question
+from duckflow.store.paths import Paths
+from duckflow.ui.choices import FREE, read_choice
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+from duckflow.ui.streams import print_out
+
+INTERRUPTED = 130
+
+
+def init(options: Options, words: Words, paths: Paths) -> int:
+    alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
+    given = {"language": options.lang, "mode": options.mode}
+    given |= {"model": options.model} if options.model is not None or alone else {}
+    ask = _Unasked(options.force) if alone else _Asking(words)
+    try:
+        told = asyncio.run(set_up(ask, given, words, paths, Path.cwd()))
+    except Left:
+        print_out(words("init.nothing"))
+        return INTERRUPTED
+    for phrase in told:
+        print_out(plain(words.phrase(phrase)))
+    return 0
+
+
+class _Unasked:
+    """Nobody is there: the first choice, and what exists stays unless it was said otherwise."""
+
+    def __init__(self, force: bool) -> None:
+        self._force = force
+
+    async def __call__(self, question: Question) -> Answer:
+        keys = [choice.key for choice in question.choices]
+        return Answer(choice=CHANGE if self._force and CHANGE in keys else keys[0])
+
+
+class _Asking:
+    """A question as plain lines; Enter alone takes the first choice."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    async def __call__(self, question: Question) -> Answer:
+        return self._answered(question)
+
+    def _answered(self, question: Question) -> Answer:
+        print_out("\n" + plain(self._words.phrase(question.title)))
+        for number, choice in enumerate(question.choices, 1):
+            print_out(plain(f"  {number}. {self._words.phrase(choice.label)}"))
+        while True:
+            try:
+                text = input("[1] › ")
+            except EOFError:
+                return Answer(choice=LEAVE)
+            answer = read_choice(text or "1", question)
+            if answer.choice != FREE:
+                return answer
+            print_out(self._words("choice.unclear"))

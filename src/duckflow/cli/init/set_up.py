@@ -1,0 +1,89 @@
+"""Writes what the interview decided. What is there already is changed only after a yes, and never lost."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from duckflow.cli.init.interview import Wishes, interview
+from duckflow.cli.init.starter import agents_text, config_text
+from duckflow.cli.init.survey import survey
+from duckflow.config.edit import with_value
+from duckflow.config.file import read_text, write_text
+from duckflow.config.load import read
+from duckflow.errors import UsageError
+from duckflow.events.ports import Ask
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words
+
+AGENTS_FILE = "AGENTS.md"
+CHANGE = "change"
+
+
+async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
+    """What was written and what was left alone."""
+    wishes = await interview(ask, given, words.language)
+    words.language = wishes.language
+    return [
+        await _config(ask, wishes, paths.user_config),
+        await _agents(ask, words, folder),
+        say("init.next"),
+    ]
+
+
+async def _config(ask: Ask, wishes: Wishes, path: Path) -> Phrase:
+    if not path.exists():
+        write_text(path, config_text(wishes.language, wishes.model, wishes.mode))
+        return say("init.written", path=str(path))
+    text = read_text(path)
+    for key, value in _differing(wishes, path):
+        text = with_value(text, key, value)
+    if text == read_text(path):
+        return say("init.same", path=str(path))
+    if not await _yes(ask, say("init.ask.change_config", path=str(path))):
+        return say("init.left", path=str(path))
+    write_text(path, text)
+    return say("init.changed", path=str(path))
+
+
+async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
+    path = folder / AGENTS_FILE
+    text = agents_text(survey(folder), words)
+    aside = ""
+    if path.exists() or path.is_symlink():
+        if not await _yes(ask, say("init.ask.replace_agents")):
+            return say("init.left", path=AGENTS_FILE)
+        aside = _put_aside(path)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as problem:
+        raise UsageError("config.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None
+    return say("init.replaced", path=AGENTS_FILE, aside=aside) if aside else say("init.written", path=AGENTS_FILE)
+
+
+def _differing(wishes: Wishes, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
+    layer = read(path)
+    wanted = (("language",), wishes.language), (("llm", "model"), wishes.model), (("safety", "mode"), wishes.mode)
+    for key, value in wanted:
+        place = layer
+        for name in key[:-1]:
+            place = place.get(name, {})
+        if place.get(key[-1], "") != value:
+            yield key, value
+
+
+async def _yes(ask: Ask, title: Phrase) -> bool:
+    """Keeping it is the first choice: whoever only presses Enter loses nothing."""
+    choices = (Choice(key="keep", label=say("init.keep")), Choice(key=CHANGE, label=say("init.change")))
+    return (await ask(Question(kind="choice", title=title, choices=choices))).choice == CHANGE
+
+
+def _put_aside(path: Path) -> str:
+    number = 0
+    while True:
+        aside = path.with_name(f"{path.name}.old{number or ''}")
+        if not aside.exists():
+            path.rename(aside)
+            return aside.name
+        number += 1

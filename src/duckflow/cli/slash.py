@@ -1,0 +1,32 @@
+"""Slash commands that reach beyond the conversation."""
+
+from duckflow.cli.wire import Wiring
+from duckflow.errors import DuckflowError
+from duckflow.ui.commands.command import Command, Group
+from duckflow.ui.counter import Counter
+
+
+def own_commands(wiring: Wiring) -> Group:
+    """`/doctor` and `/init`, for the conversation that is wired like this."""
+
+    async def doctor(counter: Counter, _: str) -> str:
+        from duckflow.cli.doctor.command import report
+
+        return await report(wiring.model_flag, counter.words, wiring.paths)
+
+    async def init(counter: Counter, _: str) -> str:
+        from duckflow.cli.init.interview import Left
+        from duckflow.cli.init.set_up import set_up
+
+        words, before = counter.words, counter.words.language
+        try:
+            told = await set_up(counter.ask, {}, words, wiring.paths, wiring.folder)
+        except Left:
+            return words("init.nothing")
+        except DuckflowError as problem:
+            return words.error(problem)
+        if words.language != before:
+            counter.desk.change_language(words.language)
+        return "\n".join(words.phrase(phrase) for phrase in told)
+
+    return (Command("doctor", doctor), Command("init", init))

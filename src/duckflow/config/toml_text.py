@@ -1,0 +1,101 @@
+"""TOML as text: values and keys written down, and the statements of a file with the lines they stand on."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+Key = tuple[str, ...]
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+LEFT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""", re.ASCII)
+ELSEWHERE: Key = ("[[]]",)
+"""The table that entries of an array of tables are in: no setting has that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A header or an assignment; `key` is the full name of the table or of the value."""
+
+    first: int
+    after: int
+    """The line behind its last one."""
+    key: Key
+    table: Key
+    header: bool
+
+
+def written_key(key: Key) -> str:
+    return ".".join(part if BARE.fullmatch(part) else _text(part) for part in key)
+
+
+def read_key(name: str) -> Key:
+    """`a."b.c"` as its parts; nothing when it is no name."""
+    try:
+        return _path(tomllib.loads(f"{name} = 0"))
+    except tomllib.TOMLDecodeError:
+        return ()
+
+
+def written(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _text(value)
+        case Mapping():
+            table = cast("Mapping[str, Any]", value)
+            inside = ", ".join(f"{written_key((name,))} = {written(one)}" for name, one in table.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        case list() | tuple():
+            return f"[{', '.join(written(one) for one in cast('Sequence[Any]', value))}]"
+        case _:
+            return str(value)
+
+
+def statements(lines: Sequence[str]) -> Iterator[Statement]:
+    """Every statement of a file that is TOML. Each is read by itself: one ends where it can be read."""
+    table: Key = ()
+    number = 0
+    while number < len(lines):
+        first = number
+        number += 1
+        if not lines[first].strip() or lines[first].lstrip().startswith("#"):
+            continue
+        while (found := _read("".join(lines[first:number]))) is None and number < len(lines):
+            number += 1
+        if lines[first].lstrip().startswith("["):
+            table = ELSEWHERE if lines[first].lstrip().startswith("[[") else _path(found or {})
+            yield Statement(first, number, table, table, header=True)
+        elif left := LEFT.match(lines[first]):
+            yield Statement(first, number, (*table, *read_key(left[1])), table, header=False)
+
+
+def comment_of(line: str) -> str:
+    """The comment behind an assignment on one line, with the blanks before it."""
+    for found in re.finditer(r"\s*#", line):
+        if _read(line[: found.start()] + "\n"):
+            return line[found.start() :].rstrip("\r\n")
+    return ""
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _path(table: Mapping[str, Any]) -> Key:
+    """The names on the way down to the first thing that is no table, or an empty one."""
+    names: list[str] = []
+    inside: Any = table
+    while isinstance(inside, Mapping) and inside:
+        name, inside = next(iter(cast("Mapping[str, Any]", inside).items()))
+        names.append(name)
+    return tuple(names)
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,80 @@
+"""What the line being typed could become: a command with its help, a file, a program."""
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from prompt_toolkit.completion import Completion
+from prompt_toolkit.document import Document
+
+from duckflow.ui.commands.table import Commands
+from duckflow.ui.console.file_index import FileIndex
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.plain import plain
+
+MOST = 40
+
+
+class LineCompletions:
+    """Works in a thread of its own: it may read folders."""
+
+    def __init__(self, commands: Commands, words: Words, folder: Callable[[], str]) -> None:
+        self._commands = commands
+        self._words = words
+        self._folder = folder
+        self._index: FileIndex | None = None
+
+    def of(self, document: Document) -> Iterator[Completion]:
+        before = document.text_before_cursor
+        word = document.get_word_before_cursor(WORD=True)
+        if word.startswith(("@", "＠")):
+            yield from self._files(word[1:].strip('"'), len(word), "@")
+        elif before.startswith(("/", "／")):
+            yield from self._slash(unicodedata.normalize("NFKC", before[1:]))
+        elif before.startswith(("!", "！")):
+            yield from self._shell(before[1:].lstrip(), word)
+
+    def _slash(self, typed: str) -> Iterator[Completion]:
+        name, space, rest = typed.partition(" ")
+        if space:
+            chosen = next((command for command in self._commands if command.name == name), None)
+            offered = map(str, chosen.words) if chosen else ()
+            yield from (_completion(one, rest, one) for one in offered if one.startswith(rest) and one != rest)
+            return
+        begin = [command for command in self._commands if command.name.startswith(name)]
+        inside = [command for command in self._commands if name in command.name and command not in begin]
+        for command in [*begin, *inside]:
+            yield _completion(f"/{command.name}", f"/{name}", self._words(command.help_key))
+
+    def _files(self, wanted: str, length: int, sign: str) -> Iterator[Completion]:
+        if self._index is None:
+            self._index = FileIndex(Path(self._folder()))
+        for path in self._index.find(wanted, MOST):
+            text = f'{sign}"{path}"' if " " in path else f"{sign}{path}"
+            yield Completion(text, start_position=-length, display=plain(path))
+
+    def _shell(self, typed: str, word: str) -> Iterator[Completion]:
+        if " " in typed:
+            yield from self._files(word, len(word), "") if word else ()
+        elif typed:
+            fitting = [name for name in programs(os.environ.get("PATH", "")) if name.startswith(typed)]
+            yield from (Completion(name, start_position=-len(typed)) for name in fitting[:MOST])
+
+
+def _completion(text: str, typed: str, help_text: str) -> Completion:
+    return Completion(text, start_position=-len(typed), display=text, display_meta=plain(help_text))
+
+
+@cache
+def programs(path: str) -> list[str]:
+    """The names of everything that can be run."""
+    return sorted({name for folder in path.split(os.pathsep) for name in _runnable(folder)})
+
+
+def _runnable(folder: str) -> Iterable[str]:
+    try:
+        return [entry.name for entry in os.scandir(folder) if os.access(entry.path, os.X_OK) and not entry.is_dir()]
+    except OSError:
+        return []

@@ -1,0 +1,110 @@
+"""The files of the work folder by any part of their names, fast enough for every keystroke."""
+
+import re
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import NamedTuple
+
+FRESH_SECONDS = 10.0
+MOST_FILES = 200_000
+
+
+class Lines:
+    """Many short texts as one long one, so that the search through all of them is one search."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._whole = "".join(f"\n{text}" for text in texts) + "\n"
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+
+    def containing(self, wanted: str) -> Iterator[int]:
+        """The numbers of the texts that hold it; with a newline before it, of those that begin with it."""
+        place = self._whole.find(wanted)
+        while place >= 0:
+            number = bisect_right(self._starts, place) - 1
+            yield number
+            place = self._whole.find(wanted, self._starts[number + 1])
+
+    def scattered(self, wanted: str) -> Iterator[int]:
+        """Those that hold its letters in order. There is no way back to be tried: no text can make it slow."""
+        letters = "".join(f"[^\n{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)
+        for found in re.finditer(rf"\n{letters}", self._whole):
+            yield bisect_right(self._starts, found.start()) - 1
+
+
+class Listing(NamedTuple):
+    """Short paths first; their names and the whole of them in small letters, in the same order."""
+
+    paths: list[str]
+    names: Lines
+    whole: Lines
+
+    def fitting(self, wanted: str) -> Iterator[int]:
+        """The best first."""
+        yield from self.names.containing(f"\n{wanted}")
+        yield from self.names.containing(wanted)
+        yield from self.whole.containing(wanted)
+        yield from self.whole.scattered(wanted)
+
+
+class FileIndex:
+    """Made when it is first asked, made anew in the background when it is old. What git ignores is not in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._listing: Listing | None = None
+        self._made_at = 0.0
+        self._making = threading.Lock()
+
+    def find(self, wanted: str, most: int) -> list[str]:
+        """Those whose name begins with it, then those that contain it, then those that have its letters in order."""
+        listing = self._current()
+        low = wanted.casefold().replace("\n", "")
+        if not low:
+            return listing.paths[:most]
+        found: dict[int, None] = {}
+        for number in listing.fitting(low):
+            found[number] = None
+            if len(found) >= most:
+                break
+        return [listing.paths[number] for number in found]
+
+    def _current(self) -> Listing:
+        if self._listing is None:
+            with self._making:
+                if self._listing is None:
+                    self._make()
+        elif time.monotonic() - self._made_at > FRESH_SECONDS and self._making.acquire(blocking=False):
+            threading.Thread(target=self._make_anew, daemon=True).start()
+        assert self._listing
+        return self._listing
+
+    def _make_anew(self) -> None:
+        try:
+            self._make()
+        finally:
+            self._making.release()
+
+    def _make(self) -> None:
+        paths = sorted(_files(self._folder), key=lambda path: (path.count("/"), len(path), path))
+        whole = [path.casefold() for path in paths]
+        self._listing = Listing(paths, Lines([path.rpartition("/")[2] for path in whole]), Lines(whole))
+        self._made_at = time.monotonic()
+
+
+def _files(folder: Path) -> Iterator[str]:
+    from duckflow.errors import ToolError
+    from duckflow.safety.workspace import Workspace
+    from duckflow.tools.files.ignored import ignored_in
+
+    try:
+        workspace = Workspace(folder)
+        ignored = ignored_in(workspace)
+        entries = workspace.walk(".", lambda entry: not ignored(entry))
+        files = (entry.path for entry in entries if entry.kind != "folder" and not ignored(entry))
+        yield from islice(files, MOST_FILES)
+    except (OSError, ToolError):
+        return

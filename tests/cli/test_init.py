@@ -1,0 +1,126 @@
+"""`duckflow init`: three questions, a commented config and a first AGENTS.md, and nothing that exists is lost."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from duckflow.cli.init.starter import STARTERS, config_text
+from duckflow.config.settings import Settings
+from duckflow.ui.i18n.words import LANGUAGES
+from tests.cli.shell import DUCKFLOW, Shell
+
+
+def asked(shell: Shell, *answers: str) -> tuple[int, str]:
+    """`duckflow init` at a terminal, answered line by line."""
+    line, where = f"{DUCKFLOW} init", str(shell.work)
+    spawn: Any = pexpect.spawn
+    process = spawn("/bin/sh", ["-c", line], cwd=where, env=shell.environment, timeout=20, encoding="utf-8")
+    process.setecho(False)
+    for answer in answers:
+        process.expect("› ")
+        process.sendline(answer)
+    process.expect(pexpect.EOF)
+    process.close()
+    return int(process.exitstatus or 0), str(process.before)
+
+
+def uncommented(text: str) -> str:
+    """The file with every shown default taken for real."""
+    return re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.M)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_config_is_valid_and_so_is_every_default_it_shows(language: str) -> None:
+    text = config_text(language, "local", "plan")
+    settings = Settings.model_validate(tomllib.loads(text))
+    assert (settings.language, settings.llm.model, settings.safety.mode) == (language, "local", "plan")
+    shown = tomllib.loads(uncommented(text).replace('model = "local"', 'model = ""').replace('"plan"', '"ask"'))
+    shown["llm"].pop("endpoints")
+    assert Settings.model_validate(shown) == Settings(language=settings.language)
+
+
+def test_both_languages_show_the_same_settings() -> None:
+    def keys(language: str) -> list[str]:
+        text = (STARTERS / f"config.{language}.toml").read_text(encoding="utf-8")
+        return re.findall(r"^#? ?(\[[\w.]+\]|\w+ =)", text, re.M)
+
+    assert keys("en") == keys("ja")
+
+
+def test_three_answers_make_two_files(bare: Shell) -> None:
+    code, told = asked(bare, "２", "何？", "２", "2")
+    assert code == 0 and str(bare.config) in told.replace("\r\n", "") and "AGENTS.md" in told
+    settings = tomllib.loads(bare.config.read_text())
+    assert (
+        settings["language"] == "ja"
+        and settings["llm"]["model"] == "local"
+        and settings["safety"]["mode"] == "auto-edit"
+    )
+    assert "## コマンド" in (bare.work / "AGENTS.md").read_text()
+
+
+def test_enter_alone_takes_the_first_of_each(bare: Shell) -> None:
+    assert asked(bare, "", "", "")[0] == 0
+    assert tomllib.loads(bare.config.read_text())["safety"]["mode"] == "ask"
+
+
+def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
+    code, told = asked(bare, "1", "3")
+    assert code == 130 and "Nothing was written" in told
+    assert not bare.config.exists() and not (bare.work / "AGENTS.md").exists()
+
+
+def test_what_exists_stays_unless_the_user_says_otherwise(bare: Shell) -> None:
+    mine = '# mine\n[safety]\nmode = "plan" # careful\n'
+    bare.write_config(mine)
+    agents = bare.work / "AGENTS.md"
+    agents.write_text("my rules\n")
+    assert asked(bare, "1", "1", "1", "1", "1")[0] == 0
+    assert bare.run("init", "--yes", "--mode", "full-auto").returncode == 0
+    assert bare.config.read_text() == mine and agents.read_text() == "my rules\n"
+    assert bare.run("init", "--yes", "--mode", "auto-edit", "--force").returncode == 0
+    assert 'mode = "auto-edit" # careful' in bare.config.read_text() and "# mine" in bare.config.read_text()
+    assert (bare.work / "AGENTS.md.old").read_text() == "my rules\n" and agents.read_text() != "my rules\n"
+
+
+def project(folder: Path) -> None:
+    files = {
+        "package.json": json.dumps({"scripts": {"test": "jest", "lint": "eslint .", "dev": "vite"}}),
+        "pnpm-lock.yaml": "",
+        "Makefile": "build: x\n\techo\nclean:\n",
+        "README.md": "# Shop\n\n[![badge](x)](y)\n\nSells ducks\nto people.\n\nMore.\n",
+        "src/a.ts": "",
+        "src/b.ts": "",
+        "tools/x.py": "",
+        "node_modules/z/z.js": "",
+        ".gitignore": "node_modules/\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_the_draft_tells_what_the_folder_tells(bare: Shell) -> None:
+    project(bare.work)
+    assert bare.run("init", "--yes").returncode == 0
+    draft = (bare.work / "AGENTS.md").read_text()
+    assert "Sells ducks to people." in draft and "More." not in draft
+    assert "TypeScript (2 files)" in draft and "Python (1 files)" in draft and "JavaScript" not in draft
+    for line in ("- Test: `npm test`", "- Check: `pnpm run lint`", "- Run: `pnpm run dev`", "- Build: `make build`"):
+        assert line in draft
+    assert "- `src/` 2 files, mostly TypeScript" in draft and "node_modules" not in draft
+
+
+def test_an_empty_folder_gets_a_draft_too(bare: Shell) -> None:
+    assert bare.run("init", "--yes", "--lang", "ja").returncode == 0
+    assert "見つかりませんでした" in (bare.work / "AGENTS.md").read_text()
+
+
+def test_a_folder_that_cannot_be_written_is_told(bare: Shell) -> None:
+    done = bare.run("init", "--yes", DUCKFLOW_HOME="/dev/null")
+    assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,40 @@
+"""What is loaded when, and what terminals with another encoding get."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.journeys.story import decide, respond
+from tests.ui.console.terminal import Terminal
+
+CLIENTS = ("httpx", "pydantic_ai", "openai", "anthropic", "xllamacpp")
+
+
+def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: Path) -> None:
+    """Every import is noted in the order it ends; the input line's come first, and a model's client not at all."""
+    trace = tmp_path / "imports"
+    program = f"exec {sys.executable} -X importtime -m duckflow -m scripted:{tmp_path}/script.jsonl 2> {trace}"
+    terminal = Terminal(tmp_path, [], command=("sh", "-c", program))
+    try:
+        terminal.wait_for("/help")
+    finally:
+        terminal.process.close(force=True)
+    loaded = [line.rpartition("|")[2].strip() for line in trace.read_text().splitlines()]
+    line = loaded.index("duckflow.ui.console.input_line")
+    early = loaded[:line]
+    assert not [name for name in ("pydantic", "rich", "duckflow.agent.session") if name in early]
+    assert "duckflow.agent.session" in loaded[line:]
+    assert not [name for name in loaded if name.partition(".")[0] in CLIENTS]
+
+
+def test_a_sign_that_the_encoding_lacks_is_replaced(tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"json": decide(respond("よし 🦆 − é"), step="PLANNING")}))
+    environment = {**os.environ, "DUCKFLOW_HOME": str(tmp_path / "home"), "PYTHONIOENCODING": "cp932"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "duckflow", "-m", f"scripted:{script}", "-p", "hello"],
+        env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert ended.stdout.decode("cp932").startswith("よし ? ")

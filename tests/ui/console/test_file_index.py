@@ -1,0 +1,38 @@
+"""Finding files by parts of their names."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.ui.console.file_index import FileIndex
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> FileIndex:
+    files = ("main.py", "src/app.py", "src/mapper.py", "src/deep/application.txt", "notes/計画 書.md", "built/app.o")
+    for name in (*files, ".gitignore"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("built/\n" if name == ".gitignore" else "")
+    return FileIndex(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("app", ["src/app.py", "src/deep/application.txt", "src/mapper.py"]),
+        ("APP.P", ["src/app.py", "src/mapper.py"]),
+        ("c/app.", ["src/app.py", "src/mapper.py", "src/deep/application.txt"]),
+        ("sdt", ["src/deep/application.txt"]),
+        ("計書", ["notes/計画 書.md"]),
+        ("no such (file", []),
+    ],
+)
+def test_names_that_begin_with_it_then_parts_then_letters_in_order(
+    index: FileIndex, wanted: str, found: list[str]
+) -> None:
+    assert index.find(wanted, 10) == found
+
+
+def test_what_git_ignores_is_left_out_and_short_paths_come_first(index: FileIndex) -> None:
+    assert index.find("", 2) == ["main.py", ".gitignore"]
+    assert not any(path.startswith("built") for path in index.find("", 10))

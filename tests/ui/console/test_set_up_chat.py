@@ -1,0 +1,79 @@
+"""The first minutes: no model yet, `/doctor`, `/init`, and being ended from outside."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.console.terminal import Terminal
+
+NOWHERE = {
+    "HF_ENDPOINT": "http://127.0.0.1:9",
+    "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+    "PIP_EXTRA_INDEX_URL": "",
+    "PIP_FIND_LINKS": "",
+    "PIP_CONFIG_FILE": "/dev/null",
+}
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        terminal.process.close(force=True)
+
+
+def start(opened: list[Terminal], top: Path, replies: list[Any] | None, *arguments: str, **settings: Any) -> Terminal:
+    opened.append(terminal := Terminal(top, replies, *arguments, **settings))
+    return terminal
+
+
+def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, None, **NOWHERE)
+    terminal.wait_for("Three ways")
+    terminal.enter("make me a game")
+    screen = terminal.wait_for("2. not now")
+    assert "OPENAI_API_KEY" in screen and "Ollama" in screen and "1. yes, fetch it" in screen
+    terminal.enter("perhaps")
+    terminal.wait_for("one of the numbers")
+    terminal.enter("１")
+    terminal.wait_for("could not be fetched")
+    terminal.enter("again")
+    terminal.wait_until(lambda shown: shown.count("2. not now") == 2)
+    terminal.enter("2")
+    terminal.wait_until(lambda shown: shown.count("Three ways") >= 3)
+    terminal.enter("/quit")
+    assert terminal.wait_for_end() == 0
+
+
+def test_doctor_in_the_chat_shows_the_same(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [], "--lang", "ja")
+    terminal.wait_for("/help")
+    terminal.enter("/doctor")
+    screen = terminal.wait_for("下の矢印")
+    assert "作業フォルダー" in screen and "git" in screen
+
+
+def test_init_in_the_chat_asks_and_writes(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [])
+    terminal.wait_for("/help")
+    terminal.enter("/init")
+    terminal.wait_for("1/3")
+    terminal.enter("２")
+    terminal.wait_for("2/3")
+    terminal.enter("1")
+    terminal.wait_for("3/3")
+    terminal.enter("2")
+    terminal.wait_for("書きました: AGENTS.md")
+    assert 'language = "ja"' in (tmp_path / "home/config/config.toml").read_text()
+    assert "コマンド" in (terminal.work / "AGENTS.md").read_text()
+
+
+def test_ended_from_outside_the_chat_leaves_in_order(tmp_path: Path, opened: list[Terminal]) -> None:
+    terminal = start(opened, tmp_path, [])
+    terminal.wait_for("/help")
+    terminal.process.kill(signal.SIGTERM)
+    assert terminal.wait_for_end() == 0
