@@ -38,3 +38,9 @@ def memory(budget: int, folder: str) -> Any:
     from benchmarks.remembering import BenchMemory
 
     return BenchMemory(budget, Path(folder))
+
+
+def keep_last(budget: int, folder: str) -> Any:
+    from benchmarks.keep_last import KeepLast
+
+    return KeepLast(budget)

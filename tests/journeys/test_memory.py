@@ -238,6 +238,7 @@ async def test_the_commands_show_search_and_shrink(tmp_path: Path) -> None:
     told = await command(story, "/memory")
     assert "of 2500 tokens" in told and "Context pruned" in told
     assert "figure3x3" in await command(story, "/recall figure3x3")
+    assert "figure24x3" in await command(story, "/recall figure24x3"), "also what is in the context"
     assert "Nothing was found" in await command(story, "/recall zzzyx")
     assert "/recall WORDS" in await command(story, "/recall")
     assert "Context pruned" in await command(story, "/compact the figures of part 24")

@@ -1,8 +1,8 @@
 """One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from duckflow.agent.forgetting import Forgetting
 from duckflow.agent.session import Session
 from duckflow.events.types import (
     ActionFinished,
@@ -20,17 +20,18 @@ from duckflow.llm.usage import estimate as rough
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle
 from duckflow.memory.clip import clip
-from duckflow.memory.evidence import bearing, quoted
 from duckflow.memory.facts import Facts
-from duckflow.memory.gravel import Found, Gravel
+from duckflow.memory.gravel import NEAR, WIDE, Found, Gravel, Reach
 from duckflow.memory.settings import MemorySettings
-from duckflow.memory.summary import cited
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.acting import acting_job
 from duckflow.state.context import Receipt
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.prompt import PromptMessage
+
+if TYPE_CHECKING:
+    from duckflow.agent.forgetting import Forgetting
 
 RECALLED = 5
 RECALL_TOKENS = 1500
@@ -60,11 +61,16 @@ class Remembering:
         self._tokens.use(state.model)
         if state.context.upto:
             self._bubble.restore(state.messages, state.context, state.aside)
-            self._bubble.summarise([cited(one) for one in state.context.summaries])
-        self.forgetting = Forgetting(session, gravel, castle, facts, self._look_again)
+            self._bubble.summarise([one.cited() for one in state.context.summaries])
         if state.messages:
-            self.forgetting.follow(set(gravel.catch_up(state.session_id, state.messages)))
+            self.forgetting.follow(gravel.catch_up(state.session_id, state.messages))
         session.subscribe(self._hear)
+
+    @property
+    def forgetting(self) -> "Forgetting":
+        from duckflow.agent.forgetting import Forgetting
+
+        return Forgetting(self._session, self._gravel, self._castle, self._facts, self._look_again)
 
     def history(self, budget: int) -> list[Message]:
         """The messages for the next prompt; prunes when they are nearly too many."""
@@ -87,9 +93,7 @@ class Remembering:
         """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""
         state = self._session.state
         if self._evidence[0] != state.turn:
-            asked = self._asked()
-            found = bearing(self._found(asked, self._settings.evidence_hits), asked)
-            self._evidence = (state.turn, quoted(found, self._settings.evidence_tokens))
+            self._evidence = (state.turn, self._quoted(self._asked()))
         return self._evidence[1]
 
     def lessons(self) -> str:
@@ -107,9 +111,11 @@ class Remembering:
         self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = sum(rough(text) + TOKENS_PER_MESSAGE for text in texts)
 
-    def find(self, question: str) -> tuple[int, str]:
-        """How many messages were found, and their quotations."""
-        found = self._found(question, RECALLED)
+    def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
+        """How many messages were found, and their quotations. What is in the context is told only on request."""
+        from duckflow.memory.evidence import quoted
+
+        found = self._found(question, RECALLED, WIDE, in_context)
         return len(found), quoted(found, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
@@ -123,7 +129,7 @@ class Remembering:
             say("memory.pinned", recent=min(self._settings.recent_messages, shown)),
             say("memory.archive", messages=self._gravel.count(), lessons=len(self._castle.lessons())),
         ]
-        lines += [say("memory.summary", text=cited(one)) for one in state.context.summaries]
+        lines += [say("memory.summary", text=one.cited()) for one in state.context.summaries]
         return (*lines, *(receipt_phrase(one) for one in state.context.receipts))
 
     def compact(self, focus: str) -> Phrase:
@@ -147,15 +153,25 @@ class Remembering:
     def _look_again(self) -> None:
         """Something was forgotten."""
         self._evidence = (-1, "")
-        self._bubble.summarise([cited(one) for one in self._session.state.context.summaries])
+        self._bubble.summarise([one.cited() for one in self._session.state.context.summaries])
 
     def _room(self) -> float:
         return self._budget / self._tokens.factor
 
-    def _found(self, question: str, limit: int) -> list[Found]:
+    def _quoted(self, asked: str) -> str:
         self._follow()
-        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
-        return self._gravel.search(question, limit, leave_out=shown)
+        if self._gravel.is_new and len(self._bubble.entries) == len(self._session.state.messages):
+            # Everything that was ever said is in the prompt.
+            return ""
+        from duckflow.memory.evidence import bearing, quoted
+
+        found = bearing(self._found(asked, self._settings.evidence_hits, NEAR), asked)
+        return quoted(found, self._settings.evidence_tokens)
+
+    def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[Found]:
+        self._follow()
+        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole and not in_context}
+        return self._gravel.search(question, limit, shown, reach)
 
     def _took(self, pruned: Pruned | None, told: bool = True) -> None:
         if pruned is None:
@@ -181,13 +197,12 @@ class Remembering:
             case ActionFinished() if event.result.ok:
                 self._facts.saw(event.result.operation, event.result.changed)
             case PastSummarised():
-                self._bubble.summarise([cited(one) for one in state.context.summaries])
+                self._bubble.summarise([one.cited() for one in state.context.summaries])
             case ModelChosen():
                 self._tokens.use(event.model)
             case UsageReported() if not acting_job():
                 self._learn(event)
             case TurnEnded():
-                self._gravel.settle()
                 self._facts.save(state.session_id, state.title)
             case _:
                 pass

@@ -11,7 +11,6 @@ from duckflow.errors import DuckflowError
 from duckflow.events.types import PastSummarised, UsageReported
 from duckflow.llm.provider import Delta, Finished, Request, Retrying
 from duckflow.memory.settings import MemorySettings
-from duckflow.memory.summary import LEAST_MESSAGES, material, usable
 from duckflow.prompts.compile import Compiler
 from duckflow.state.context import PastSummary
 
@@ -19,6 +18,7 @@ log = logging.getLogger(__name__)
 
 ON_THIS_MACHINE = "local:"
 SUMMARY_TOKENS = 300
+LEAST_MESSAGES = 4
 FAILURES = 2
 """After so many in a row it is left: the computed digest does as well."""
 
@@ -51,17 +51,21 @@ class Summarising:
             self._running = asyncio.create_task(self._summarise())
 
     async def _summarise(self) -> None:
+        from duckflow.memory.summary import material, usable
+
         numbers, self._waiting = self._waiting, []
+        context = self._session.state.context
+        numbers = [number for number in numbers if number not in set(context.forgotten)]
         messages = [self._session.state.messages[number] for number in numbers]
+        text = ""
         try:
             async with asyncio.timeout(self._settings.summary_timeout):
                 text = usable(await self._asked(material(messages)), messages)
-            if text:
+            if text and not set(numbers).intersection(context.forgotten):
                 summary = PastSummary(first=numbers[0] + 1, last=numbers[-1] + 1, text=text)
                 self._session.emit(PastSummarised(summary=summary))
         except (DuckflowError, TimeoutError) as problem:
             log.info("summary failed: %s", problem)
-            text = ""
         self._failures = 0 if text else self._failures + 1
 
     async def _asked(self, text: str) -> str:

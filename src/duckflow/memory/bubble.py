@@ -1,24 +1,26 @@
 """Bubble: the part of the conversation that is in the prompt."""
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.memory.clip import clip
 from duckflow.memory.past import Past
-from duckflow.memory.score import Novelty, base_score
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
-from duckflow.memory.unit import Entry, Focus, Unit, together
+from duckflow.memory.unit import Entry, Unit, together
 from duckflow.state.context import Context
 from duckflow.state.message import Message
+
+if TYPE_CHECKING:
+    from duckflow.memory.score import Scores
 
 Range = tuple[int, int]
 TOLD_ANEW = 500
 """Messages that are looked at when what is said of the past has to be found out again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(NamedTuple):
     """What a pruning did."""
 
     kept: tuple[int, ...]
@@ -28,12 +30,12 @@ class Pruned:
     tokens_after: int
 
 
-@dataclass(slots=True)
 class Pins:
     """Numbers of the messages that stay word for word."""
 
-    first: int = -1
-    current: int = -1
+    def __init__(self) -> None:
+        self.first = -1
+        self.current = -1
 
     def take(self, number: int, message: Message) -> None:
         if message.role == "user":
@@ -52,7 +54,8 @@ class Bubble:
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
-        self._novelty = Novelty()
+        self._scores: Scores | None = None
+        self._unscored: list[Entry] = []
         self._entries: list[Entry] = []
         self._taken = 0
         self._aside = 0
@@ -143,11 +146,21 @@ class Bubble:
         self._past.summarise(summaries)
 
     def _put(self, number: int, message: Message) -> None:
-        tokens = estimate(message.text) + MESSAGE_OVERHEAD
-        new_words = self._novelty.take(message.text)
-        result = message.role == "tool"
-        self._entries.append(Entry(number, message, tokens, base_score(message, tokens), new_words, result))
-        self._tokens += tokens
+        entry = Entry(number, message, estimate(message.text) + MESSAGE_OVERHEAD)
+        self._entries.append(entry)
+        self._unscored.append(entry)
+        self._tokens += entry.tokens
+        if self._tokens > self._settings.budget_tokens / 8:
+            self._score()
+
+    def _score(self) -> None:
+        """Each message once; not before there may be something to choose from."""
+        from duckflow.memory.score import Scores
+
+        self._scores = self._scores or Scores()
+        for entry in self._unscored:
+            entry.base, entry.new_words = self._scores.score(entry.message, entry.tokens)
+        self._unscored = []
 
     def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], gone: Collection[int]) -> None:
         """What is said of the messages that are left out, from the latest of them."""
@@ -170,16 +183,17 @@ class Bubble:
         self._tokens = sum(entry.tokens for entry in self._entries)
 
     def _chosen(self, budget: float, share: float, focus: str) -> list[Entry]:
+        self._score()
         units = together(self._entries)
         recent = self._first_recent(units, budget)
         kept: list[Unit] = []
         rest: list[tuple[float, Unit]] = []
-        wanted = Focus(focus)
+        weight = _weighing(focus)
         for unit in units:
             if unit.entries[0].number >= recent or unit.entries[0].number in self._pins:
                 kept.append(unit)
             else:
-                rest.append((unit.worth(self._taken) * wanted.weight(unit), unit))
+                rest.append((unit.worth(self._taken) * weight(unit), unit))
         room = budget * share - self._past.tokens - sum(unit.tokens for unit in kept)
         for _, unit in sorted(rest, key=lambda one: one[0], reverse=True):
             if unit.tokens <= room:
@@ -210,7 +224,7 @@ class Bubble:
     def _cut_to(self, budget: float) -> list[Entry]:
         """The way out when even what must stay is too much: pins and the latest, each cut to a share of the room."""
         last = self._entries[-1].number
-        must = [replace(one) for one in self._entries if one.number in self._pins or one.number == last]
+        must = [copy(one) for one in self._entries if one.number in self._pins or one.number == last]
         for entry in must:
             _cut(entry, budget * 0.9 / len(must) - MESSAGE_OVERHEAD)
         room = budget * 0.9 - sum(entry.tokens for entry in must)
@@ -228,6 +242,14 @@ class Bubble:
             for place, one in enumerate(cut)
             if not one.result or one.number == last or (place and cut[place - 1].number == one.number - 1)
         ]
+
+
+def _weighing(focus: str) -> Callable[[Unit], float]:
+    if not focus.strip():
+        return lambda unit: 1.0
+    from duckflow.memory.focus import Focus
+
+    return Focus(focus).weight
 
 
 def _within(number: int, ranges: Iterable[Range]) -> bool:

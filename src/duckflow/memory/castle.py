@@ -1,11 +1,10 @@
 """Castle: lessons of the project, in a plain file that a person can read and edit."""
 
+import os
 import re
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from duckflow.errors import ToolError
-from duckflow.memory.terms import indexed, telling
 from duckflow.safety.digest import digest
 from duckflow.safety.workspace import Workspace
 from duckflow.state.fold import folded, holds
@@ -15,11 +14,10 @@ Kind = Literal["recipe", "failure", "decision", "preference"]
 FILE = ".duckflow/lessons.md"
 LESSON_LENGTH = 300
 READ_LIMIT = 200_000
-_LINE = re.compile(r"^\s*[-*]\s+(?:\[(\w+)\]\s+)?(.+?)\s*$")
+_LINE = r"^\s*[-*]\s+(?:\[(\w+)\]\s+)?(.+?)\s*$"
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(NamedTuple):
     """One line of the file."""
 
     kind: str
@@ -38,6 +36,10 @@ class Castle:
         self._lessons: list[Lesson] = []
 
     def lessons(self) -> list[Lesson]:
+        if not os.path.lexists(self._workspace.root / FILE):
+            # Most folders have none; what makes paths safe is not loaded for that.
+            self._lessons, self._stamp = [], None
+            return self._lessons
         try:
             found = self._workspace.stat(FILE, follow=False)
             stamp = (found.modified, found.size)
@@ -60,7 +62,7 @@ class Castle:
             return 0
         data = self._read()
         lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
-        kept = [line for line in lines if not (_LINE.match(line) and holds(line, words))]
+        kept = [line for line in lines if not (re.match(_LINE, line) and holds(line, words))]
         self._workspace.write_atomic(FILE, "".join(kept).encode("utf-8", "surrogateescape"), digest(data))
         return len(lines) - len(kept)
 
@@ -69,11 +71,13 @@ class Castle:
         lessons = self.lessons()
         if len(lessons) <= limit:
             return list(lessons)
-        asked = _terms(question)
+        from duckflow.memory.terms import telling, terms
+
+        asked = terms(question)
 
         def value(place: int) -> tuple[float, int]:
             lesson = lessons[place]
-            shared = sum(telling(term) for term in asked & _terms(lesson.text))
+            shared = sum(telling(term) for term in asked & terms(lesson.text))
             return shared + (1.5 if lesson.kind == "preference" else 0.0), place
 
         best = sorted(range(len(lessons)), key=value, reverse=True)[:limit]
@@ -107,11 +111,7 @@ def parse(text: str) -> list[Lesson]:
     """Every list item is a lesson, however a person has written it."""
     lessons: list[Lesson] = []
     for line in text.splitlines():
-        if match := _LINE.match(line):
+        if match := re.match(_LINE, line):
             kind, said = match[1], match[2]
             lessons.append(Lesson(kind, said) if kind in get_args(Kind) else Lesson("recipe", line.strip(" -*\t")))
     return lessons
-
-
-def _terms(text: str) -> set[str]:
-    return set(re.findall(r"\w{2,}", indexed(text).lower()))

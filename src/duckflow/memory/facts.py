@@ -4,12 +4,10 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any, cast
 
 from duckflow.state.fold import holds
-from duckflow.state.noun import ELLIPSIS, Line100, shorten
+from duckflow.state.noun import ELLIPSIS, shorten
 
 log = logging.getLogger(__name__)
 
@@ -19,16 +17,15 @@ OPERATIONS = 4
 OWN = ".duckflow/"
 
 
-class Known(BaseModel):
-    """What is kept."""
+class Known:
+    """What is kept: conversations by session, the latest last; how many there were; files; operations."""
 
-    model_config = ConfigDict(extra="ignore", defer_build=True)
-
-    conversations: dict[str, Line100] = Field(default_factory=dict)
-    """By session, the latest last."""
-    count: int = 0
-    files: list[str] = Field(default_factory=list[str])
-    operations: dict[str, int] = Field(default_factory=dict)
+    def __init__(self, held: Any = None) -> None:
+        given = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+        self.conversations: dict[str, str] = dict(given.get("conversations") or {})
+        self.count = int(given.get("count") or 0)
+        self.files = list(map(str, given.get("files") or ()))
+        self.operations = {str(name): int(times) for name, times in dict(given.get("operations") or {}).items()}
 
 
 class Facts:
@@ -70,9 +67,8 @@ class Facts:
 
     def read(self) -> Known:
         try:
-            held: Any = json.loads(self._path.read_text(encoding="utf-8"))
-            return Known.model_validate(held)
-        except (OSError, ValueError, ValidationError):
+            return Known(json.loads(self._path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
             return Known()
 
     def text(self, session: str) -> str:
@@ -96,7 +92,7 @@ class Facts:
         beside = self._path.with_name(f"{self._path.name}.new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(known.model_dump_json(), encoding="utf-8")
+            beside.write_text(json.dumps(vars(known), ensure_ascii=False), encoding="utf-8")
             beside.chmod(0o600)
             beside.replace(self._path)
         except OSError as problem:

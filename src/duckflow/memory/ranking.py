@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-RARITY_POWER = 1.3
 LONG_MESSAGE = 300
 LENGTH_SHARE = 0.3
 """How much a long message pays for its length: it holds more words by chance."""
@@ -37,7 +36,7 @@ def rank(words: Iterable[Word], total: int) -> dict[int, float]:
     ranked: dict[int, float] = {}
     possible = 0.0
     for word in words:
-        rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) ** RARITY_POWER * word.telling
+        rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) * word.telling
         possible += rarity
         for number, weight in _spread(word.postings, rarity).items():
             ranked[number] = ranked.get(number, 0.0) + weight

@@ -23,7 +23,7 @@ class MemorySettings(BaseModel):
     """A longer instruction keeps its head and tail."""
     result_tokens: int = 500
     """A result that is no longer recent keeps its head and tail beyond this."""
-    past_share: float = 0.15
+    past_share: float = 0.1
     """What may be said of messages that are left out."""
     summaries: bool = True
     """Whether the model writes summaries in the background."""

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
 from duckflow.memory.tokens import estimate
-from duckflow.state.context import SUMMARY_LENGTH, PastSummary
+from duckflow.state.context import SUMMARY_LENGTH
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 
 SHOWN_TOKENS = 2500
 EACH_TOKENS = 250
-LEAST_MESSAGES = 4
 _REFUSAL = re.compile(
     r"^\W*(?:i(?:'m| am)? (?:sorry|can(?:'|no)t|unable)|sorry\b|as an ai|i won't|申し訳|すみません"
     r"|お答えできません|できません)",
@@ -42,8 +41,3 @@ def usable(text: str, messages: Sequence[Message]) -> str:
     if estimate(text) * 2 > sum(estimate(message.text) for message in messages):
         return ""
     return shorten(text, SUMMARY_LENGTH)
-
-
-def cited(summary: PastSummary) -> str:
-    """As it stands in the prompt: with the messages it stands for."""
-    return f"messages {summary.first}–{summary.last}: {summary.text}"

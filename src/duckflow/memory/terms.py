@@ -23,6 +23,8 @@ _FILLERS = frozenset(
         after befor dure all ani some more most other such onli own same too veri just""",
     )
 )
+_WITHOUT_HIRAGANA = re.compile(r"[\u3005\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff]{3,}")
+WORD_POWER = 1 / 3
 HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
 
 
@@ -35,6 +37,15 @@ def telling(term: str) -> float:
     return MIXED_WEIGHT if _WITH_HIRAGANA.search(term) else 1.0
 
 
+def shares(question: str) -> dict[str, float]:
+    """Pairs of one long word are one word: each counts less than a word that stands alone. By pair, where not 1."""
+    found: dict[str, float] = {}
+    for run in _WITHOUT_HIRAGANA.findall(unicodedata.normalize("NFKC", question)):
+        for pair in map("".join, pairwise(run)):
+            found[pair] = (len(run) - 1) ** -WORD_POWER
+    return found
+
+
 def indexed(text: str) -> str:
     """A text as it goes into the index: plain words, separated by spaces. The index itself takes the stems."""
     if len(text) > INDEXED:
@@ -43,6 +54,11 @@ def indexed(text: str) -> str:
         text = _JAPANESE.sub(_pairs, unicodedata.normalize("NFKC", text))
     identifiers = " ".join(sorted({_joined(found) for found in _COMPOUND.findall(text)}))
     return f"{_HUMP.sub(' ', text)} {identifiers}"
+
+
+def terms(text: str) -> set[str]:
+    """The plain words of a text, without stems."""
+    return set(re.findall(r"\w{2,}", indexed(text).lower()))
 
 
 def _joined(identifier: str) -> str:

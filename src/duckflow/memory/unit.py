@@ -1,32 +1,37 @@
 """Messages in the context, each looked at once, and those that stay together."""
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from duckflow.memory.score import worth
-from duckflow.memory.terms import indexed
 from duckflow.state.message import Message
 
+RECENCY = 0.3
+RECENT = 60
+"""Messages after which recency has fallen to a third."""
 
-@dataclass(slots=True)
+
 class Entry:
     """A message in the context, looked at once."""
 
-    number: int
-    message: Message
-    tokens: float
-    base: float
-    new_words: int
-    result: bool = False
-    whole: bool = True
+    def __init__(self, number: int, message: Message, tokens: float) -> None:
+        self.number = number
+        self.message = message
+        self.tokens = tokens
+        self.base = 0.0
+        self.new_words = 0
+        self.whole = True
+
+    @property
+    def result(self) -> bool:
+        return self.message.role == "tool"
 
 
-@dataclass(slots=True)
 class Unit:
     """Messages that stay together: a call with its results, or one thing said."""
 
-    entries: list[Entry]
-    tokens: float
+    def __init__(self, entry: Entry) -> None:
+        self.entries = [entry]
+        self.tokens = entry.tokens
 
     def add(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -40,19 +45,6 @@ class Unit:
         return together / self.tokens
 
 
-class Focus:
-    """What the user wants to keep above all, in words."""
-
-    def __init__(self, text: str) -> None:
-        self._words = set(indexed(text).lower().split())
-
-    def weight(self, unit: Unit) -> float:
-        if not self._words:
-            return 1.0
-        shared = self._words & set(" ".join(indexed(one.message.text) for one in unit.entries).lower().split())
-        return 1.0 + 4 * len(shared) / len(self._words)
-
-
 def together(entries: Iterable[Entry]) -> list[Unit]:
     """A result goes with the call right before it."""
     units: list[Unit] = []
@@ -60,5 +52,10 @@ def together(entries: Iterable[Entry]) -> list[Unit]:
         if entry.result and units and units[-1].entries[-1].number == entry.number - 1:
             units[-1].add(entry)
         else:
-            units.append(Unit([entry], entry.tokens))
+            units.append(Unit(entry))
     return units
+
+
+def worth(base: float, new_words: int, tokens: float, age: int) -> float:
+    """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
+    return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))

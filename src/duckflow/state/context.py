@@ -19,6 +19,10 @@ class PastSummary(Value):
     last: int
     text: str
 
+    def cited(self) -> str:
+        """As it stands in the prompt: with the messages it stands for."""
+        return f"messages {self.first}–{self.last}: {self.text}"
+
     def tells_of(self, numbers: Iterable[int]) -> bool:
         return any(self.first <= number + 1 <= self.last for number in numbers)
 

@@ -14,7 +14,7 @@ def memory(counter: Counter, _: str) -> str:
 def recall(counter: Counter, wanted: str) -> str:
     if not wanted:
         return counter.words("memory.recall_what")
-    found, text = counter.desk.memory.find(wanted)
+    found, text = counter.desk.memory.find(wanted, in_context=True)
     return text if found else counter.words("memory.nothing", query=wanted)
 
 

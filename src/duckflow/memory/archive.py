@@ -1,0 +1,187 @@
+"""The archive's file: every message, and the index by which it is found."""
+
+import contextlib
+import logging
+import sqlite3
+from array import array
+from collections.abc import Collection, Generator, Iterable, Iterator
+from heapq import nlargest
+from operator import itemgetter
+from pathlib import Path
+
+from duckflow.memory.gravel import Found, Reach
+from duckflow.memory.inbox import Row
+from duckflow.memory.ranking import Posting, Word, rank
+from duckflow.memory.terms import indexed, shares, telling
+from duckflow.state.fold import folded
+
+log = logging.getLogger(__name__)
+
+TOKENIZER = "porter unicode61"
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS messages (
+    number INTEGER PRIMARY KEY, length INTEGER NOT NULL, message_id TEXT NOT NULL, session TEXT NOT NULL,
+    role TEXT NOT NULL, operation TEXT NOT NULL, at REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS one_message ON messages (message_id, at);
+CREATE INDEX IF NOT EXISTS of_session ON messages (session);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, content='', tokenize='{TOKENIZER}');
+CREATE VIRTUAL TABLE temp.question USING fts5 (text, tokenize='{TOKENIZER}');
+CREATE VIRTUAL TABLE temp.asked USING fts5vocab (temp, question, 'row');
+"""
+COLUMNS = "number, message_id, session, role, operation, at, text"
+QUESTION_LENGTH = 3000
+QUESTION_WORDS = 24
+LOOKED_UP = 48
+SPARE = 20
+
+
+class Archive:
+    """Found broken, it is put aside; where none can be written, it lives in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db = _opened(path)
+        self._lengths = array("L")
+        """By number; a number that was forgotten keeps its place."""
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Messages with their words, all or none. Those that are there already stay as they are."""
+        with self._transaction():
+            for row in rows:
+                put = self._db.execute(
+                    "INSERT OR IGNORE INTO messages (length, message_id, session, role, operation, at, text)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
+                if put.rowcount > 0:
+                    self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (put.lastrowid, indexed(row[-1])))
+
+    def known(self, session: str) -> dict[str, bool]:
+        """The ids of a session's messages, and whether each was forgotten."""
+        wanted = "SELECT message_id, text = '' AND length > 0 FROM messages WHERE session = ?"
+        with self._forgiving("known"):
+            return {message_id: bool(forgotten) for message_id, forgotten in self._db.execute(wanted, (session,))}
+        return {}
+
+    def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[Found]:
+        with self._forgiving("search"):
+            total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
+            ranked = rank(self._words(question, reach), total)
+            best = nlargest(limit + len(leave_out) + SPARE, ranked.items(), key=itemgetter(1))
+            return list(self._take(best, limit, leave_out))
+        return []
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Take the text of messages out for good. Their places stay, so that no session brings them back."""
+        with self._forgiving("forget"), self._transaction():
+            for number in numbers:
+                row = self._db.execute("SELECT text FROM messages WHERE number = ?", (number,)).fetchone()
+                if row and row[0]:
+                    self._db.execute(
+                        "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, indexed(row[0]))
+                    )
+                    self._db.execute("UPDATE messages SET text = '' WHERE number = ?", (number,))
+
+    def holding(self, words: str) -> list[Found]:
+        """Every message that says exactly this."""
+        with self._forgiving("holding"):
+            wanted = folded(words)
+            rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE text != ''")
+            return [Found(*row) for row in rows if wanted in folded(row[-1])]
+        return []
+
+    def count(self) -> int:
+        with self._forgiving("count"):
+            return self._db.execute("SELECT count(*) FROM messages WHERE text != ''").fetchone()[0]
+        return 0
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _words(self, question: str, reach: Reach) -> Iterator[Word]:
+        """The rarest words of the question that occur at all, with where they do."""
+        db, room = self._db, reach.places
+        db.execute("DELETE FROM question")
+        db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
+        share = shares(question[:QUESTION_LENGTH])
+        weights = {row[0]: telling(row[0]) * share.get(row[0], 1.0) for row in db.execute("SELECT term FROM asked")}
+        looked_up = sorted(weights, key=weights.__getitem__, reverse=True)[:LOOKED_UP]
+        places = {term: self._places(term, reach.of_a_word) for term in looked_up}
+        for term in sorted(places, key=lambda term: len(places[term]) / weights[term])[:QUESTION_WORDS]:
+            room -= len(places[term])
+            if room < 0:
+                return
+            yield Word(len(places[term]), weights[term], self._postings(places[term]))
+
+    def _places(self, term: str, most: int) -> list[int]:
+        """The latest messages with a term. More than the limit are not counted: the term is a common one."""
+        # A single character of Japanese stands at the beginning of pairs.
+        wanted = f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
+        rows = self._db.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (wanted, most)
+        )
+        return [row[0] for row in rows]
+
+    def _postings(self, places: list[int]) -> list[Posting]:
+        lengths = self._lengths
+        for row in self._db.execute("SELECT number, length FROM messages WHERE number > ?", (len(lengths),)):
+            lengths.extend([0] * (row[0] - len(lengths) - 1))
+            lengths.append(row[1])
+        return [Posting(place, lengths[place - 1]) for place in places]
+
+    def _take(self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
+        for number, share in ranked:
+            if limit <= 0:
+                return
+            row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
+            if row and row[-1] and row[1] not in leave_out:
+                limit -= 1
+                yield Found(*row, share=share)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _forgiving(self, doing: str) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as problem:
+            log.warning("archive %s: %s failed: %s", self._path, doing, problem)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _connect(path)
+    except sqlite3.OperationalError as problem:
+        log.warning("archive %s cannot be used: %s", path, problem)
+    except sqlite3.DatabaseError as problem:
+        log.warning("archive %s is damaged and put aside: %s", path, problem)
+        path.replace(path.with_suffix(".damaged"))
+        return _connect(path)
+    except OSError as problem:
+        log.warning("archive %s cannot be used: %s", path, problem)
+    return _connect(None)
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    is_new = path is not None and not path.exists()
+    db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=1)
+    try:
+        if path and is_new:
+            path.chmod(0o600)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.executescript(SCHEMA)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
