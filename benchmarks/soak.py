@@ -213,7 +213,8 @@ def soak(turns: int, told: Callable[[str], None]) -> dict[str, Any]:
                 if number == WARM_UP:
                     before = {"memory_mb": round(vitals.memory(), 1)} | settled(vitals)
                 if number % AROUND == 0:
-                    told(f"{number}: {vitals.memory():.1f} MB, {statistics.median(cpus[-AROUND:]) * 1e3:.0f} ms CPU")
+                    cpu = statistics.median(cpus[-AROUND:]) * 1e3
+                    told(f"{number}: {vitals.memory():.1f} MB, {cpu:.0f} ms CPU, {vitals.counts()}")
             after = {"memory_mb": round(vitals.memory(), 1)} | settled(vitals)
             journal = sum(path.stat().st_size for path in Path(top).joinpath("home/data/sessions").rglob("*.db*"))
         finally:

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 
+from duckflow.agent.checks import Checks
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
 from duckflow.agent.owing import Owing, named_files
@@ -20,6 +21,7 @@ from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
 from duckflow.state.message import Message, Role
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.tools.talk import PROPOSES
 
@@ -51,7 +53,7 @@ class Turn:
         self._phases = phases
         self._duck = duck
         self._recoveries = 0
-        self._all_succeeded = True
+        self._checks = Checks()
         self._owing = Owing("")
 
     async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
@@ -62,7 +64,7 @@ class Turn:
         self._session.emit(TurnBegan(turn=turn))
         self._say("user", text)
         self._pacing.begin(text)
-        self._recoveries, self._all_succeeded, self._owing = 0, True, Owing(text)
+        self._recoveries, self._checks, self._owing = 0, Checks(), Owing(text)
         try:
             note, ending = await opening()
             outcome, why = ending or await self._loop(note)
@@ -114,6 +116,8 @@ class Turn:
                 continue
             if ending := self._ending(reading.decision, done):
                 return ending
+            if self._session.state.phase is Phase.REVIEW and reading.decision.next_step == "done":
+                note = self._checks.for_review(self._session.state)
             if self._recoveries > RECOVERIES:
                 self._recoveries = 0
                 ending, note = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
@@ -143,9 +147,7 @@ class Turn:
 
     def _ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         """How the turn ends after this loop, or nothing when it goes on."""
-        if any(result.changed for result in done.results):
-            self._all_succeeded = True
-        self._all_succeeded &= all(result.ok for result in done.results)
+        self._checks.saw(done.results)
         match done.stop:
             case "refused":
                 self._phases.refused(done.refusal)
@@ -170,7 +172,7 @@ class Turn:
                 if silent and any(result.ok and not result.changed for result in done.results):
                     # What was just looked up has been seen by nobody yet.
                     return None
-                if not self._phases.finish(self._all_succeeded):
+                if not self._phases.finish(self._checks.all_succeeded, self._checks.failed):
                     return None
                 outcome: Outcome = "done"
             case "defer":

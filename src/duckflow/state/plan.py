@@ -34,6 +34,8 @@ class Step(Noun):
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
+    added: bool = False
+    """Duckflow put it there, not the model."""
     task_list: TaskList = Field(default_factory=TaskList)
 
     @property

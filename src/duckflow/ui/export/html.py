@@ -33,8 +33,9 @@ def _page(transcript: Transcript, words: Words) -> Iterator[str]:
     yield f"<header><h1>🦆 {name}</h1><dl>"
     yield from (f"<dt>{safe(term)}</dt><dd>{safe(value)}</dd>" for term, value in facts(transcript, words))
     yield "</dl></header>"
-    for plan in transcript.state.plans.values():
-        yield f"<h2>{safe(words('export.plan'))}</h2><pre>{safe(plan_tree(plan, words))}</pre>"
+    if plans := transcript.state.plans.values():
+        trees = "\n\n".join(plan_tree(plan, words) for plan in plans)
+        yield f"<h2>{safe(words('export.plan'))}</h2><pre>{safe(trees)}</pre>"
     if chart := svg_chart(transcript.vitals, words):
         yield f"<h2>{safe(words('export.vitals'))}</h2>{chart}"
     if told := costs(transcript, words):

@@ -24,8 +24,9 @@ def _lines(transcript: Transcript, words: Words) -> Iterator[str]:
     yield f"# {line(title(transcript))}"
     yield ""
     yield from (f"- **{name}**: {line(value)}" for name, value in facts(transcript, words))
-    for plan in transcript.state.plans.values():
-        yield from ("", f"## {words('export.plan')}", "", fenced(plain(plan_tree(plan, words))))
+    if plans := transcript.state.plans.values():
+        trees = "\n\n".join(plan_tree(plan, words) for plan in plans)
+        yield from ("", f"## {words('export.plan')}", "", fenced(plain(trees)))
     if bars := bar_lines(transcript.vitals, words):
         yield from ("", f"## {words('export.vitals')}", "", fenced("\n".join(bars)))
     if told := costs(transcript, words):
