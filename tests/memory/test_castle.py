@@ -6,7 +6,7 @@ from duckflow.memory.castle import Castle, parse, with_lesson
 from duckflow.memory.facts import Facts
 from duckflow.safety.workspace import Workspace
 
-ROOM = 220
+ROOM = 440
 
 
 def castle(folder: Path, text: str) -> Castle:
@@ -50,19 +50,20 @@ def test_the_most_relevant_few_are_chosen(tmp_path: Path) -> None:
 def test_facts_tell_of_the_last_five_conversations_and_what_was_made(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     for number in range(8):
-        facts = Facts(path, ROOM)
+        facts = Facts(path)
         facts.saw("file_ops.write_file", (f"made{number}.py",))
         facts.save(f"session{number}", f"talk {number} " + "長" * 200)
-    text = Facts(path, ROOM).text("session7")
+    text = Facts(path).text("session7", ROOM)
     assert "conversations: 8" in text and "talk 6" in text and "talk 2" not in text
     assert "talk 7" not in text and "made7.py" in text and "file_ops.write_file 8" in text
-    assert len(text.encode()) <= ROOM
-    assert Facts(tmp_path / "none.json", ROOM).text("s") == ""
+    for room in (60, 120, 180, ROOM):
+        assert len(Facts(path).text("session7", room).encode()) <= room
+    assert Facts(tmp_path / "none.json").text("s", ROOM) == ""
 
 
 def test_facts_that_are_damaged_are_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     path.write_text("{broken", encoding="utf-8")
-    assert Facts(path, ROOM).text("s") == ""
-    Facts(path, ROOM).save("s", "hello")
-    assert Facts(path, ROOM).read().conversations == {"s": "hello"}
+    assert Facts(path).text("s", ROOM) == ""
+    Facts(path).save("s", "hello")
+    assert Facts(path).read().conversations == {"s": "hello"}

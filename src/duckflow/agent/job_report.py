@@ -2,6 +2,7 @@
 
 from duckflow.errors import DuckflowError
 from duckflow.llm.schema import strict_schema
+from duckflow.state.evidence import recorded
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.progress import progress, steps_of, task_line
@@ -10,6 +11,7 @@ from duckflow.tools.plan.drafts import ReportDraft, read_draft
 from duckflow.tools.plan.ports import Table
 
 RESULT_LINES = 40
+FILES = 12
 
 
 async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
@@ -30,6 +32,7 @@ async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
         ),
         "counts": f"{now.done} completed, {now.failed} failed, {now.left} not run",
         "results": "\n".join(results[-RESULT_LINES:]) or "-",
+        "shown": recorded(table.state.evidence, table.state.files_changed[-FILES:], table.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
     try:
@@ -50,11 +53,14 @@ async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
 def computed(table: Table, job: Job, status: JobStatus) -> JobReport:
     """From the state alone."""
     now = progress(table.state, job)
-    failed = [task for step in steps_of(table.state, job) for task in step.tasks if task.status == "failed"]
+    steps = steps_of(table.state, job)
+    failed = [task for step in steps for task in step.tasks if task.status == "failed"]
     return JobReport(
         done=now.done,
         failed=now.failed,
         left=now.left,
         causes=tuple(f"{task_line(task)}: {shorten(task.result or '', 160)}" for task in failed),
+        shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
+        unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,
     )

@@ -8,9 +8,10 @@ from duckflow.agent.crew import Crew
 from duckflow.agent.job_pace import JobPace
 from duckflow.agent.task_runner import TaskRunner
 from duckflow.errors import DuckflowError
+from duckflow.events.types import Noticed
 from duckflow.events.work import StepChanged, TaskChanged, TasksPlanned
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
 from duckflow.state.progress import task_line
 from duckflow.state.question import Choice, Question
@@ -79,6 +80,8 @@ class JobWork:
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem)
             self._mark(step.step_id, "failed")
+            self._crew.session.emit(Noticed(what=say("task.not_planned", step=step.name)))
+            self._crew.session.emit(Noticed(what=said(problem)))
             return False
         self._crew.session.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         return True
@@ -102,9 +105,12 @@ class JobWork:
     def _end(self, step: Step) -> bool:
         if any(task.status == "failed" for task in step.tasks):
             self._mark(step.step_id, "failed")
+            self._notice(say("plan.step_now.failed", step=step.name))
             return False
         evidence = proof(self._crew.session.state, step, self._crew.table.folder)
         self._mark(step.step_id, "completed", evidence)
+        told = say("plan.step_shown", step=step.name, evidence=evidence)
+        self._notice(told if evidence else say("plan.step_unverified", step=step.name))
         self._pace.notice(Signal.DONE)
         return True
 
@@ -123,6 +129,11 @@ class JobWork:
             self._tell(step.step_id, task, "interrupted", task.result)
             raise
         self._tell(step.step_id, task, "completed" if ok else "failed", result)
+
+    def _notice(self, what: Phrase) -> None:
+        """The end of a step among others; where it is the only one, the job's own summary tells it."""
+        if len(self._step_ids) > 1:
+            self._crew.session.emit(Noticed(what=what))
 
     def _tell(self, step_id: str, task: Task, status: TaskStatus, result: str | None) -> None:
         task_id = task.task_id

@@ -1,10 +1,11 @@
 """Keeps the phase true: the model's moves by the table, the system's own moves, and the computed review."""
 
 from duckflow.agent.session import Session
-from duckflow.events.types import MessageAdded, PhaseMoved, PhaseRefused, StatusChanged
+from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, StatusChanged
 from duckflow.state.action import Decision
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Status, TransitionTable
+from duckflow.state.phrase import say
 
 
 class Phases:
@@ -47,14 +48,19 @@ class Phases:
             self._move(Phase.AWAITING_APPROVAL, "a change needed a yes", status=Status.REQUIRES_USER_INPUT)
             self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
 
-    def finish(self, all_succeeded: bool) -> bool:
-        """`done` was said. True when the work is over; false when one review loop must look at what happened."""
+    def finish(self, all_succeeded: bool, failed: str = "") -> bool:
+        """`done` was said. True when the work is over; false when one review loop must look at what happened.
+
+        `failed`: a check that speaks against it. What is called done all the same is shown as unverified."""
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.REVIEW, "execution finished")
-            if not all_succeeded:
+            if failed or not all_succeeded:
                 return False
         if self._session.state.phase is Phase.REVIEW:
-            self._move(Phase.DONE, "every result since the last change succeeded", status=Status.SUCCESS)
+            if failed:
+                self._session.emit(Noticed(what=say("review.unverified", check=failed)))
+            why = f"unverified: {failed}" if failed else "every result since the last change succeeded"
+            self._move(Phase.DONE, why, status=Status.SUCCESS)
         return True
 
     def wait_for_user(self) -> None:

@@ -103,7 +103,8 @@ class Remembering:
 
     def known(self) -> str:
         """Of the project, from earlier sessions."""
-        return self._facts.text(self._session.state.session_id)
+        state, rooms = self._session.state, self._settings.known_bytes
+        return self._facts.text(state.session_id, rooms.get(state.language, min(rooms.values(), default=0)))
 
     def sent(self, messages: Iterable[PromptMessage]) -> None:
         """What is sent now; the usage reported next is for this."""

@@ -4,7 +4,10 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
+from duckflow.agent.checks import Checks
+from duckflow.agent.dialog import lacks_summary, polite, wants_summary
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
 from duckflow.agent.owing import Owing, named_files
@@ -14,12 +17,23 @@ from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
+from duckflow.events.types import (
+    DecisionMade,
+    FiveChanged,
+    LoopBegan,
+    MessageAdded,
+    Noticed,
+    Outcome,
+    TurnBegan,
+    TurnEnded,
+)
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
+from duckflow.state.five_check import checked
 from duckflow.state.message import Message, Role
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.tools.talk import PROPOSES
 
@@ -51,8 +65,9 @@ class Turn:
         self._phases = phases
         self._duck = duck
         self._recoveries = 0
-        self._all_succeeded = True
+        self._checks = Checks()
         self._owing = Owing("")
+        self._wants_summary = False
 
     async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
@@ -62,7 +77,8 @@ class Turn:
         self._session.emit(TurnBegan(turn=turn))
         self._say("user", text)
         self._pacing.begin(text)
-        self._recoveries, self._all_succeeded, self._owing = 0, True, Owing(text)
+        self._recoveries, self._checks, self._owing = 0, Checks(), Owing(text)
+        self._wants_summary = wants_summary(text)
         try:
             note, ending = await opening()
             outcome, why = ending or await self._loop(note)
@@ -112,8 +128,16 @@ class Turn:
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue
+            if self._wants_summary and lacks_summary(reading.decision):
+                self._wants_summary, note = (
+                    False,
+                    "the user wants a summary of your answer: give it in a few lines",
+                )
+                continue
             if ending := self._ending(reading.decision, done):
                 return ending
+            if self._session.state.phase is Phase.REVIEW and reading.decision.next_step == "done":
+                note = self._checks.for_review(self._session.state)
             if self._recoveries > RECOVERIES:
                 self._recoveries = 0
                 ending, note = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
@@ -125,6 +149,7 @@ class Turn:
         limit = self._pacing.limit()
         self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
         reading = await self._thinker.decide(state, limit, note, self._owing)
+        reading = replace(reading, decision=polite(reading.decision))
         self._accept(reading)
         return reading
 
@@ -135,17 +160,20 @@ class Turn:
 
     def _accept(self, reading: Reading) -> None:
         decision = reading.decision
+        wanted = checked(decision.state_delta, self._session.state) if decision.state_delta else None
         self._session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
         self._say("assistant", as_said(decision))
-        if decision.state_delta and (decision.state_delta.items() or decision.state_delta.decision):
-            self._session.emit(FiveChanged(delta=decision.state_delta))
+        if wanted and (wanted.delta.items() or wanted.delta.decision):
+            self._session.emit(FiveChanged(delta=wanted.delta))
+        if wanted and wanted.told:
+            self._say("system", wanted.told)
+        if wanted and wanted.goal_refused:
+            self._session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
         self._phases.follow(decision)
 
     def _ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         """How the turn ends after this loop, or nothing when it goes on."""
-        if any(result.changed for result in done.results):
-            self._all_succeeded = True
-        self._all_succeeded &= all(result.ok for result in done.results)
+        self._checks.saw(done.results)
         match done.stop:
             case "refused":
                 self._phases.refused(done.refusal)
@@ -170,7 +198,7 @@ class Turn:
                 if silent and any(result.ok and not result.changed for result in done.results):
                     # What was just looked up has been seen by nobody yet.
                     return None
-                if not self._phases.finish(self._all_succeeded):
+                if not self._phases.finish(self._checks.all_succeeded, self._checks.failed):
                     return None
                 outcome: Outcome = "done"
             case "defer":

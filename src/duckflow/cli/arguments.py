@@ -86,11 +86,13 @@ def _sessions(words: Words) -> Parser:
 
     parser = Parser(words, "sessions", words("cli.sessions"))
     add = parser.add_argument
-    add("what", choices=["list", "rename", "rm"], nargs="?", default="list", help=words("cli.sessions_what"))
+    add("what", choices=["list", "export", "rename", "rm"], nargs="?", default="list", help=words("cli.sessions_what"))
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.sessions_session"))
     add("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
     add("--all", action="store_true", help=words("cli.sessions_all"))
     add("--yes", action="store_true", help=words("cli.sessions_yes"))
+    add("--format", choices=["md", "html"], help=words("cli.sessions_format"))
+    add("-o", "--output", default="", metavar="FILE", help=words("cli.sessions_output"))
     return _common(parser, words, sessions)
 
 
@@ -101,6 +103,12 @@ def _audit(words: Words) -> Parser:
     parser.add_argument("session", nargs="?", default="", metavar="SESSION", help=words("cli.audit_session"))
     parser.add_argument("--json", action="store_true", help=words("cli.audit_json"))
     return _common(parser, words, show_audit)
+
+
+def _demo(words: Words) -> Parser:
+    from duckflow.cli.demo.command import demo
+
+    return _common(Parser(words, "demo", words("cli.demo")), words, demo)
 
 
 def _init(words: Words) -> Parser:
@@ -160,6 +168,7 @@ GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "sessions": _sessions,
     "audit": _audit,
     "prompt": _prompt,
+    "demo": _demo,
     "init": _init,
     "config": _config,
     "completion": _completion,

@@ -14,6 +14,7 @@ from duckflow.cli.arguments import Options
 from duckflow.cli.wire import Wiring
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
+from duckflow.safety.mode import Mode
 from duckflow.store.headline import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
 from duckflow.ui.counter import Switch
@@ -62,8 +63,10 @@ def switched(left: Conversation, wanted: Switch, here: Here) -> Conversation:
     try:
         enter_folder(wanted.journal)
         wiring = here()
-        sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
-        return _resumed(sessions.fork(wanted.journal) if wanted.fork else wanted.journal, wiring)
+        if not wanted.fork:
+            return _resumed(wanted.journal, wiring)
+        branch = Sessions(wiring.paths.sessions_of(wiring.folder)).fork(wanted.journal)
+        return _resumed(branch, _in_mode(wiring, left.session.state.mode))
     except DuckflowError as problem:
         os.chdir(folder)
         told = left.wiring.words.error(problem)
@@ -71,6 +74,14 @@ def switched(left: Conversation, wanted: Switch, here: Here) -> Conversation:
         # Nothing had been said in the one that was left: it is gone.
         back = _resumed(journal, here()) if journal.exists() else _new(here())
         return replace(back, opening=(told,))
+
+
+def _in_mode(wiring: Wiring, mode: str) -> Wiring:
+    """The user stays in the same conversation, so the mode that was chosen in it stays too."""
+    if not mode:
+        return wiring
+    safety = wiring.settings.safety.model_copy(update={"mode": Mode(mode)})
+    return replace(wiring, settings=wiring.settings.model_copy(update={"safety": safety}))
 
 
 def enter_folder(journal: Path) -> bool:

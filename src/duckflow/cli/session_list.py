@@ -1,13 +1,15 @@
-"""`duckflow sessions`: what was talked about, here and elsewhere; name one, remove one."""
+"""`duckflow sessions`: what was talked about, here and elsewhere; export one, name one, remove one."""
 
 import shutil
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 from duckflow.cli.arguments import Options
 from duckflow.errors import UsageError
 from duckflow.safety.answers import read_answer
+from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
 from duckflow.ui.i18n.words import Words
@@ -25,6 +27,8 @@ def sessions(options: Options, words: Words, paths: Paths) -> int:
             return _remove(kept, options, words)
         case "rename":
             return _rename(kept, options, words)
+        case "export":
+            return _export(kept, options, words)
         case _:
             return _list(kept, options, words)
 
@@ -67,4 +71,26 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
             return 0
     kept.remove(entry)
     print_out(words("sessions.removed", session=entry.session_id))
+    return 0
+
+
+def _export(kept: Sessions, options: Options, words: Words) -> int:
+    """To a file, or with `-o -` to standard output."""
+    from duckflow.ui.export.document import chosen_format, rendered, save, target
+    from duckflow.ui.export.transcript import Transcript
+
+    entry = kept.find(options.session) if options.session else kept.latest()
+    form = chosen_format(options.format or "", options.output)
+    to_stdout = options.output == "-"
+    path = target("" if options.yes or to_stdout else options.output, entry.session_id, form)
+    if options.yes and options.output:
+        path = Path(options.output).expanduser()
+    with closing(Journal(entry.path)) as journal:
+        transcript = Transcript().hear_all(event for _, event in journal.events())
+    text = rendered(transcript, words, form)
+    if to_stdout:
+        print_out(text.rstrip("\n"))
+        return 0
+    save(path, text)
+    print_out(words("export.written", path=str(path.resolve())))
     return 0

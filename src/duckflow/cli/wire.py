@@ -213,7 +213,7 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
     settings = wiring.settings.memory
-    facts = Facts(facts_of(wiring), settings.known_bytes)
+    facts = Facts(facts_of(wiring))
     return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
 
 

@@ -15,6 +15,8 @@ CONVERSATIONS = 5
 FILES = 12
 OPERATIONS = 4
 OWN = ".duckflow/"
+LEAST_TITLE = 45
+"""Bytes below which a title says nothing; then fewer of them are told."""
 
 
 class Known:
@@ -31,9 +33,8 @@ class Known:
 class Facts:
     """Kept in one small file; what other sessions wrote meanwhile is read before it is written."""
 
-    def __init__(self, path: Path, room: int) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._room = room
         self._files: list[str] = []
         self._operations: dict[str, int] = {}
 
@@ -71,8 +72,8 @@ class Facts:
         except (OSError, ValueError, TypeError):
             return Known()
 
-    def text(self, session: str) -> str:
-        """For the prompt: nothing while nothing is known, and never more than there is room for, in bytes.
+    def text(self, session: str, room: int) -> str:
+        """For the prompt: nothing while nothing is known, and never more than so many bytes.
 
         The conversation at hand is not told of itself."""
         known = self.read()
@@ -80,13 +81,18 @@ class Facts:
         if not earlier:
             return ""
         often = sorted(known.operations, key=known.operations.__getitem__, reverse=True)[:OPERATIONS]
-        conversations = _latest(earlier, self._room * 0.55 / len(earlier), self._room * 0.55)
+        each = max(room * 0.6 / len(earlier) - 3, LEAST_TITLE)
         lines = [
-            f"conversations: {known.count}; the last: {' | '.join(conversations)}",
-            "files made or changed: " + ", ".join(_latest(known.files, self._room, self._room * 0.25)),
-            "done: " + ", ".join(f"{one} {known.operations[one]}" for one in often),
+            f"conversations: {known.count}; the last: {' | '.join(_latest(earlier, each, room * 0.6))}",
+            f"files made or changed: {', '.join(_latest(known.files, room, room * 0.25))}" if known.files else "",
+            f"done: {', '.join(f'{one} {known.operations[one]}' for one in often)}" if often else "",
         ]
-        return _cut("\n".join(line for line in lines if not line.endswith(": ")), self._room)
+        told: list[str] = []
+        for line in filter(None, lines):
+            room -= len(line.encode()) + 1
+            if room >= 0:
+                told.append(line)
+        return "\n".join(told)
 
     def _write(self, known: Known) -> None:
         beside = self._path.with_name(f"{self._path.name}.new")

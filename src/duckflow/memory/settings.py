@@ -34,5 +34,5 @@ class MemorySettings(BaseModel):
     lessons: int = 4
     """Lessons in a prompt."""
     lesson_tokens: int = 200
-    known_bytes: int = 220
-    """What earlier sessions tell of the project, in every prompt."""
+    known_bytes: dict[str, int] = {"en": 440, "ja": 180}
+    """What earlier sessions tell of the project, in every prompt; by language, as a first request has room for it."""

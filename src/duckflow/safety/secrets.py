@@ -31,6 +31,17 @@ def secret_name(path: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in NAMES) or bool(FOLDERS & set(folders))
 
 
+WHOLE_KEY = re.compile(
+    r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)", re.S
+)
+BLOT = "•••"
+
+
+def redacted(text: str) -> str:
+    """The text with a blot in place of everything that looks like a key or a token."""
+    return CONTENTS.sub(BLOT, WHOLE_KEY.sub(BLOT, text)) if secret_text(text) else text
+
+
 def secret_text(text: str) -> bool:
     """Whether a text holds something that looks like a key or a token."""
     return CONTENTS.search(text) is not None

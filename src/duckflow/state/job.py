@@ -21,6 +21,10 @@ class JobReport(Value):
     summary: str = ""
     causes: tuple[str, ...] = ()
     next_action: str = ""
+    shown: tuple[str, ...] = ()
+    """Of each completed step, the recorded result by which it counts."""
+    unverified: tuple[str, ...] = ()
+    """Completed steps that no result shows."""
     lesson: str = ""
     """What later sessions should know; nothing, when nothing was learned."""
     computed: bool = False

@@ -34,6 +34,8 @@ class Step(Noun):
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
+    added: bool = False
+    """Duckflow put it there, not the model."""
     task_list: TaskList = Field(default_factory=TaskList)
 
     @property
@@ -60,6 +62,11 @@ class Plan(Noun):
     status: PlanStatus = "draft"
     risks: list[str] = Field(default_factory=list[str])
     steps: list[Step] = Field(default_factory=list[Step])
+
+    @property
+    def under_way(self) -> bool:
+        """Approved, and not over."""
+        return self.status in ("approved", "in_progress")
 
     def done(self) -> int:
         return sum(step.status == "completed" for step in self.steps)

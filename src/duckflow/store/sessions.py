@@ -83,6 +83,8 @@ class Sessions:
                 if isinstance(event, SessionOpened):
                     event = event.model_copy(update={"session_id": session_id, "forked_from": event.session_id})
                 target.append(event)
+            if headline := read_headline(source):
+                target.save_headline(headline.model_dump_json())
         return target.path
 
     def rename(self, entry: SessionEntry, title: str) -> None:

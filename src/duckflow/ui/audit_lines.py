@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 
+from duckflow.safety.secrets import redacted
 from duckflow.store.audit import AuditEntry
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
@@ -21,11 +22,11 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
             or entry.args.get("source")
             or entry.args.get("words", "")
         )
-        lines.append(plain(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}"))
+        lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}")))
         if entry.why:
             lines.append(plain(f"    {words('audit.why')}: {entry.why}"))
         if entry.answer:
             lines.append(plain(f"    {words('audit.answer')}: {entry.answer}"))
         if entry.told:
-            lines.append(plain(f"    {words('audit.came')}: {words.phrase(entry.told)}"))
+            lines.append(plain(redacted(f"    {words('audit.came')}: {words.phrase(entry.told)}")))
     return lines or [words("audit.nothing")]

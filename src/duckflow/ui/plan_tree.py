@@ -8,6 +8,8 @@ from duckflow.ui.i18n.words import Words
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
 UNVERIFIED = "?"
+SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
+"""A plan in these states is shown whenever it changes, by whoever changed it."""
 
 
 def plan_tree(plan: Plan, words: Words) -> str:
@@ -37,6 +39,8 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
         notes.append(words("plan.unverified"))
     elif step.evidence:
         notes.append(step.evidence)
+    if step.added and step.status == "pending":
+        notes.append(words("plan.added", number=number))
     mark = UNVERIFIED if step.unverified else MARKS[step.status]
     return f"{mark} {number}. {step.name}" + (f"  ({'; '.join(notes)})" if notes else "")
 
@@ -59,6 +63,8 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     counts = {"done": report.done, "failed": report.failed, "left": report.left}
     lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
     lines += [words("job.cause", cause=cause) for cause in report.causes]
+    lines += [words("job.shown", shown=shown) for shown in report.shown]
+    lines += [words("job.unverified", step=step) for step in report.unverified]
     if report.next_action:
         lines.append(words("job.next", next=report.next_action))
     return "\n".join(line for line in lines if line)

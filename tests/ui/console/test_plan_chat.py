@@ -38,14 +38,20 @@ def start(opened: list[Terminal], tmp_path: Path, replies: list[Any], *arguments
 
 
 def test_a_plan_is_shown_as_a_tree_changed_by_hand_and_dropped(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [PROPOSE, SNAKE])
+    music: dict[str, Any] = {"name": "Music", "description": "", "success": "", "depends_on": []}
+    terminal = start(opened, tmp_path, [PROPOSE, {"json": {"name": "Snake", "steps": [*STEPS, music], "risks": []}}])
     terminal.enter("make a snake game")
     screen = terminal.wait_for("Shall I do it like this?")
-    assert "├─ ○ 1. Core loop" in screen and "└─ ○ 2. Score  (after 1)" in screen
+    assert "├─ ○ 1. Core loop" in screen and "├─ ○ 2. Score  (after 1)" in screen and "└─ ○ 3. Music" in screen
     terminal.enter("/plan edit 2 High score")
     terminal.wait_for("2. High score")
     terminal.enter("/plan reorder 2 1")
     terminal.wait_for("needs Core loop before it")
+    terminal.enter("/plan reorder 3 1")
+    terminal.wait_for("1. Music")
+    terminal.enter("/plan drop 1")
+    screen = terminal.wait_until(lambda screen: screen.count("1. Core loop") == 3)
+    assert screen.count("2. High score") == 2, "every change shows the plan once"
     terminal.enter("/plan drop")
     terminal.wait_for("was dropped")
     terminal.enter("/plan")
@@ -89,6 +95,10 @@ def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: 
     terminal.type("\x14")
     terminal.wait_for("Paused: Core loop. It stands still")
     terminal.wait_for("⏸ Core loop 0/2")
+    terminal.enter("/plan drop")
+    terminal.wait_for("Cancel it first")
+    terminal.enter("/plan edit 2 High score")
+    terminal.wait_for("2. High score")
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0
     again = start(opened, tmp_path, [], "-c")

@@ -46,11 +46,13 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.type("２\r")
     terminal.wait_for("Going on with “日")
     terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 2)
+    terminal.enter("/mode plan")
+    terminal.wait_for("Mode: plan")
     terminal.enter("/fork")
     terminal.wait_for("This is a branch of")
     terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 3)
-    terminal.enter("go on")
-    terminal.wait_for("Understood.")
+    terminal.enter("/mode")
+    terminal.wait_for("Mode: plan. Choose")
 
 
 def test_without_a_choice_nothing_is_opened(tmp_path: Path, opened: list[Terminal]) -> None:

@@ -14,6 +14,7 @@ from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, 
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Table, Think
 from duckflow.tools.plan.task_check import task_problems
+from duckflow.tools.plan.tests_step import still_with_tests, with_tests
 
 T = TypeVar("T")
 SENT_BACK = 2
@@ -41,13 +42,15 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
 async def draft_plan(table: Table, goal: str) -> Plan:
     values = {"goal": goal, "request": last_request(table.state), "facts": facts(table.folder)}
     schema = strict_schema(PlanDraft.model_json_schema())
-    return await drafted(table.think, "plan", values, schema, lambda text: plan_from(text, goal))
+    plan = await drafted(table.think, "plan", values, schema, lambda text: plan_from(text, goal))
+    return with_tests(plan, table.folder, table.state.language)
 
 
 async def revise_plan(table: Table, plan: Plan, changes: str) -> Plan:
     values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(table.folder), "changes": changes}
     schema = strict_schema(RevisedPlanDraft.model_json_schema())
-    return await drafted(table.think, "revise", values, schema, lambda text: revised_from(text, plan))
+    revised = await drafted(table.think, "revise", values, schema, lambda text: revised_from(text, plan))
+    return still_with_tests(revised, plan, changes)
 
 
 async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -> list[Task]:

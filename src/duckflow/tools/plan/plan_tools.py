@@ -107,7 +107,7 @@ class UpdateStep(PlanTool[StepArgs]):
         shown = f" ({evidence})" if evidence else ""
         if plan.status == "completed":
             shown += f". {LESSON_WANTED}"
-        return Done(f"{step.name}: {args.status}{shown}", say("plan.step_now", step=step.name, status=args.status))
+        return Done(f"{step.name}: {args.status}{shown}", say(f"plan.step_now.{args.status}", step=step.name))
 
 
 def the_plan(state: AgentState) -> Plan:

@@ -5,7 +5,7 @@ from duckflow.state.plan import Plan
 from duckflow.state.plan_edit import moved, renamed, without
 from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter, Say
-from duckflow.ui.plan_tree import job_lines, plan_tree
+from duckflow.ui.plan_tree import SHOWN_WHEN_CHANGED, job_lines, plan_tree
 
 CONTROLS = ("pause", "resume", "cancel")
 
@@ -39,7 +39,8 @@ def _plan(counter: Counter, now: Plan, what: str, rest: list[str]) -> str:
         case "drop", [number]:
             return _change(counter, without(now, number))
         case "drop", []:
-            _idle(counter)
+            if counter.desk.state.live_jobs():
+                raise UsageError("plan.cancel_first")
             counter.desk.drop_plan(now)
             return counter.words("plan.dropped", name=now.name)
         case _:
@@ -47,14 +48,11 @@ def _plan(counter: Counter, now: Plan, what: str, rest: list[str]) -> str:
 
 
 def _change(counter: Counter, new: Plan) -> str:
-    _idle(counter)
-    counter.desk.change_plan(new)
-    return plan_tree(new, counter.words)
-
-
-def _idle(counter: Counter) -> None:
-    if counter.desk.state.live_jobs():
+    """A paused job looks at the plan again before its next task, so it may be changed under it; a running one not."""
+    if any(job.status == "running" for job in counter.desk.state.live_jobs()):
         raise UsageError("plan.running")
+    counter.desk.change_plan(new)
+    return "" if new.status in SHOWN_WHEN_CHANGED else plan_tree(new, counter.words)
 
 
 def tasks(counter: Counter, line: str) -> str:

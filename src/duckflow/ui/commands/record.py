@@ -6,6 +6,8 @@ from duckflow.ui.audit_lines import audit_lines
 from duckflow.ui.commands.command import Command
 from duckflow.ui.counter import Counter
 
+SHOWN_ENTRIES = 30
+
 
 def permissions(counter: Counter, rest: str) -> str:
     words, kept = counter.words, counter.desk.permissions
@@ -24,8 +26,13 @@ def permissions(counter: Counter, rest: str) -> str:
     return "\n".join(lines) or words("permission.none")
 
 
-def show_audit(counter: Counter, _: str) -> str:
-    return "\n".join(audit_lines(audit(counter.desk.events()), counter.words))
+def show_audit(counter: Counter, wanted: str) -> str:
+    """The latest entries, so many as wanted; all of them are for `duckflow audit`."""
+    entries = audit(counter.desk.events())
+    shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
+    earlier = len(entries) - len(shown)
+    lines = [counter.words("audit.earlier", count=earlier)] if earlier else []
+    return "\n".join([*lines, *audit_lines(shown, counter.words)])
 
 
 GROUP = (Command("permissions", permissions, ("rm",)), Command("audit", show_audit))

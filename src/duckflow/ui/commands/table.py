@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.ui.commands import choices, context, memory, plan, record, session, status, undo
+from duckflow.ui.commands import choices, context, export, memory, plan, record, session, status, undo
 from duckflow.ui.commands.command import Command, Group
 from duckflow.ui.counter import Counter
 
@@ -16,6 +16,7 @@ GROUPS: tuple[Group, ...] = (
     record.GROUP,
     memory.GROUP,
     session.GROUP,
+    export.GROUP,
 )
 
 

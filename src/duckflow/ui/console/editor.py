@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from duckflow.ui.console.keyboard import cooked
+
 
 def edit_text(text: str) -> str:
     """What the text is after the user has edited it; the same text when there is no editor that works."""
@@ -14,7 +16,8 @@ def edit_text(text: str) -> str:
         file = Path(folder) / "proposed.txt"
         file.write_text(text, encoding="utf-8")
         try:
-            subprocess.run([*shlex.split(editor), str(file)], check=True)
+            with cooked():
+                subprocess.run([*shlex.split(editor), str(file)], check=True)
         except (OSError, ValueError, subprocess.CalledProcessError):
             return text
         return file.read_text(encoding="utf-8", errors="replace")

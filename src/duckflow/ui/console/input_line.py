@@ -18,6 +18,7 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.styles import Style
 
 from duckflow.ui.console.history import input_history
+from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
 from duckflow.ui.console.listener import Listener
 from duckflow.ui.console.paste import Pastes
@@ -62,6 +63,7 @@ class InputLine:
             enable_suspend=True,
             search_ignore_case=True,
             style=STYLE,
+            input=keyboard(),
         )
         self._session.default_buffer.accept_handler = self._accept
         # The status bar stands right below the line, not at the bottom of an empty screen.

@@ -15,7 +15,7 @@ from duckflow.ui.console.waiting import Wait
 from duckflow.ui.headless import RETRY
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.plain import plain
-from duckflow.ui.plan_tree import job_summary, plan_tree
+from duckflow.ui.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.ui.width import fitted
 
 TALK = frozenset({"response", "duck_call", "exit"})
@@ -66,7 +66,7 @@ class Screen:
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.GateOpened() | happened.DuckCalled():
                 self.wait.doing = Phrase(key="wait.you")
-            case happened.PlanChanged() if event.active and event.plan.status in ("draft", "in_progress"):
+            case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
                 print_tree(plan_tree(event.plan, self._words), self._paper)
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
