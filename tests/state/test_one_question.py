@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.state.one_question import QuestionStream, ends_asking, one_question
+from duckflow.state.one_question import QuestionStream, ends_asking, last_question, one_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",
@@ -38,6 +38,12 @@ def test_the_first_of_several_questions_at_the_end_is_kept(said: str, kept: str)
 @pytest.mark.parametrize("said", WHOLE)
 def test_everything_else_stays_as_it_is(said: str) -> None:
     assert one_question(said) == said
+
+
+def test_the_question_itself() -> None:
+    assert last_question("Fine. Version 2.0 is out.\nGood. Which folder?") == "Which folder?"
+    assert last_question("了解です。どこですか？") == "どこですか？"
+    assert last_question("Some:\n1. Which port? (8080)") == "Which port? (8080)"
 
 
 @given(some.text(alphabet='ab ?？.。\n`"1-)「」', max_size=60))

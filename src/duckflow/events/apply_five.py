@@ -4,7 +4,7 @@ from duckflow.state.action import ActionResult, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.five import FiveItems
 from duckflow.state.noun import shorten
-from duckflow.state.one_question import ends_asking
+from duckflow.state.one_question import ends_asking, last_question
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
 from duckflow.state.wishes import constraints_in
@@ -44,8 +44,7 @@ def asked(state: AgentState, result: ActionResult) -> None:
     """A question to the user is open until they speak."""
     text = str(result.for_user.values.get("text", "")).rstrip()
     if result.ok and result.operation in ASKING and ends_asking(text):
-        question = text.rpartition("\n")[2]
-        state.asked = shorten(question, 100)
+        state.asked = shorten(last_question(text), 100)
         _change(state, open_questions=[state.asked, *(one for one in state.five.open_questions if one != state.asked)])
 
 

@@ -12,12 +12,19 @@ ASKED = re.compile(r"[?？]+[)）*_\"”]*(?:\s*[(（][^)）\n]*[)）])?")
 LAST = re.compile(ASKED.pattern + r"\s*\Z")
 ITEM = re.compile(r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：])\s*")
 SENTENCE_END = re.compile(r"[?？!！。]|[.](?=\s|$)|\n")
+STATEMENT = re.compile(r"(?<=[。！])|(?<=[.!])\s+")
 QUESTION_MARKS = "?？"
 
 
 def ends_asking(text: str) -> bool:
     """Whether the last thing said is a question, perhaps with a remark in brackets behind it."""
     return LAST.search(text) is not None
+
+
+def last_question(text: str) -> str:
+    """The question that a text ends with, without what was said before it."""
+    line = text.rstrip().rpartition("\n")[2]
+    return STATEMENT.split(ITEM.sub("", line, count=1) if ITEM.match(line) else line)[-1].strip()
 
 
 def one_question(text: str) -> str:
