@@ -4,13 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.state.one_question import QuestionStream, ends_asking, last_question, one_question
+from duckflow.state.one_question import QuestionStream, ends_asking, one_question
+from duckflow.state.question_rules import last_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",
     "Fine. Which name? (a.py is taken.) And which folder?": "Fine. Which name? (a.py is taken.)",
     "Some questions:\n1. Which DB?\n2. Which port?\n\n3. Auth?": "Some questions:\n1. Which DB?",
     "いいですね。どのフォルダーですか？それとも新しく作りますか？": "いいですね。どのフォルダーですか？",
+    "> Why? How?\n\nThat is yours. Which one? Or both?": "> Why? How?\n\nThat is yours. Which one?",
     "確認です:\n・名前は？\n・場所は？": "確認です:\n・名前は？",
 }
 WHOLE = [
