@@ -122,6 +122,9 @@ class Project:
 
     def _rules(self, path: str, limit: int) -> str:
         """The text of an AGENTS.md, its head when it is very long; read again only when it has changed."""
+        if not os.path.lexists(self._workspace.root / path):
+            # Opening safely costs two milliseconds at the start; most folders have nothing to open.
+            return ""
         try:
             with self._workspace.open(path) as file:
                 facts = os.fstat(file.fileno())
