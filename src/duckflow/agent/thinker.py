@@ -24,6 +24,7 @@ from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
+from duckflow.state.one_question import QuestionStream
 from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
@@ -40,12 +41,16 @@ class Overheard:
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._live = LiveText()
+        self._said = QuestionStream()
         self._watch = StreamWatch(settings)
 
     def feed(self, delta: str) -> str:
         if self._watch.hear(delta):
             raise ReplyUnusable("it repeated the same passage over and over; say it once, briefly")
-        return self._live.feed(delta)
+        return self._said.feed(self._live.feed(delta))
+
+    def end(self) -> str:
+        return self._said.end()
 
 
 class Thinker:

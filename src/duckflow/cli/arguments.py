@@ -105,6 +105,12 @@ def _audit(words: Words) -> Parser:
     return _common(parser, words, show_audit)
 
 
+def _demo(words: Words) -> Parser:
+    from duckflow.cli.demo.command import demo
+
+    return _common(Parser(words, "demo", words("cli.demo")), words, demo)
+
+
 def _init(words: Words) -> Parser:
     from duckflow.cli.init.command import init
 
@@ -162,6 +168,7 @@ GRAMMARS: dict[str, Callable[[Words], Parser]] = {
     "sessions": _sessions,
     "audit": _audit,
     "prompt": _prompt,
+    "demo": _demo,
     "init": _init,
     "config": _config,
     "completion": _completion,

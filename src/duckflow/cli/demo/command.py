@@ -1,0 +1,90 @@
+"""`duckflow demo`: the real chat, led by a guide. Nothing of the user's is touched, and nothing is left behind."""
+
+import asyncio
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from duckflow.agent.calls import Connected
+from duckflow.agent.session import begin
+from duckflow.cli.demo.autoplay import Autoplay
+from duckflow.cli.demo.guide import Guide
+from duckflow.cli.demo.model import TourModel
+from duckflow.cli.demo.stops import stops
+from duckflow.cli.ended import leaving_when_ended
+from duckflow.cli.parser import Options
+from duckflow.cli.wire import Wiring, wire
+from duckflow.config.load import load
+from duckflow.config.settings import Settings
+from duckflow.errors import UsageError
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+from duckflow.ui.commands.table import Commands
+from duckflow.ui.console.chat import Chat
+from duckflow.ui.console.line import open_line
+from duckflow.ui.console.listener import Line
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.settings import UiSettings
+from duckflow.ui.streams import print_out
+
+DELAY = 0.02
+SESSION = "demo"
+
+
+def demo(options: Options, words: Words, paths: Paths) -> int:
+    looks = _looks(paths)
+    with tempfile.TemporaryDirectory(prefix="duckflow-demo-", ignore_cleanup_errors=True) as top:
+        asyncio.run(_toured(Path(top), looks, words))
+    print_out(words("demo.left"))
+    return 0
+
+
+def _looks(paths: Paths) -> UiSettings:
+    """As the user likes it; a config that cannot be read is no reason not to show the tour."""
+    try:
+        return load(paths.user_config, Path.cwd(), {}).settings.ui
+    except UsageError:
+        return UiSettings()
+
+
+async def _toured(top: Path, looks: UiSettings, words: Words) -> None:
+    live = sys.stdin.isatty() and sys.stdout.isatty()
+    line = open_line(None) if live else Autoplay()
+    with line.printing(), leaving_when_ended(line):
+        typing = asyncio.create_task(line.run())
+        try:
+            await _tour(top, line, typing, looks, words, DELAY if live else 0.0)
+        finally:
+            line.leave()
+            await typing
+
+
+async def _tour(
+    top: Path, line: Line, typing: asyncio.Task[None], looks: UiSettings, words: Words, delay: float
+) -> None:
+    work = top / "ducks"
+    work.mkdir()
+    settings = Settings(language="ja" if words.language == "ja" else "en", ui=looks)
+    wiring = Wiring(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
+    session = begin(top / "data/demo.db", SESSION, work, words.language)
+    screen, model = Chat(words, line, looks, Commands()), TourModel(words, delay)
+    chat, _, close, _ = wire(wiring, session, screen.questions.ask, partial(_connected, model))
+    session.subscribe(screen.hear)
+    guide = Guide(screen, model, line, words, stops(words))
+    helpers = [asyncio.create_task(screen.animate()), asyncio.create_task(guide.lead(session.state))]
+    try:
+        screen.open(chat, "")
+        line.listen(guide)
+        await typing
+    finally:
+        for helper in helpers:
+            helper.cancel()
+        await screen.close()
+        await chat.aclose()
+        await close()
+        session.close()
+
+
+async def _connected(model: TourModel, second: bool) -> Connected:
+    return Connected(model, say("demo.chosen"))

@@ -1,0 +1,119 @@
+"""The guide: stands between the input line and the chat, tells what to type, and types it when the user only
+presses Enter."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from duckflow.cli.demo.model import TourModel
+from duckflow.cli.demo.stops import Stop
+from duckflow.state.agent import AgentState
+from duckflow.ui.console.chat import Chat
+from duckflow.ui.console.listener import Fragments, Line
+from duckflow.ui.i18n.words import Words
+from duckflow.ui.width import fitted
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+    from prompt_toolkit.document import Document
+
+LOOK_SECONDS = 0.1
+FIRST = "1"
+
+
+class Guide:
+    """A listener that passes everything on."""
+
+    def __init__(self, chat: Chat, model: TourModel, line: Line, words: Words, tour: Iterable[Stop]) -> None:
+        self._chat = chat
+        self._model = model
+        self._line = line
+        self._words = words
+        self._left = [*tour]
+        self._stop: Stop | None = None
+        self._said = False
+
+    async def lead(self, state: AgentState) -> None:
+        """From stop to stop; each ends when what was begun there is over."""
+        while True:
+            if self._stop is None or (self._idle() and self._over(self._stop, state)):
+                self._advance(state)
+            self._line.redraw()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def suggestion(self) -> str:
+        """What Enter alone sends now; nothing while something is going on."""
+        if self._stop is None:
+            return ""
+        question = self._chat.questions.shown
+        if question and not (question.job and not self._said):
+            return FIRST
+        return self._stop.line if not self._said and self._idle() else ""
+
+    def take(self, text: str) -> None:
+        text = text.strip() or self.suggestion()
+        if not text:
+            return
+        answers = not self._chat.worth_keeping(text)
+        # Whoever looks around with a command has not done yet what the stop is about.
+        looks = text.startswith("/") and not (self._stop and text == self._stop.line)
+        self._said = self._said or not (answers or looks)
+        self._chat.take(text)
+
+    def above(self, columns: int) -> Fragments:
+        shown = self._chat.above(columns)
+        line = self.suggestion()
+        if not line:
+            return shown
+        told = fitted(self._words("demo.enter", line=line), columns - 1)
+        return [*shown, *([("", "\n")] if shown else []), ("fg:ansicyan", told)]
+
+    def sign(self) -> str:
+        return self._chat.sign()
+
+    def bar(self, columns: int) -> str:
+        return self._chat.bar(columns)
+
+    def worth_keeping(self, text: str) -> bool:
+        return self._chat.worth_keeping(text)
+
+    def busy(self) -> bool:
+        return self._chat.busy()
+
+    def ready(self) -> bool:
+        return self._chat.ready()
+
+    def interrupt(self) -> str:
+        return self._chat.interrupt()
+
+    def change_mode(self) -> None:
+        self._chat.change_mode()
+
+    def pause_or_resume(self) -> None:
+        self._chat.pause_or_resume()
+
+    def hint(self, key: str) -> str:
+        return self._chat.hint(key)
+
+    def completions(self, document: "Document") -> "Iterable[Completion]":
+        return self._chat.completions(document)
+
+    def _over(self, stop: Stop, state: AgentState) -> bool:
+        """What was begun has ended, or there is nothing left to do it with."""
+        return (self._said and stop.over(state)) or not stop.needed(state)
+
+    def _idle(self) -> bool:
+        """Whether the conversation waits for the user; what a background job asks does not stand in its way."""
+        question = self._chat.questions.shown
+        return not self._chat.busy() and (question is None or bool(question.job))
+
+    def _advance(self, state: AgentState) -> None:
+        while self._left:
+            stop = self._left.pop(0)
+            if stop.needed(state):
+                self._stop, self._said = stop, False
+                self._model.begin(stop)
+                self._chat.screen.warn("\n" + self._words(f"demo.{stop.name}"))
+                return
+        # At the last one the user may stay as long as they like.
+        self._said = False

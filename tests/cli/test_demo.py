@@ -1,0 +1,47 @@
+"""The tour plays by itself where nobody sits, shows everything, and leaves nothing behind."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+STOPS = {
+    "en": (
+        "1/6",
+        "May I?",
+        "Snake game (draft",
+        "0 of 2 tasks",
+        "What shall I do?",
+        "was taken back",
+        "tour is over",
+    ),
+    "ja": (
+        "1/6",
+        "よろしいですか",
+        "スネークゲーム (案",
+        "2 タスク中 0",
+        "堂々巡り",
+        "を元に戻しました",
+        "片付けました",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_every_stop_is_shown_and_nothing_is_left_behind(bare: Shell, tmp_path: Path, language: str) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    done = bare.run("demo", "--lang", language, TMPDIR=str(temporary))
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = done.stdout.replace("\n", " ")
+    places = [shown.find(text) for text in STOPS[language]]
+    assert -1 not in places and places == sorted(places), dict(zip(STOPS[language], places, strict=True))
+    assert "demo." not in shown
+    assert list(temporary.iterdir()) == [] and list(bare.work.iterdir()) == []
+    assert not (bare.home / "data/sessions").exists() and not bare.config.exists()
+
+
+def test_a_broken_config_does_not_stop_the_tour(bare: Shell) -> None:
+    bare.write_config("not toml [")
+    assert bare.run("demo").returncode == 0
