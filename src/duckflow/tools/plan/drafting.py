@@ -78,12 +78,12 @@ async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -
         "tasks",
         values,
         tasks_schema(operations),
-        lambda text: _tasks_from(text, operations, table.folder.exists),
+        lambda text: _tasks_from(text, operations, table),
     )
     return done + tasks
 
 
-def _tasks_from(text: str, operations: tuple[Operation, ...], there: Callable[[str], bool]) -> list[Task]:
+def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> list[Task]:
     draft = read_draft(text, TasksDraft)
     bodies = {operation.name: operation.body for operation in operations}
     tasks: list[Task] = []
@@ -91,8 +91,10 @@ def _tasks_from(text: str, operations: tuple[Operation, ...], there: Callable[[s
         name = one.operation.strip()
         # Long text is asked for when the task runs, even if the model was too eager.
         args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
+        if isinstance(path := args.get("path"), str):
+            args["path"] = path.removeprefix(f"{table.state.folder.rstrip('/')}/")
         tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
-    if problems := task_problems(tasks, operations, there):
+    if problems := task_problems(tasks, operations, table.folder.exists):
         raise ReplyUnusable("; ".join(problems))
     return tasks
 
