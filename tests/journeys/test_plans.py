@@ -170,6 +170,15 @@ async def test_tasks_with_made_up_operations_or_without_args_go_back(tmp_path: P
     assert story.session.state.plan and len(story.session.state.plan.steps[0].tasks) == 1
 
 
+async def test_a_job_whose_tasks_cannot_be_planned_says_why(tmp_path: Path) -> None:
+    run = decide(act("task_loop.run", step_id="1"), respond("It runs."), next_step="defer")
+    story = Story(tmp_path, [PROPOSE, SNAKE, run, "no tasks", "none", "sorry"])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "failed"
+    assert [event.what.key for event in story.all(Noticed)][-2:] == ["task.not_planned", "plan.unusable"]
+
+
 async def test_a_step_claimed_without_evidence_is_unverified(tmp_path: Path) -> None:
     claim = decide(act("plan_tool.update_step", step_id="1", status="completed"), next_step="continue")
     early = decide(act("plan_tool.update_step", step_id="2", status="in_progress"), next_step="continue")

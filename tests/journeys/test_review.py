@@ -52,19 +52,18 @@ async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(
 
 async def test_the_report_tells_what_shows_each_step_and_which_nothing_shows(tmp_path: Path) -> None:
     tasks = {"tasks": [act("file_ops.list_files", path=".")]}
-    replies = [run_step(1), write_tasks("game.py"), when("content of game.py", "print(1)\n"), REPORT]
+    first_tasks = {"tasks": [*write_tasks("game.py")["tasks"], check(0)]}
+    replies = [run_step(1), first_tasks, when("content of game.py", "print(1)\n"), REPORT]
     story = Story(tmp_path, [PROPOSE, SNAKE, *replies, run_step(2), tasks, REPORT])
     await story.tell("make a snake game")
     await story.tell("yes")
     first = await job_ended(story)
-    assert first.report.shown == ("Core loop: there: game.py",)
+    assert first.report.shown == ("Core loop: exit 0: exit code 0",)
     asked = next(r for r in story.model.requests if "A background job has ended" in r.messages[-1].text)
-    assert "On record since the last change: no command was run since the last change; files there: game.py" in (
-        asked.messages[-1].text
-    )
+    assert "On record since the last change: exit 0: exit code 0; files there: game.py" in asked.messages[-1].text
     await story.tell("next")
     second = await job_ended(story, 2)
-    assert second.report.unverified == ("Score",)
+    assert second.report.unverified == ("Score",), "what another step has run shows nothing of this one"
     assert "unverified: Score" in job_summary("Score", "completed", second.report, Words("en"))
     assert "未確認: Score" in job_summary("Score", "completed", second.report, Words("ja"))
 

@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError
 from duckflow.events.types import Noticed
 from duckflow.events.work import StepChanged, TaskChanged, TasksPlanned
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
 from duckflow.state.progress import task_line
 from duckflow.state.question import Choice, Question
@@ -80,6 +80,8 @@ class JobWork:
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem)
             self._mark(step.step_id, "failed")
+            self._crew.session.emit(Noticed(what=say("task.not_planned", step=step.name)))
+            self._crew.session.emit(Noticed(what=said(problem)))
             return False
         self._crew.session.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         return True

@@ -1,6 +1,7 @@
 """Whether a step is done, by what is on the record."""
 
 from duckflow.state.agent import AgentState
+from duckflow.state.evidence import COMMAND
 from duckflow.state.plan import Step
 from duckflow.state.schedule import READS
 from duckflow.tools.plan.ports import Folder
@@ -12,11 +13,13 @@ DELETES = "file_ops.delete_file"
 def proof(state: AgentState, step: Step, folder: Folder) -> str:
     """The recorded result from after the last change that shows it; nothing when there is none.
 
-    A command counts with its exit code; without one, the files the step was to make must be there. When the last
-    command failed, nothing is shown, whatever files there are."""
-    if state.evidence:
-        last = state.evidence[-1]
-        return last.text if last.ok else ""
+    A command counts with its exit code, and where tasks were run only one of the step's own; without one, the files the
+    step was to make must be there. When the last command failed, nothing is shown, whatever files there are."""
+    last = state.evidence[-1] if state.evidence else None
+    if last and not last.ok:
+        return ""
+    if last and (not step.tasks or any(task.operation == COMMAND for task in step.tasks)):
+        return last.text
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
     if not files or not all(folder.exists(path) for path in files):
         return ""
