@@ -3,7 +3,7 @@ presses Enter."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from duckflow.cli.demo.model import TourModel
 from duckflow.cli.demo.stops import Stop, stops
@@ -12,10 +12,6 @@ from duckflow.ui.console.chat import Chat
 from duckflow.ui.console.listener import Fragments, Line
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.width import fitted
-
-if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completion
-    from prompt_toolkit.document import Document
 
 LOOK_SECONDS = 0.1
 FIRST = "1"
@@ -99,7 +95,7 @@ class Guide:
     def hint(self, key: str) -> str:
         return self._chat.hint(key)
 
-    def completions(self, document: "Document") -> "Iterable[Completion]":
+    def completions(self, document: Any) -> Iterable[Any]:
         return self._chat.completions(document)
 
     def _over(self, stop: Stop) -> bool:
