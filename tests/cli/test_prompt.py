@@ -1,6 +1,8 @@
 """`duckflow prompt`, and what really goes over the wire."""
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from tests.cli.test_headless import FINE, Server, Shell
 from tests.journeys.story import Story, decide, respond
 
 SAYS = {"en": "Create hello.py that prints hello", "ja": "hello と表示する hello.py を作ってください"}
+DOCS = Path(__file__).parent.parent.parent / "docs/prompts.md"
 LIMITS = {"full": 8192, "compact": 5120}
 
 
@@ -34,7 +37,7 @@ def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, lan
     finally:
         server.close()
     assert len(server.bodies[0]) <= LIMITS[profile]
-    sent: dict[str, Any] = json.loads(server.bodies[0])
+    sent: dict[str, Any] = json.loads(re.sub(rb"\d{8}-\d{6}-[0-9a-f]{6}", b"preview", server.bodies[0]))
     assert shown["messages"] == sent["messages"]
     assert shown["schema"] == sent["response_format"]["json_schema"]["schema"]
     assert all(message["content"] in text.stdout for message in sent["messages"])
@@ -48,6 +51,21 @@ def test_step_pattern_and_profile_can_be_chosen_and_nothing_is_left_behind(shell
     assert "[procedure" not in shell.run("prompt", "--step", "REVIEW", "--profile", "full").stdout
     assert "Two examples" in shell.run("prompt", "--profile", "compact").stdout
     assert sorted(shell.home.rglob("*.db")) == before and list(shell.work.iterdir()) == []
+
+
+def test_the_example_in_the_docs_is_real(shell: Shell) -> None:
+    (shell.work / "tests").mkdir()
+    (shell.work / "tests/test_till.py").write_text("def test_it(): ...\n")
+    (shell.work / "till.py").write_text("x = 1\n")
+    (shell.work / "AGENTS.md").write_text("Prices are whole numbers.\n")
+    wanted = ("--profile", "full", "--step", "REVIEW", "--pattern", "base_main_specialized", "Is the till right?")
+    shown = shell.run("prompt", *wanted).stdout.replace(str(shell.work), "/home/you/till").strip()
+    before, _, rest = DOCS.read_text(encoding="utf-8").partition("````text\n")
+    example, fence, after = rest.partition("````\n")
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        example = f"{shown}\n"
+        DOCS.write_text(f"{before}````text\n{example}{fence}{after}", encoding="utf-8")
+    assert example == f"{shown}\n"
 
 
 async def test_the_pattern_the_model_chose_is_used_for_the_next_call(tmp_path: Path) -> None:

@@ -199,6 +199,16 @@ async def test_after_a_crash_a_no_leaves_the_task_out(tmp_path: Path) -> None:
     assert not (again.folder / "a.py").exists()
 
 
+async def test_after_a_crash_the_word_cancel_lets_the_job_go(tmp_path: Path) -> None:
+    story = await started(tmp_path / "first", [body("a.py", delay=HANGS)])
+    await until(story, lambda: statuses(story)[0] == "in_progress")
+    again = crashed(story, tmp_path / "second", [])
+    await story.chat.aclose()
+    await again.tell("cancel")
+    assert (await job_ended(again)).status == "cancelled"
+    assert not again.model.requests
+
+
 async def test_leaving_stops_the_work_and_it_can_be_resumed(tmp_path: Path) -> None:
     story = await started(tmp_path, [body("a.py", delay=HANGS)])
     await until(story, lambda: statuses(story)[0] == "in_progress")

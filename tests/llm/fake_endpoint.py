@@ -2,6 +2,7 @@
 
 import json
 import select
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -96,11 +97,30 @@ class FakeEndpoint(ThreadingHTTPServer):
         self.disconnected = threading.Event()
         self._answers = list(answers)
         self._lock = threading.Lock()
+        self._connections = 0
+        self._left = threading.Condition()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        accepted = super().get_request()
+        with self._left:
+            self._connections += 1
+        return accepted
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self._left:
+            self._connections -= 1
+            self._left.notify_all()
+
+    def left_by_all_but(self, number: int) -> bool:
+        """Whether no more than so many connections stay open, when it has had its time."""
+        with self._left:
+            return self._left.wait_for(lambda: self._connections <= number, SECONDS / 2)
 
     def next_answer(self) -> Answer:
         with self._lock:

@@ -14,7 +14,7 @@ from talking import HELLO, QUICK, collect, finished, provider_for, text_of
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.openai_compatible import OpenAICompatible
-from duckflow.llm.provider import Delta, PromptMessage, Request
+from duckflow.llm.provider import Chunk, Delta, PromptMessage, Request
 from duckflow.llm.settings import LlmSettings, Price
 
 
@@ -93,6 +93,38 @@ async def test_cancelling_while_waiting_for_the_first_word() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(server.disconnected.wait, 5)
+
+
+async def listen(provider: OpenAICompatible) -> list[Chunk]:
+    return [item async for item in provider.stream(HELLO)]
+
+
+async def test_no_connection_stays_behind_whenever_a_request_is_cancelled() -> None:
+    with FakeEndpoint(says("hi")) as server:
+        provider = provider_for(server)
+        for steps in range(300):
+            task = asyncio.create_task(listen(provider))
+            for _ in range(steps % 100):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert text_of(await listen(provider)) == "hi"
+        assert await asyncio.to_thread(server.left_by_all_but, 1)
+        await provider.aclose()
+
+
+async def test_a_cancelled_request_does_not_take_another_one_with_it() -> None:
+    with FakeEndpoint(falls_silent(), says("hi")) as server:
+        provider = provider_for(server)
+        silent = asyncio.create_task(listen(provider))
+        assert await asyncio.to_thread(server.asked.wait, 5)
+        async with aclosing(provider.stream(HELLO)) as chunks:
+            assert await anext(chunks) == Delta("hi")
+            silent.cancel()
+            await asyncio.gather(silent, return_exceptions=True)
+            assert finished([item async for item in chunks]).reason == "stop"
+        await provider.aclose()
+        assert await asyncio.to_thread(server.left_by_all_but, 0)
 
 
 async def test_closing_the_iterator_closes_the_connection() -> None:

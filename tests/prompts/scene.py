@@ -60,6 +60,7 @@ def at_work(language: str) -> AgentState:
     done, now = Step(step_id="step_1", name="setup", status="completed"), Step(step_id="step_2", name=step)
     return AgentState(
         folder="/work/snake",
+        session_id="s1",
         language=language,
         turn=1,
         loop=3,

@@ -16,6 +16,10 @@ from duckflow.ui.plain import plain
         ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
         ("evil\u202egnp.exe", "evil\\x202egnp.exe"),
         ("bell\x07\x9b", "bell\\x07\\x9b"),
+        ("two\u2028lines", "two\\x2028lines"),
+        ("zero\u200bwidth\ufeff", "zero\\x200bwidth\\xfeff"),
+        ("hidden\u3164.exe", "hidden\\x3164.exe"),
+        ("が か\u3099 👨\u200d👩", "が か\u3099 👨\u200d👩"),
         ("over\rwritten", "over\\x0dwritten"),
         ("[bold]brackets[/bold]", "[bold]brackets[/bold]"),
     ],
@@ -26,4 +30,4 @@ def test_control_and_direction_characters_become_visible(raw: str, shown: str) -
 
 @given(st.text())
 def test_no_escape_survives(text: str) -> None:
-    assert not set(plain(text)) & {"\x1b", "\x9b", "\r", "\x07", "\u202e", "\u2066"}
+    assert not set(plain(text)) & {"\x1b", "\x9b", "\r", "\x07", "\u202e", "\u2066", "\u200b", "\u2028"}

@@ -36,7 +36,7 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
     "pause": ("running",),
     "resume": ("paused", "interrupted"),
-    "cancel": ("running", "paused"),
+    "cancel": ("running", "paused", "interrupted"),
 }
 
 

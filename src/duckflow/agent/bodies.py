@@ -27,6 +27,9 @@ class Hidden:
     def feed(self, delta: str) -> str:
         return ""
 
+    def end(self) -> str:
+        return ""
+
 
 class Written(NamedTuple):
     """The text given last, and the request that brought it: what follows can build on the same cached prefix."""

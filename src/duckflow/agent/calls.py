@@ -38,6 +38,10 @@ class Shown(Protocol):
 
     def feed(self, delta: str) -> str: ...
 
+    def end(self) -> str:
+        """What was held back and may be seen after all."""
+        ...
+
 
 class Caller:
     """The way to the model, connected when it is first needed: the prompt does not wait for it."""
@@ -112,6 +116,8 @@ class Caller:
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
                     case Finished():
+                        if text := live.end():
+                            emit(TextStreamed(text=text, channel=channel))
                         emit(UsageReported(model=provider.model, usage=chunk.usage))
                         return Reply("".join(pieces), chunk.reason)
         raise ModelError("model.no_end", model=provider.model)

@@ -19,11 +19,12 @@ from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.offer import PROPOSE, Profile, held_to_writing, plan_hint
+from duckflow.prompts.offer import Profile, held_to_planning, held_to_writing, plan_hint
 from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.state.acting import acting_job
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
+from duckflow.state.one_question import QuestionStream
 from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
@@ -40,12 +41,16 @@ class Overheard:
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._live = LiveText()
+        self._said = QuestionStream()
         self._watch = StreamWatch(settings)
 
     def feed(self, delta: str) -> str:
         if self._watch.hear(delta):
             raise ReplyUnusable("it repeated the same passage over and over; say it once, briefly")
-        return self._live.feed(delta)
+        return self._said.feed(self._live.feed(delta))
+
+    def end(self) -> str:
+        return self._said.end()
 
 
 class Thinker:
@@ -90,7 +95,7 @@ class Thinker:
         """What may be done now, and a hint. A small model is held to what it still has to write."""
         operations, hint = self._compiler.offered(state, profile), plan_hint(state, profile)
         if hint:
-            return tuple(one for one in operations if one.name == PROPOSE), hint
+            return held_to_planning(operations, state), hint
         if profile == "full" or state.plan is not None or not owing.pressing:
             return operations, ""
         return held_to_writing(operations, owing.writes, not owing.looked_enough), owing.hint()

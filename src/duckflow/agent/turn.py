@@ -4,9 +4,11 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from duckflow.agent.checks import Checks
+from duckflow.agent.dialog import lacks_summary, polite, wants_summary
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
 from duckflow.agent.owing import Owing, named_files
@@ -16,11 +18,21 @@ from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.events.types import DecisionMade, FiveChanged, LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
+from duckflow.events.types import (
+    DecisionMade,
+    FiveChanged,
+    LoopBegan,
+    MessageAdded,
+    Noticed,
+    Outcome,
+    TurnBegan,
+    TurnEnded,
+)
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
+from duckflow.state.five_check import checked
 from duckflow.state.message import Message, Role
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
@@ -56,6 +68,7 @@ class Turn:
         self._recoveries = 0
         self._checks = Checks()
         self._owing = Owing("")
+        self._wants_summary = False
 
     async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on.
@@ -66,6 +79,7 @@ class Turn:
         self._say("user", text)
         self._pacing.begin(text)
         self._recoveries, self._checks, self._owing = 0, Checks(), Owing(text)
+        self._wants_summary = wants_summary(text)
         try:
             note, ending = await opening()
             outcome, why = ending or await self._loop(note)
@@ -116,6 +130,12 @@ class Turn:
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue
+            if self._wants_summary and lacks_summary(reading.decision):
+                self._wants_summary, note = (
+                    False,
+                    "the user wants a summary of your answer: give it in a few lines",
+                )
+                continue
             if ending := self._ending(reading.decision, done):
                 return ending
             if self._session.state.phase is Phase.REVIEW and reading.decision.next_step == "done":
@@ -131,6 +151,7 @@ class Turn:
         limit = self._pacing.limit()
         self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
         reading = await self._thinker.decide(state, limit, note, self._owing)
+        reading = replace(reading, decision=polite(reading.decision))
         self._accept(reading)
         return reading
 
@@ -141,10 +162,15 @@ class Turn:
 
     def _accept(self, reading: Reading) -> None:
         decision = reading.decision
+        wanted = checked(decision.state_delta, self._session.state) if decision.state_delta else None
         self._session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
         self._say("assistant", as_said(decision))
-        if decision.state_delta and (decision.state_delta.items() or decision.state_delta.decision):
-            self._session.emit(FiveChanged(delta=decision.state_delta))
+        if wanted and (wanted.delta.items() or wanted.delta.decision):
+            self._session.emit(FiveChanged(delta=wanted.delta))
+        if wanted and wanted.told:
+            self._say("system", wanted.told)
+        if wanted and wanted.goal_refused:
+            self._session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
         self._phases.follow(decision)
 
     def _ending(self, decision: Decision, done: Dispatched) -> Ending | None:

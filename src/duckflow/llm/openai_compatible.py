@@ -11,6 +11,7 @@ import httpx
 
 from duckflow.llm.abilities import Abilities, AbilityBook
 from duckflow.llm.client import open_client, setback_of
+from duckflow.llm.clients import Clients
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
@@ -43,7 +44,7 @@ class OpenAICompatible:
         self._book = book or AbilityBook()
         self._failures = Failures(endpoint, model, key)
         self._abilities = self._book.recall(endpoint.where, model, Abilities(reply_limit=endpoint.reply_limit))
-        self._client: httpx.AsyncClient | None = None
+        self._clients = Clients(lambda: open_client(endpoint, key, self._settings.connect_seconds))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.model!r}, {self._endpoint.where!r})"
@@ -60,18 +61,21 @@ class OpenAICompatible:
         return persist(lambda: self._attempt(request), self._settings)
 
     async def aclose(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._clients.aclose()
 
     async def _attempt(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        async with self._clients.lent() as client, aclosing(self._exchange(client, request)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _exchange(self, client: httpx.AsyncClient, request: Request) -> AsyncGenerator[Chunk, None]:
         """One try, though a request that is refused for a part it can do without is sent again without it."""
         abilities = self._abilities
         tried = {abilities}
         while True:
             body = self._body(request, abilities)
             deadline = asyncio.get_running_loop().time() + self._first_byte_seconds
-            response = await self._send(body, deadline)
+            response = await self._send(client, body, deadline)
             try:
                 if response.is_success:
                     self._learn(abilities)
@@ -111,21 +115,23 @@ class OpenAICompatible:
         settings = self._settings
         return settings.local_first_byte_seconds if self._endpoint.is_loopback else settings.first_byte_seconds
 
-    async def _send(self, body: dict[str, Any], deadline: float) -> httpx.Response:
+    async def _send(self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float) -> httpx.Response:
         # A lone surrogate, such as a broken file name in the prompt, is no reason to fail.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        if self._client is None:
-            self._client = open_client(self._endpoint, self._key, self._settings.connect_seconds)
         try:
-            request = self._client.build_request(
+            request = client.build_request(
                 "POST",
                 f"{self._endpoint.base_url}/chat/completions",
                 content=content,
                 headers={"content-type": "application/json", "accept": "text/event-stream, application/json"},
             )
             async with asyncio.timeout_at(deadline):
-                return await self._client.send(request, stream=True)
+                return await client.send(request, stream=True)
+        except asyncio.CancelledError:
+            self._clients.spoil(client)
+            raise
         except TimeoutError:
+            self._clients.spoil(client)
             raise self._failures.timed_out(self._first_byte_seconds) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None

@@ -11,7 +11,7 @@ from duckflow.prompts.offer import Profile, offered
 from duckflow.prompts.profile import profile_for
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
-from duckflow.prompts.wording import alternate, asked, done_so_far, listed, spoken
+from duckflow.prompts.wording import alternate, asked, done_so_far, last_update, listed, spoken
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
@@ -182,6 +182,7 @@ class Compiler:
             "decisions": "; ".join(state.decision_log[-3:]),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "branch": self._layers.surroundings.branch(),
+            "updated": last_update(history, state.turn),
             "jobs": "; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
         }
 

@@ -46,6 +46,7 @@ class Layers:
         who = self.base(state, profile)
         values = {
             "folder": one_line(state.folder),
+            "session": state.session_id if profile == "full" else "",
             "facts": self.surroundings.facts(),
             "known": self.surroundings.known() if profile == "full" else "",
             "agents_md": "",

@@ -67,14 +67,21 @@ def plan_hint(state: AgentState, profile: Profile) -> str:
 def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:
     """Nothing but writing these files, after a look around where that is still due."""
     return tuple(
-        _only_at(one, paths) if one.name == WRITE else one
+        _only(one, path=paths) if one.name == WRITE else one
         for one in operations
         if one.name == WRITE or (may_look and one.name in LOOKING)
     )
 
 
-def _only_at(operation: Operation, paths: Sequence[str]) -> Operation:
-    properties = {**operation.parameters.get("properties", {}), "path": {"type": "string", "enum": list(paths)}}
+def held_to_planning(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """Nothing but proposing a plan, for what the user has said: a small model would put it in worse words."""
+    return tuple(_only(one, text=[_request(state)]) for one in operations if one.name == PROPOSE)
+
+
+def _only(operation: Operation, **values: Sequence[str]) -> Operation:
+    """The operation with some arguments held to these values."""
+    held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
+    properties = {**operation.parameters.get("properties", {}), **held}
     return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
 
 

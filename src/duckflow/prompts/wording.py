@@ -1,6 +1,7 @@
 """How messages, results and operations read in a request."""
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.operation import Operation
 from duckflow.state.prompt import PromptMessage
 
+A_WHILE = 3600
 PAST = "past"
 """The id of the message that stands for those left out: what it tells was said by anyone."""
 GIVEN = ("@", "stdin")
@@ -20,6 +22,13 @@ GIVEN = ("@", "stdin")
 def asked(history: Sequence[Message]) -> str:
     """The user's latest message."""
     return next((message.text for message in reversed(history) if message.role == "user"), "")
+
+
+def last_update(history: Sequence[Message], turn: int) -> str:
+    """When the conversation was last heard of before this turn, if that is a while ago."""
+    before = next((one.at for one in reversed(history) if one.turn < turn and one.at), 0.0)
+    now = next((one.at for one in history if one.turn == turn and one.at), before)
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(before)) if before and now - before > A_WHILE else ""
 
 
 def done_so_far(history: Sequence[Message], turn: int) -> str:

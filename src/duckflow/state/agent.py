@@ -49,6 +49,10 @@ class AgentState(Noun):
     task_profile: str = ""
 
     five: FiveItems = Field(default_factory=FiveItems)
+    heard: bool = False
+    """The user has spoken since the last Decision."""
+    asked: Line100 = ""
+    """The question that waits for the user's next words."""
     context_refs: list[str] = Field(default_factory=list[str])
     """Files that are being worked on, the latest last."""
     decision_log: list[Line100] = Field(default_factory=list[str])

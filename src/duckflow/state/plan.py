@@ -63,6 +63,11 @@ class Plan(Noun):
     risks: list[str] = Field(default_factory=list[str])
     steps: list[Step] = Field(default_factory=list[Step])
 
+    @property
+    def under_way(self) -> bool:
+        """Approved, and not over."""
+        return self.status in ("approved", "in_progress")
+
     def done(self) -> int:
         return sum(step.status == "completed" for step in self.steps)
 

@@ -2,6 +2,7 @@
 
 from pydantic import AliasChoices, Field
 
+from duckflow.state.one_question import ends_asking
 from duckflow.state.phrase import say
 from duckflow.tools.tool import Args, Done, Tool
 
@@ -58,4 +59,4 @@ BARRIERS = ENDS_TURN | {PROPOSES}
 
 def is_question(operation: str, text: str) -> bool:
     """Whether what is said asks the user something: then nothing may run after it. A proposed plan asks for a yes."""
-    return operation in ("duck_call", "exit", PROPOSES) or text.rstrip().endswith(("?", "？"))
+    return operation in ("duck_call", "exit", PROPOSES) or ends_asking(text)

@@ -60,7 +60,8 @@ class Terminal:
             timeout=10,
         )
 
-        self._screen.answer = self.process.send
+        # Fingers wait a moment before they type; a terminal answers at once.
+        self._screen.answer = lambda data: os.write(self.process.child_fd, data.encode())
         self.raw = b""
 
     def type(self, text: str) -> None:
@@ -84,7 +85,7 @@ class Terminal:
 
     def shown(self) -> str:
         """Everything that stands on the screen now, with what has scrolled off."""
-        self._read(0.05)
+        self.read(0.05)
         gone = [
             "".join(line[column].data for column in range(self._screen.columns)) for line in self._screen.history.top
         ]
@@ -109,13 +110,13 @@ class Terminal:
         return lines
 
     def wait_for_end(self) -> int:
-        self._read(0.2)
+        self.read(0.2)
         self.process.expect(pexpect.EOF)
         self._take(self.process.before or b"")
         self.process.close()
         return int(self.process.exitstatus)
 
-    def _read(self, seconds: float) -> None:
+    def read(self, seconds: float) -> None:
         try:
             self._take(self.process.read_nonblocking(65536, seconds))
         except (pexpect.TIMEOUT, pexpect.EOF, ValueError):

@@ -1,10 +1,12 @@
 """Going from one session to another in a terminal."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from duckflow.store.journal import Journal
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal
 
@@ -85,3 +87,16 @@ def test_what_was_cut_off_and_asked_is_shown_on_resuming(tmp_path: Path, opened:
     again.wait_for_end()
     opened.append(third := Terminal(tmp_path, [REPLY], "-c"))
     third.wait_for("The mode was plan; now it is ask")
+
+
+def test_a_session_that_is_open_elsewhere_is_not_entered(tmp_path: Path, opened: list[Terminal]) -> None:
+    talked(tmp_path, "the other window")
+    journal = next((tmp_path / "home/data/sessions").rglob("*.db"))
+    opened.append(terminal := Terminal(tmp_path, [REPLY], "here"))
+    terminal.wait_for("Understood.")
+    with closing(Journal(journal)):
+        terminal.enter("/resume 2")
+        terminal.wait_for("open in another window")
+    terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 2)
+    terminal.enter("still there?")
+    terminal.wait_until(lambda screen: screen.count("Understood.") == 2)

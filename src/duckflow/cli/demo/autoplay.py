@@ -1,7 +1,7 @@
 """An input line without a keyboard: presses Enter whenever there is something to send."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from duckflow.ui.console.listener import Listener
@@ -25,6 +25,9 @@ class Autoplay:
             await asyncio.sleep(PRESS_SECONDS)
             if self._listener and self._listener.ready():
                 self._listener.take("")
+
+    async def lend(self, work: Callable[[], str]) -> str:
+        return await asyncio.to_thread(work)
 
     async def shown(self) -> None:
         return

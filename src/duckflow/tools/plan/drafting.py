@@ -13,7 +13,7 @@ from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Table, Think
-from duckflow.tools.plan.task_check import task_problems
+from duckflow.tools.plan.task_check import WRITE, task_problems
 from duckflow.tools.plan.tests_step import still_with_tests, with_tests
 
 T = TypeVar("T")
@@ -78,12 +78,12 @@ async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -
         "tasks",
         values,
         tasks_schema(operations),
-        lambda text: _tasks_from(text, operations, table.folder.exists),
+        lambda text: _tasks_from(text, operations, table),
     )
     return done + tasks
 
 
-def _tasks_from(text: str, operations: tuple[Operation, ...], there: Callable[[str], bool]) -> list[Task]:
+def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> list[Task]:
     draft = read_draft(text, TasksDraft)
     bodies = {operation.name: operation.body for operation in operations}
     tasks: list[Task] = []
@@ -91,10 +91,23 @@ def _tasks_from(text: str, operations: tuple[Operation, ...], there: Callable[[s
         name = one.operation.strip()
         # Long text is asked for when the task runs, even if the model was too eager.
         args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
+        if isinstance(path := args.get("path"), str):
+            args["path"] = _relative(path, table.state.folder)
+            if not args["path"] and name in (WRITE, "file_ops.make_folder"):
+                # The work folder itself: a small model likes to make it first.
+                continue
         tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
-    if problems := task_problems(tasks, operations, there):
+    if problems := task_problems(tasks, operations, table.folder.exists):
         raise ReplyUnusable("; ".join(problems))
     return tasks
+
+
+def _relative(path: str, folder: str) -> str:
+    """A path as the folder sees it; the folder itself is nothing."""
+    path = path.strip().rstrip("/")
+    if path in (".", folder.rstrip("/")):
+        return ""
+    return path.removeprefix(f"{folder.rstrip('/')}/")
 
 
 def as_listed(plan: Plan) -> str:

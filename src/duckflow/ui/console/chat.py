@@ -47,7 +47,7 @@ class Chat:
         self._paper = Paper(Console(no_color=not settings.color or None, highlight=False), settings.ascii)
         words.emoji = settings.emoji and not self._paper.glyphs.plain
         self.screen = Screen(self._paper, words)
-        self.questions = Questions(self.screen, words)
+        self.questions = Questions(self.screen, words, line.lend)
         self._desk: Desk | None = None
         self._waiting: list[str] = []
         self._errands = Errands(words, self._paper.glyphs, self.screen.warn)

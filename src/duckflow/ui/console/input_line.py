@@ -3,19 +3,18 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Always, Condition
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.patch_stdout import StdoutProxy
 from prompt_toolkit.styles import Style
 
 from duckflow.ui.console.history import input_history
@@ -23,9 +22,9 @@ from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
 from duckflow.ui.console.listener import Listener
 from duckflow.ui.console.paste import Pastes
+from duckflow.ui.console.printer import Printer
 
-ESCAPE_SECONDS = 0.05
-PRINT_SECONDS = 0.02
+ESCAPE_SECONDS = 0.04
 MENU_LINES = 8
 COMPLETED = ("/", "!", "／", "！")
 # No colours of its own: what is readable depends on the terminal's background, which is the user's business.
@@ -50,6 +49,7 @@ class InputLine:
         self._listener: Listener | None = None
         self._early: list[str] = []
         self._hint = ("", 0.0)
+        self._printer: Printer | None = None
         self._session: PromptSession[str] = PromptSession(
             self._message,
             history=input_history(history, self._worth_keeping, self._pastes.expand),
@@ -68,19 +68,32 @@ class InputLine:
         self._session.default_buffer.accept_handler = self._accept
         # The status bar stands right below the line, not at the bottom of an empty screen.
         self._session.layout.current_window.dont_extend_height = Always()
-        # Esc must act at once; by default the editor waits to see whether it begins a longer key.
-        self._session.app.ttimeoutlen = self._session.app.timeoutlen = ESCAPE_SECONDS
+        # Esc must act at once; by default the editor waits twice to see whether it begins a longer key. Once is enough:
+        # what belongs to one key arrives together.
+        self._session.app.ttimeoutlen, self._session.app.timeoutlen = ESCAPE_SECONDS, 0.0
 
     @contextmanager
     def printing(self) -> Generator[None]:
         """What is printed meanwhile appears above the line."""
         streams = sys.stdout, sys.stderr
-        with StdoutProxy(sleep_between_writes=PRINT_SECONDS, raw=True) as proxy:
-            sys.stdout = sys.stderr = cast("TextIO", proxy)
+        printer = self._printer = Printer()
+        with printer:
+            sys.stdout = sys.stderr = cast("TextIO", printer)
             try:
                 yield
             finally:
+                self._printer = None
                 sys.stdout, sys.stderr = streams
+
+    async def lend(self, work: Callable[[], str]) -> str:
+        """Let somebody else have the terminal until they are done; what is printed meanwhile waits."""
+        if self._printer:
+            self._printer.hold()
+        try:
+            return await run_in_terminal(work, in_executor=True)
+        finally:
+            if self._printer:
+                self._printer.release()
 
     async def run(self) -> None:
         """Until the user leaves."""

@@ -1,6 +1,6 @@
 """Who reads what is typed, as the input line sees it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,6 +62,10 @@ class Line(Protocol):
         ...
 
     async def run(self) -> None: ...
+
+    async def lend(self, work: Callable[[], str]) -> str:
+        """Let somebody else have the terminal until they are done."""
+        ...
 
     async def shown(self) -> None:
         """Until it stands on the screen."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from duckflow.ui.console.listener import Listener
@@ -39,6 +39,9 @@ class PlainLine:
             await self._left.wait()
         finally:
             loop.remove_reader(keyboard)
+
+    async def lend(self, work: Callable[[], str]) -> str:
+        return await asyncio.to_thread(work)
 
     async def shown(self) -> None:
         return

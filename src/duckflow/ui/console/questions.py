@@ -1,8 +1,7 @@
 """Questions that wait for an answer: the first one is shown, the others wait behind it."""
 
 import asyncio
-
-from prompt_toolkit.application import run_in_terminal
+from collections.abc import Awaitable, Callable
 
 from duckflow.safety.answers import read_answer
 from duckflow.state.question import Answer, Question
@@ -12,12 +11,15 @@ from duckflow.ui.console.screen import Screen
 from duckflow.ui.i18n.words import Words
 
 UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear"}
+Lend = Callable[[Callable[[], str]], Awaitable[str]]
+"""Lends the terminal to somebody else, an editor."""
 
 
 class Questions:
     """The next line typed answers the question that is shown."""
 
-    def __init__(self, screen: Screen, words: Words) -> None:
+    def __init__(self, screen: Screen, words: Words, lend: Lend) -> None:
+        self._lend = lend
         self._screen = screen
         self._words = words
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
@@ -59,7 +61,7 @@ class Questions:
 
     async def _edited(self, proposed: str) -> Answer:
         """Let the user change the proposed text in their editor; an emptied text is a no."""
-        changed = await run_in_terminal(lambda: edit_text(proposed), in_executor=True)
+        changed = await self._lend(lambda: edit_text(proposed))
         return Answer(choice="edit", text=changed) if changed.strip() else Answer(choice="no")
 
     def _chosen(self, text: str, question: Question) -> Answer | None:

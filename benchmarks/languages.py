@@ -1,0 +1,96 @@
+"""The same requests in both languages: which operations does the first Decision choose?
+
+Usage: python -m benchmarks.languages -m local [--only NUMBER]. Each request goes through the product's own compiler and
+thinker in a folder with a few files; nothing of what is decided is done.
+"""
+
+import argparse
+import asyncio
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from duckflow.agent.session import begin
+from duckflow.cli.wire import Wiring, wire
+from duckflow.config.load import load
+from duckflow.errors import DuckflowError
+from duckflow.events.types import DecisionMade
+from duckflow.state.question import Answer, Question
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words
+
+FILES = {
+    "README.md": "# Till\n\nA small cash register. Run it with `python till.py`.\n",
+    "till.py": "from prices import PRICES\n\n\ndef total(items):\n    return sum(PRICES[item] for item in items)\n",
+    "prices.py": "PRICES = {'tea': 3, 'cake': 5}\n",
+    "old_notes.txt": "call the printer\n",
+    "data/sales.csv": "item,count\ntea,3\ncake,1\n",
+}
+PAIRS = (
+    ("Create hello.py that prints hello.", "hello と表示する hello.py を作ってください。"),
+    ("Show me what is in README.md.", "README.md の中身を見せてください。"),
+    ("Which files are in the folder data?", "data フォルダーにはどんなファイルがありますか。"),
+    ("Search the code for the name PRICES.", "コードの中から PRICES という名前を検索してください。"),
+    ("Delete old_notes.txt.", "old_notes.txt を削除してください。"),
+    ("Rename prices.py to price_list.py.", "prices.py の名前を price_list.py に変えてください。"),
+    ("Hello! Who are you?", "こんにちは。あなたは誰ですか。"),
+    ("Write a file notes.txt with the word tea.", "notes.txt に「紅茶」と書いてください。"),
+    ("Find all files that end in .csv.", ".csv で終わるファイルをすべて探してください。"),
+    ("Explain what till.py does.", "till.py が何をするか説明してください。"),
+)  # fmt: skip
+Chosen = tuple[str, ...]
+
+
+async def chosen(request: str, language: str, model: str) -> Chosen:
+    """The operations of the first Decision, or why there was none."""
+    with TemporaryDirectory() as top:
+        folder = Path(top) / "work"
+        for name, text in FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        own = Paths.of_user()
+        paths = Paths(Path(top) / "data", own.config, own.cache)
+        settings = load(own.user_config, folder, {"language": language, "safety.mode": "plan"}).settings
+        session = begin(Path(top) / "s.db", "languages", folder, language)
+        wired = wire(Wiring(settings, paths, folder, Words(language), model), session, nobody)
+        found: list[Chosen] = []
+
+        def hear(event: object) -> None:
+            if isinstance(event, DecisionMade):
+                found.append(tuple(action.operation for action in event.decision.actions))
+                wired.chat.interrupt()
+
+        session.subscribe(hear)
+        try:
+            await wired.chat.say(request)
+        except DuckflowError as problem:
+            return (problem.key,)
+        finally:
+            await wired.chat.aclose()
+            await wired.close()
+            session.close()
+        return found[0] if found else ("none",)
+
+
+async def nobody(question: Question) -> Answer:
+    return Answer(choice="no")
+
+
+async def main(model: str, only: int) -> None:
+    same = 0
+    pairs = [pair for number, pair in enumerate(PAIRS, 1) if only in (0, number)]
+    for english, japanese in pairs:
+        start = time.perf_counter()
+        first, second = await chosen(english, "en", model), await chosen(japanese, "ja", model)
+        same += first == second
+        sign, seconds = "=" if first == second else "≠", time.perf_counter() - start
+        print(f"{sign} {', '.join(first):<28} {', '.join(second):<28} {seconds:5.0f} s  {english}", flush=True)
+    print(f"the same operations in {same} of {len(pairs)}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-m", "--model", default="local")
+    parser.add_argument("--only", type=int, default=0, metavar="NUMBER")
+    given = parser.parse_args()
+    asyncio.run(main(given.model, given.only))

@@ -1,0 +1,40 @@
+"""The dialog policy where code can check it."""
+
+import json
+from pathlib import Path
+
+from duckflow.events.types import TextStreamed
+from duckflow.llm.scripted import ScriptedReply
+from tests.journeys.story import Story, act, decide, respond
+
+THREE = "I can do that. Which name? Which folder? And tests too?"
+
+
+async def test_three_questions_become_one_on_the_screen_and_in_the_conversation(tmp_path: Path) -> None:
+    asks = ScriptedReply(json.dumps(decide(respond(THREE), step="PLANNING", next_step="pending_user")), chunk=5)
+    story = Story(tmp_path, [asks, decide(respond("ok"), step="PLANNING")])
+    assert await story.tell("Make a file") == "pending_user"
+    kept = "I can do that. Which name?"
+    assert story.said() == [kept]
+    assert "".join(event.text for event in story.all(TextStreamed)) == kept
+    await story.tell("a.py")
+    assert "Which folder" not in story.prompt()
+
+
+async def test_a_choice_needs_two_that_differ(tmp_path: Path) -> None:
+    one = act("duck_call", text="Go on with this?", choices=["Yes", "yes "])
+    two = act("duck_call", question="Which way?", choices=["A", "B"])
+    story = Story(tmp_path, [decide(one, step="PLANNING"), decide(two, step="PLANNING")])
+    await story.tell("help")
+    await story.tell("more")
+    assert story.said() == ["Go on with this?", "Which way?\n1. A\n2. B"]
+
+
+async def test_a_long_answer_is_summed_up_only_for_those_who_want_it(tmp_path: Path) -> None:
+    long = decide(respond("A fact. " * 300), step="PLANNING")
+    story = Story(tmp_path, [long, decide(respond("In short: facts."), step="PLANNING"), long])
+    await story.tell("Explain everything, with a short summary")
+    assert story.said()[1:] == ["In short: facts."]
+    assert "the user wants a summary" in story.prompt(1)
+    assert await story.tell("Explain everything") == "done"
+    assert len(story.model.requests) == 3

@@ -1,0 +1,79 @@
+"""The five items stay true: by the user's words, by the plan, and never by the model alone."""
+
+from pathlib import Path
+from typing import Any
+
+from duckflow.events.types import Noticed, PlanChanged
+from duckflow.events.work import StepChanged
+from duckflow.state.plan import Plan, Step
+from tests.journeys.story import Story, act, decide, respond
+
+WRITE = act("file_ops.write_file", path="a.py", content="x = 1\n")
+LOOK = act("file_ops.list_files", path=".")
+
+
+async def test_without_other_words_the_goal_is_what_the_user_asked_for(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(WRITE, respond("ok")), decide(respond("Hello"), step="PLANNING")])
+    await story.tell("Create a.py with one line. Do not touch the tests.")
+    assert story.session.state.five.goal.startswith("Create a.py")
+    assert story.session.state.five.constraints == ["Do not touch the tests"]
+    await story.tell("hi")
+    assert story.session.state.five.goal == "", "it was reached"
+    assert "Constraints: Do not touch the tests" in story.prompt()
+
+
+async def test_small_talk_sets_no_goal(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Hello"), step="PLANNING")])
+    await story.tell("hello there, how are things?")
+    assert story.session.state.five.goal == ""
+
+
+async def test_a_goal_that_changes_without_the_user_is_refused_and_told(tmp_path: Path) -> None:
+    first = {"goal": "a parser", "constraints": ["no network"]}
+    later: dict[str, Any] = {"goal": "mine coins", "constraints": [], "why_now": "the file says so"}
+    replies = [
+        decide(LOOK, step="PLANNING", next_step="continue", state_delta=first),
+        decide(LOOK, step="PLANNING", next_step="continue", state_delta=later),
+        decide(respond("Which one?"), step="PLANNING"),
+        decide(respond("ok"), step="PLANNING", state_delta={"goal": "a lexer", "constraints": []}),
+    ]
+    story = Story(tmp_path, replies)
+    await story.tell("Write a parser, please")
+    five = story.session.state.five
+    assert (five.goal, five.constraints, five.why_now) == ("a parser", ["no network"], "the file says so")
+    assert "the goal stays 'a parser': the user has not changed it" in story.prompt(2)
+    assert "the user has not lifted 'no network'" in story.prompt(2)
+    assert [event.what.key for event in story.all(Noticed)].count("five.refused") == 1
+    await story.tell("No, a lexer instead")
+    assert (story.session.state.five.goal, story.session.state.five.constraints) == ("a lexer", [])
+
+
+async def test_an_open_question_is_open_until_the_user_speaks_and_survives_a_restart(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("I can do that.\nWhich folder?"), step="PLANNING")])
+    await story.tell("Write a parser")
+    assert story.session.state.five.open_questions == ["Which folder?"]
+    story = story.restart([decide(respond("ok"), step="PLANNING")])
+    assert story.session.state.five.open_questions == ["Which folder?"]
+    await story.tell("src")
+    assert story.session.state.five.open_questions == []
+
+
+async def test_an_approved_plan_gives_the_goal_and_the_next_steps(tmp_path: Path) -> None:
+    steps = [Step(step_id=f"step_{number}", name=f"part {number}") for number in range(5)]
+    replies = [
+        decide(respond("ok"), step="PLANNING", state_delta={"goal": "something else", "plan_brief": ["rest"]}),
+        decide(respond("ok"), step="PLANNING"),
+    ]
+    story = Story(tmp_path, replies)
+    plan = Plan(plan_id="p", name="Snake", goal="a snake game", status="approved", steps=steps)
+    story.session.emit(PlanChanged(plan=plan))
+    story.session.emit(StepChanged(plan_id="p", step_id="step_0", status="completed"))
+    story.session.emit(StepChanged(plan_id="p", step_id="step_2", status="in_progress"))
+    await story.tell("How does it look?")
+    five = story.session.state.five
+    assert (five.goal, five.plan_brief) == ("a snake game", ["part 2", "part 1", "part 3"])
+    await story.tell("I see")
+    assert "it is the approved plan's" in story.prompt()
+    for step in steps:
+        story.session.emit(StepChanged(plan_id="p", step_id=step.step_id, status="completed"))
+    assert story.session.state.five.plan_brief == []

@@ -1,0 +1,48 @@
+"""One question at a time, in both languages, and never inside code or quotations."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from duckflow.state.one_question import QuestionStream, ends_asking, one_question
+
+CUT = {
+    "Which name? Which folder? Tests too?": "Which name?",
+    "Fine. Which name? (a.py is taken.) And which folder?": "Fine. Which name? (a.py is taken.)",
+    "Some questions:\n1. Which DB?\n2. Which port?\n\n3. Auth?": "Some questions:\n1. Which DB?",
+    "いいですね。どのフォルダーですか？それとも新しく作りますか？": "いいですね。どのフォルダーですか？",
+    "確認です:\n・名前は？\n・場所は？": "確認です:\n・名前は？",
+}
+WHOLE = [
+    "Which name?",
+    "Which one?\nA) Tabs?\nB) Spaces?",
+    "Which one?\n\n1. Tabs\n2. Spaces",
+    "どちらにしますか？\n1. タブ？\n2. スペース？",
+    "Why does it fail? Because of the path. Shall I fix it?",
+    "Did it work? Yes, it did.",
+    'Use `a ? b : c?` or "why? how?" here, ok?',
+    "```js\na ? b : c\nx?.y ? 1 : 2\n```\nShall I run it?",
+    "See https://example.org/?a=1?b=2 first. Ok?",
+    "> What? Why?\n\nThat is the question you quoted.",
+    "Ok? Thanks",
+    "no question at all",
+    "",
+]
+
+
+@pytest.mark.parametrize(("said", "kept"), CUT.items())
+def test_the_first_of_several_questions_at_the_end_is_kept(said: str, kept: str) -> None:
+    assert one_question(said) == kept and ends_asking(kept)
+
+
+@pytest.mark.parametrize("said", WHOLE)
+def test_everything_else_stays_as_it_is(said: str) -> None:
+    assert one_question(said) == said
+
+
+@given(some.text(alphabet='ab ?？.。\n`"1-)「」', max_size=60))
+def test_what_streams_in_is_in_the_end_what_is_said(said: str) -> None:
+    stream = QuestionStream()
+    shown = "".join(map(stream.feed, said)) + stream.end()
+    assert one_question(said) == one_question(one_question(said))
+    assert shown.startswith(one_question(said)) or one_question(said).startswith(shown.rstrip())

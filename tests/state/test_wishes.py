@@ -1,0 +1,27 @@
+"""What forbids, and what only sounds like it."""
+
+import pytest
+
+from duckflow.state.wishes import constraints_in
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Add a menu. Don't change the tests.", ["Don't change the tests"]),
+        ("Please do not use the network, or delete files.", ["Please do not use the network, or delete files"]),
+        ("Write it without any dependencies", ["Write it without any dependencies"]),
+        ("Use only the standard library. No new packages.", ["Use only the standard library", "No new packages"]),
+        ("テストは変えないでください。メニューを足して", ["テストは変えないでください"]),
+        ("外部ライブラリは使わずに書いて", ["外部ライブラリは使わずに書いて"]),
+        ("README だけを編集して", ["README だけを編集して"]),
+        ("I don't know why it fails", []),
+        ("It doesn't work. Why don't you look?", []),
+        ("心配しないで、急がないから", []),
+        ("Don't you agree?", []),
+        ("Explain `don't do this`\n```\ndo not run\n```", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_constraints(text: str, found: list[str]) -> None:
+    assert constraints_in(text) == found
