@@ -6,15 +6,23 @@ thinker in a folder with a few files; nothing of what is decided is done.
 
 import argparse
 import asyncio
+import os
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from duckflow.agent.calls import Connected
 from duckflow.agent.session import begin
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
 from duckflow.events.types import DecisionMade
+from duckflow.llm.connect import Places
+from duckflow.llm.connect import connect as connected
+from duckflow.llm.discover import discover
+from duckflow.llm.provider import Chunk, Provider, Request
+from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.i18n.words import Words
@@ -41,7 +49,21 @@ PAIRS = (
 Chosen = tuple[str, ...]
 
 
-async def chosen(request: str, language: str, model: str) -> Chosen:
+class Shared:
+    """A model that stays when a conversation leaves it: loading one takes longer than all the rest."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self.model, self.window = provider.model, provider.window
+
+    def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        return self._provider.stream(request)
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def chosen(request: str, language: str, shared: Shared) -> Chosen:
     """The operations of the first Decision, or why there was none."""
     with TemporaryDirectory() as top:
         folder = Path(top) / "work"
@@ -52,7 +74,11 @@ async def chosen(request: str, language: str, model: str) -> Chosen:
         paths = Paths(Path(top) / "data", own.config, own.cache)
         settings = load(own.user_config, folder, {"language": language, "safety.mode": "plan"}).settings
         session = begin(Path(top) / "s.db", "languages", folder, language)
-        wired = wire(Wiring(settings, paths, folder, Words(language), model), session, nobody)
+
+        async def connect(second: bool) -> Connected:
+            return Connected(shared, say("model.chosen.flag"))
+
+        wired = wire(Wiring(settings, paths, folder, Words(language)), session, nobody, connect)
         found: list[Chosen] = []
 
         def hear(event: object) -> None:
@@ -76,15 +102,29 @@ async def nobody(question: Question) -> Answer:
     return Answer(choice="no")
 
 
+async def found(model: str) -> Provider:
+    """The model by its name, as the program itself would find it."""
+    paths = Paths.of_user()
+    settings = load(paths.user_config, Path.cwd(), {}).settings
+    choice = await discover(model, settings.llm, os.environ)
+    places = Places(paths.models, paths.abilities, paths.local_log)
+    return connected(choice, settings.llm, settings.local, places, os.environ)
+
+
 async def main(model: str, only: int) -> None:
-    same = 0
+    provider = await found(model)
+    shared, same = Shared(provider), 0
     pairs = [pair for number, pair in enumerate(PAIRS, 1) if only in (0, number)]
-    for english, japanese in pairs:
-        start = time.perf_counter()
-        first, second = await chosen(english, "en", model), await chosen(japanese, "ja", model)
+    start = time.perf_counter()
+    # One language after the other, so that the model keeps what it has read of the prompt.
+    english = [await chosen(request, "en", shared) for request, _ in pairs]
+    japanese = [await chosen(request, "ja", shared) for _, request in pairs]
+    for (request, _), first, second in zip(pairs, english, japanese, strict=True):
         same += first == second
-        sign, seconds = "=" if first == second else "≠", time.perf_counter() - start
-        print(f"{sign} {', '.join(first):<28} {', '.join(second):<28} {seconds:5.0f} s  {english}", flush=True)
+        print(f"{'=' if first == second else '≠'} {', '.join(first):<28} {', '.join(second):<28} {request}")
+    seconds = (time.perf_counter() - start) / len(pairs) / 2
+    print(f"{seconds:.0f} s a request")
+    await provider.aclose()
     print(f"the same operations in {same} of {len(pairs)}")
 
 

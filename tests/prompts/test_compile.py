@@ -14,6 +14,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
+from tests.journeys.quotations import outside_marks
 from tests.prompts.scene import at_work, compiler, long_one
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -117,3 +118,4 @@ def test_procedures_have_the_base_the_rules_and_a_budget() -> None:
     system, user = compiler().procedure(state, "report", values, [("nonsense", "no JSON")])[:2]
     assert system.text.startswith(load("en", "base")[:50]) and "Use tabs." in system.text
     assert "Plan: g" in user.text and 10 < user.text.count("- a result") < 2000
+    assert "- a result" not in outside_marks(user.text) and "Write the report" in outside_marks(user.text)

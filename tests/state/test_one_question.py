@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.state.one_question import QuestionStream, ends_asking, one_question
+from duckflow.state.question_rules import last_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",
     "Fine. Which name? (a.py is taken.) And which folder?": "Fine. Which name? (a.py is taken.)",
     "Some questions:\n1. Which DB?\n2. Which port?\n\n3. Auth?": "Some questions:\n1. Which DB?",
     "いいですね。どのフォルダーですか？それとも新しく作りますか？": "いいですね。どのフォルダーですか？",
+    "> Why? How?\n\nThat is yours. Which one? Or both?": "> Why? How?\n\nThat is yours. Which one?",
     "確認です:\n・名前は？\n・場所は？": "確認です:\n・名前は？",
 }
 WHOLE = [
@@ -38,6 +40,12 @@ def test_the_first_of_several_questions_at_the_end_is_kept(said: str, kept: str)
 @pytest.mark.parametrize("said", WHOLE)
 def test_everything_else_stays_as_it_is(said: str) -> None:
     assert one_question(said) == said
+
+
+def test_the_question_itself() -> None:
+    assert last_question("Fine. Version 2.0 is out.\nGood. Which folder?") == "Which folder?"
+    assert last_question("了解です。どこですか？") == "どこですか？"
+    assert last_question("Some:\n1. Which port? (8080)") == "Which port? (8080)"
 
 
 @given(some.text(alphabet='ab ?？.。\n`"1-)「」', max_size=60))

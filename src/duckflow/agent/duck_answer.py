@@ -1,5 +1,6 @@
 """Does what was chosen at a Duck Call."""
 
+import json
 from collections.abc import Callable
 
 from duckflow.agent.phases import Phases
@@ -63,10 +64,15 @@ class DuckAnswers:
         lines = [
             f"Goal: {state.five.goal or next((m.text for m in reversed(state.messages) if m.role == 'user'), '')}",
             f"Files changed: {', '.join(state.files_changed) or 'none'}",
-            *(f"Result of {one.operation}: {one.text.partition(chr(10))[0][:160]}" for one in results[-STOCK_LINES:]),
+            *(f"Result of {one.operation}: {_quoted(one.text)}" for one in results[-STOCK_LINES:]),
             *(f"Tried without success: {line}" for line in call.tried),
             *(f"Open: {question}" for question in state.five.open_questions),
         ]
         stock = "\n".join(lines)
         self._session.emit(Noticed(what=say("duck.stock", text=stock)))
         self._session.emit(MessageAdded(message=Message(role="system", text=f"Stock-taking\n{stock}", turn=state.turn)))
+
+
+def _quoted(text: str) -> str:
+    """The first line of a result, in quotes that it cannot close."""
+    return json.dumps(text.partition("\n")[0][:160], ensure_ascii=False)

@@ -1,14 +1,18 @@
 """Material the user gives with a message: `@file` mentions and what was piped in, as quotations."""
 
+from typing import TYPE_CHECKING
+
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
-from duckflow.state.mention import Mention, mentions
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from duckflow.state.mention import Mention
 
 PIPED = "stdin"
 READ, LIST = "file_ops.read_file", "file_ops.list_files"
@@ -27,10 +31,14 @@ class Material:
     async def bring(self, text: str, piped: str) -> None:
         if piped.strip():
             self._quote(PIPED, piped.rstrip("\n"))
+        if "@" not in text and "＠" not in text:
+            return
+        from duckflow.state.mention import mentions
+
         for mention in mentions(text):
             await self._bring_file(mention)
 
-    async def _bring_file(self, mention: Mention) -> None:
+    async def _bring_file(self, mention: "Mention") -> None:
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
         if not path:
             return

@@ -7,11 +7,12 @@ from duckflow.state.noun import shorten
 from duckflow.state.one_question import ends_asking
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
-from duckflow.state.wishes import constraints_in
 
 TELLING = 12
 """A shorter message ("yes, go on") says nothing of a goal."""
 RECENT = 20
+MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
+"""Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
 ASKING = frozenset({"response", "duck_call"})
 BRIEF_STEPS = 3
 
@@ -27,6 +28,10 @@ def hear(state: AgentState, text: str) -> None:
     state.heard = True
     state.five.open_questions = [one for one in state.five.open_questions if one != state.asked]
     state.asked = ""
+    if not any(word in text for word in MAY_FORBID):
+        return
+    from duckflow.state.wishes import constraints_in
+
     if found := constraints_in(text):
         _change(state, constraints=[*found, *(one for one in state.five.constraints if one not in found)])
 
@@ -44,8 +49,9 @@ def asked(state: AgentState, result: ActionResult) -> None:
     """A question to the user is open until they speak."""
     text = str(result.for_user.values.get("text", "")).rstrip()
     if result.ok and result.operation in ASKING and ends_asking(text):
-        question = text.rpartition("\n")[2]
-        state.asked = shorten(question, 100)
+        from duckflow.state.question_rules import last_question
+
+        state.asked = shorten(last_question(text), 100)
         _change(state, open_questions=[state.asked, *(one for one in state.five.open_questions if one != state.asked)])
 
 

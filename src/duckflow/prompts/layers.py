@@ -16,6 +16,8 @@ from duckflow.state.phase import Phase
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
+OUTSIDE = ("results", "failed", "files", "files_changed")
+"""What procedures are told that others may have written: results, and names of files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ class Layers:
         """A procedure with its material, within its budget."""
 
         def written(kept: Mapping[str, str]) -> str:
-            return render(language, name, **kept)
+            told = {part: text if part not in OUTSIDE else one_line(text) for part, text in kept.items()}
+            if name == "report":
+                told["results"] = quoted(language, "tasks", kept["results"])
+            return render(language, name, **told)
 
         return written(fitted(values, self.settings.specialized_tokens, written, self.count))
 
