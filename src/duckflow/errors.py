@@ -10,7 +10,8 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 ├── ToolError                  an action could not be done; `for_model` says why
 │   └── PathRefused            the path leaves the work folder or is not a plain file
 ├── JournalError               the session's journal cannot be read or written
-│   └── JournalInUse           another process has it open
+│   ├── JournalInUse           another process has it open
+│   └── JournalDamaged         what is in it cannot be read; what comes before can be saved
 └── BudgetSpent                the allowed money or tokens are used up                 (exit 6)
 
 People never see a traceback: every error ends as one phrase in their language.
@@ -75,6 +76,10 @@ class JournalError(DuckflowError):
 
 
 class JournalInUse(JournalError):
+    pass
+
+
+class JournalDamaged(JournalError):
     pass
 
 

@@ -24,6 +24,7 @@ class Shell:
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(top),
+            "TMPDIR": str(top),
             "DUCKFLOW_HOME": str(self.home),
             "LC_ALL": "C.UTF-8",
             **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},

@@ -9,6 +9,7 @@ from duckflow.errors import ProviderUnreachable
 from duckflow.events.types import PhaseMoved, PhaseRefused, ReplyRejected, TextStreamed
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase, Status
+from duckflow.state.phrase import say
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 
@@ -275,3 +276,10 @@ async def test_rules_of_the_project_are_in_the_prompt(tmp_path: Path) -> None:
     story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")])
     await story.tell("hi")
     assert "Always use tabs." in story.prompt()
+
+
+async def test_a_work_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(act("file_ops.write_file", path="a.py")), "x = 1\n"])
+    story.folder.rmdir()
+    assert await story.tell("write a.py") == "failed"
+    assert story.ending().why == say("turn.folder_gone")

@@ -1,5 +1,6 @@
 """The journal keeps every event, and gives back what a damage has left."""
 
+import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import begin, reopen, replay
-from duckflow.errors import JournalInUse
+from duckflow.errors import JournalError, JournalInUse
 from duckflow.events.types import MessageAdded, TextStreamed, TurnBegan, TurnEnded
 from duckflow.state.message import Message
 from duckflow.store.journal import Journal
@@ -85,6 +86,32 @@ def test_a_file_that_is_no_journal_is_put_aside(tmp_path: Path) -> None:
 def test_a_session_that_is_open_elsewhere_is_not_opened_twice(tmp_path: Path) -> None:
     with closing(Journal(tmp_path / "s.db")), pytest.raises(JournalInUse):
         Journal(tmp_path / "s.db")
+
+
+def test_another_program_at_the_file_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 3)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(JournalInUse):
+            reopen(path)
+    assert reopen(path).session.state.turn == 3
+    assert [one.name for one in tmp_path.iterdir() if "damaged" in one.name] == []
+
+
+def test_a_file_that_may_not_grow_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 3)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(JournalError):
+            reopen(path).session.emit(TurnBegan(turn=4))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    opened = reopen(path)
+    assert opened.salvaged is None and opened.session.state.turn == 3
 
 
 def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:

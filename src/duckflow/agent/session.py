@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from duckflow.errors import JournalError, JournalInUse
+from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.bus import Bus, Listener
 from duckflow.events.types import Event, SessionOpened, TurnEnded
@@ -74,9 +74,7 @@ def reopen(path: Path) -> Opened:
     """Resume by replay from the last snapshot; a damaged journal is opened up to the damage."""
     try:
         return Opened(_resumed(path))
-    except JournalInUse:
-        raise
-    except JournalError:
+    except JournalDamaged:
         saved = salvage(path)
         return Opened(_resumed(path), saved)
 

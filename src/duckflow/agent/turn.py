@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 from duckflow.agent.checks import Checks
 from duckflow.agent.dialog import lacks_summary, polite, wants_summary
@@ -91,7 +92,8 @@ class Turn:
         except Exception:
             # A mistake of ours must not take the conversation with it.
             log.exception("a turn broke off")
-            outcome, why = "failed", say("turn.broke_off")
+            here = Path(self._session.state.folder).is_dir()
+            outcome, why = "failed", say("turn.broke_off" if here else "turn.folder_gone")
         self._pacing.end(outcome)
         self._session.emit(TurnEnded(turn=turn, outcome=outcome, why=why))
         return outcome

@@ -2,12 +2,12 @@
 
 import errno
 import os
-from pathlib import Path
 
 from duckflow.cli.arguments import parse
+from duckflow.cli.folder import require_folder
 from duckflow.cli.log import Log
 from duckflow.config.language import language_in
-from duckflow.errors import DuckflowError, UsageError
+from duckflow.errors import DuckflowError
 from duckflow.store.paths import Paths
 from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.plain import plain
@@ -39,25 +39,18 @@ def _carried_out(argv: list[str], words: Words, paths: Paths) -> int:
     try:
         options = parse(argv, words)
         log.start()
-        _require_folder()
+        require_folder()
         return options.command(options, words, paths)
     except (DuckflowError, BrokenPipeError):
         raise
     except OSError as problem:
+        # The folder may have gone while something was done in it.
+        require_folder()
         print_err(plain(_told(problem, words, log.keep(problem))))
         return 1
     except Exception as problem:
         print_err(plain(words("internal.error", log=log.keep(problem))))
         return 1
-
-
-def _require_folder() -> None:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("folder.gone") from None
-    except OSError as problem:
-        raise UsageError("folder.closed", reason=problem.strerror or str(problem)) from None
 
 
 def _told(problem: OSError, words: Words, log: str) -> str:

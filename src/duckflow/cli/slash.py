@@ -1,5 +1,6 @@
 """Slash commands that reach beyond the conversation."""
 
+from duckflow.cli.folder import require_folder
 from duckflow.cli.wire import Wiring
 from duckflow.errors import DuckflowError
 from duckflow.ui.commands.command import Command, Group
@@ -12,12 +13,14 @@ def own_commands(wiring: Wiring) -> Group:
     async def doctor(counter: Counter, _: str) -> str:
         from duckflow.cli.doctor.command import report
 
+        require_folder()
         return await report(wiring.model_flag, counter.words, wiring.paths)
 
     async def init(counter: Counter, _: str) -> str:
         from duckflow.cli.init.interview import Left
         from duckflow.cli.init.set_up import set_up
 
+        require_folder()
         words, before = counter.words, counter.words.language
         try:
             told = await set_up(counter.ask, {}, words, wiring.paths, wiring.folder)

@@ -104,7 +104,10 @@ def read(path: Path) -> Layer:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise UsageError("config.not_utf8", path=str(path)) from None
-    except (OSError, tomllib.TOMLDecodeError, RecursionError) as problem:
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise UsageError("config.unreadable", path=str(path), reason=reason) from None
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise UsageError("config.unreadable", path=str(path), reason=str(problem)) from None
 
 

@@ -98,6 +98,9 @@ def read_decision(
         if found.truncated:
             raise ReplyUnusable(CUT_OFF) from None
         raise
+    if "]" in found.missing and not decision.actions:
+        # It ends where the list of actions had just begun.
+        raise ReplyUnusable(CUT_OFF)
     return Reading(decision, doubtful, take_blocks(found.rest))
 
 

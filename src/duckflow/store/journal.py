@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from duckflow.errors import JournalError
+from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
 from duckflow.store.lock import Lock
 
@@ -54,7 +54,7 @@ class Journal:
             self.last_seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
         except (OSError, sqlite3.Error) as problem:
             self._lock.release()
-            raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unusable", path) from problem
 
     def append(self, event: Event) -> int:
         body = event.model_dump_json()
@@ -63,7 +63,7 @@ class Journal:
                 "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, event.kind, body, _crc(event.kind, body))
             )
         except sqlite3.Error as problem:
-            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unwritable", self.path) from problem
         self.last_seq += 1
         return self.last_seq
 
@@ -75,21 +75,21 @@ class Journal:
                 (KEPT_SNAPSHOTS,),
             )
         except sqlite3.Error as problem:
-            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unwritable", self.path) from problem
 
     def save_headline(self, body: str) -> None:
         """What a list of sessions shows of this one, so that the list need not read the journal."""
         try:
             self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (body,))
         except sqlite3.Error as problem:
-            raise JournalError("journal.unwritable", path=str(self.path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unwritable", self.path) from problem
 
     def last_snapshot(self) -> Snapshot | None:
         """The newest snapshot that is whole."""
         try:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
-            raise JournalError("journal.unusable", path=str(self.path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unusable", self.path) from problem
         return next((Snapshot(seq, body) for seq, body, crc in rows if _crc("", body) == crc), None)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
@@ -107,11 +107,21 @@ class Journal:
             for seq, kind, body, crc in rows:
                 yield seq, _read(seq, kind, body, crc)
         except sqlite3.Error as problem:
-            raise JournalError("journal.unusable", path=str(self.path), reason=str(problem)) from problem
+            raise _failure(problem, "journal.unusable", self.path) from problem
 
     def close(self) -> None:
         self._db.close()
         self._lock.release()
+
+
+def _failure(problem: Exception, key: str, path: Path) -> JournalError:
+    """A full disk, missing rights or another program at the file are no damage: the file must stay where it is."""
+    code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return JournalDamaged(key, path=str(path), reason=str(problem))
+    if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return JournalInUse("journal.in_use")
+    return JournalError(key, path=str(path), reason=str(problem))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -132,8 +142,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _read(seq: int, kind: str, body: str, crc: int) -> Event:
     if _crc(kind, body) != crc or kind not in BY_KIND:
-        raise JournalError("journal.damaged_at", seq=seq)
+        raise JournalDamaged("journal.damaged_at", seq=seq)
     try:
         return BY_KIND[kind].model_validate_json(body)
     except ValueError as problem:
-        raise JournalError("journal.damaged_at", seq=seq) from problem
+        raise JournalDamaged("journal.damaged_at", seq=seq) from problem

@@ -11,7 +11,6 @@ from duckflow.agent.session import begin
 from duckflow.cli.demo.autoplay import Autoplay
 from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
-from duckflow.cli.demo.stops import stops
 from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, wire
@@ -71,8 +70,8 @@ async def _tour(
     screen, model = Chat(words, line, looks, Commands()), TourModel(words, delay)
     chat, _, close, _ = wire(wiring, session, screen.questions.ask, partial(_connected, model))
     session.subscribe(screen.hear)
-    guide = Guide(screen, model, line, words, stops(words))
-    helpers = [asyncio.create_task(screen.animate()), asyncio.create_task(guide.lead(session.state))]
+    guide = Guide(screen, session.state, model, line, words)
+    helpers = [asyncio.create_task(screen.animate()), asyncio.create_task(guide.lead())]
     try:
         screen.open(chat, "")
         line.listen(guide)

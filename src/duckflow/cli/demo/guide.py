@@ -3,19 +3,15 @@ presses Enter."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from duckflow.cli.demo.model import TourModel
-from duckflow.cli.demo.stops import Stop
+from duckflow.cli.demo.stops import Stop, stops
 from duckflow.state.agent import AgentState
 from duckflow.ui.console.chat import Chat
 from duckflow.ui.console.listener import Fragments, Line
 from duckflow.ui.i18n.words import Words
 from duckflow.ui.width import fitted
-
-if TYPE_CHECKING:
-    from prompt_toolkit.completion import Completion
-    from prompt_toolkit.document import Document
 
 LOOK_SECONDS = 0.1
 FIRST = "1"
@@ -24,20 +20,21 @@ FIRST = "1"
 class Guide:
     """A listener that passes everything on."""
 
-    def __init__(self, chat: Chat, model: TourModel, line: Line, words: Words, tour: Iterable[Stop]) -> None:
+    def __init__(self, chat: Chat, state: AgentState, model: TourModel, line: Line, words: Words) -> None:
         self._chat = chat
+        self._state = state
         self._model = model
         self._line = line
         self._words = words
-        self._left = [*tour]
+        self._left = [*stops(words)]
         self._stop: Stop | None = None
         self._said = False
 
-    async def lead(self, state: AgentState) -> None:
+    async def lead(self) -> None:
         """From stop to stop; each ends when what was begun there is over."""
         while True:
-            if self._stop is None or (self._idle() and self._over(self._stop, state)):
-                self._advance(state)
+            if self._stop is None or (self._idle() and self._over(self._stop)):
+                self._advance()
             self._line.redraw()
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -46,9 +43,12 @@ class Guide:
         if self._stop is None:
             return ""
         question = self._chat.questions.shown
-        if question and not (question.job and not self._said):
+        if question and not question.job:
             return FIRST
-        return self._stop.line if not self._said and self._idle() else ""
+        if not self._said:
+            return self._stop.line if self._idle() else ""
+        # What a job asks is answered at the stop that waits for the job.
+        return FIRST if question and not self._over(self._stop) else ""
 
     def take(self, text: str) -> None:
         text = text.strip() or self.suggestion()
@@ -95,22 +95,22 @@ class Guide:
     def hint(self, key: str) -> str:
         return self._chat.hint(key)
 
-    def completions(self, document: "Document") -> "Iterable[Completion]":
+    def completions(self, document: Any) -> Iterable[Any]:
         return self._chat.completions(document)
 
-    def _over(self, stop: Stop, state: AgentState) -> bool:
+    def _over(self, stop: Stop) -> bool:
         """What was begun has ended, or there is nothing left to do it with."""
-        return (self._said and stop.over(state)) or not stop.needed(state)
+        return (self._said and stop.over(self._state)) or not stop.needed(self._state)
 
     def _idle(self) -> bool:
         """Whether the conversation waits for the user; what a background job asks does not stand in its way."""
         question = self._chat.questions.shown
         return not self._chat.busy() and (question is None or bool(question.job))
 
-    def _advance(self, state: AgentState) -> None:
+    def _advance(self) -> None:
         while self._left:
             stop = self._left.pop(0)
-            if stop.needed(state):
+            if stop.needed(self._state):
                 self._stop, self._said = stop, False
                 self._model.begin(stop)
                 self._chat.screen.warn("\n" + self._words(f"demo.{stop.name}"))

@@ -1,5 +1,6 @@
 """Drafts by the model: asked for with a procedure, checked, and sent back with the exact problem at most twice."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from duckflow.tools.plan.task_check import WRITE, task_problems
 from duckflow.tools.plan.tests_step import still_with_tests, with_tests
 
 T = TypeVar("T")
+MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
@@ -96,6 +98,9 @@ def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> l
             if not args["path"] and name in (WRITE, "file_ops.make_folder"):
                 # The work folder itself: a small model likes to make it first.
                 continue
+        if isinstance(command := args.get("command"), str):
+            # A list may be run again: a folder that is there already is no failure.
+            args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)
         tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
     if problems := task_problems(tasks, operations, table.folder.exists):
         raise ReplyUnusable("; ".join(problems))
