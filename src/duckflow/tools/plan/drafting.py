@@ -96,8 +96,9 @@ def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> l
         # Long text is asked for when the task runs, even if the model was too eager.
         args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
         if isinstance(path := args.get("path"), str):
-            args["path"] = _relative(path, table.state.folder)
-            if not args["path"] and name in ON_THE_FOLDER:
+            if relative := _relative(path, table.state.folder):
+                args["path"] = relative
+            elif name in ON_THE_FOLDER:
                 # A small model likes to make the work folder first: it is there, so a look is all there is to do.
                 name, args = LOOK, {}
         if isinstance(command := args.get("command"), str):
