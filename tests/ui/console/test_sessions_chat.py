@@ -39,6 +39,7 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.wait_for("Nothing fits")
     terminal.type("\x15pars\r")
     terminal.wait_for("Going on with “talk about parsers”")
+    terminal.wait_for("chosen on the command line")
     terminal.enter("/resume")
     terminal.wait_for("type to filter")
     terminal.type("\x1b")
