@@ -32,14 +32,16 @@ async def run_own(command: str, folder: str, show: Callable[[str, int], None]) -
     output = Output(HEAD, TAIL, show)
     shell = os.environ.get("SHELL", "")
     launch = Launch((shell if shutil.which(shell) else "/bin/sh", "-c", command))
+    process: Process | None = None
     try:
         process = await Process.start(launch, folder, {**os.environ, **WITHOUT_PAGER}, output.take)
-        try:
-            code = await process.wait()
-        except asyncio.CancelledError:
+        code = await process.wait()
+    except asyncio.CancelledError:
+        # Cancelled while it was being started, it is ended already.
+        if process:
             await process.end()
-            code = INTERRUPTED
-        output.take(b"", last=True)
+        code = INTERRUPTED
     finally:
+        output.take(b"", last=True)
         output.leave_screen()
     return Ran(code, output.text(), round(time.monotonic() - start, 1))
