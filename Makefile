@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks
 
-.PHONY: run test check fix test-slow constraints clean
+.PHONY: run test check fix screenshots test-slow constraints clean
 
 run: $(VENV)/.run
 	$(BIN)/duckflow models pull --if-missing
@@ -23,6 +23,10 @@ fix: $(VENV)/.dev
 	$(BIN)/python -m duckflow.cli.offer
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+# Every picture in the README, from runs of the program itself with a scripted model.
+screenshots: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.pictures
 
 test-slow: $(VENV)/.dev
 	$(BIN)/duckflow models pull --if-missing

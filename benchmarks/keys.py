@@ -56,7 +56,7 @@ def keys(top: Path, runs: int) -> dict[str, float]:
         taken["paste"].append(until(terminal, b"10000 lines"))
         terminal.type("\x15")
         terminal.wait_until(lambda screen: "10000 lines" not in screen)
-    terminal.process.close(force=True)
+    terminal.close()
     return {f"{name}_ms": round(statistics.median(values) * 1e3) for name, values in taken.items()}
 
 

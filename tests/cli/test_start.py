@@ -20,7 +20,7 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
     try:
         terminal.wait_for("/help")
     finally:
-        terminal.process.close(force=True)
+        terminal.close()
     loaded = [line.rpartition("|")[2].strip() for line in trace.read_text().splitlines()]
     line = loaded.index("duckflow.ui.console.input_line")
     early = loaded[:line]

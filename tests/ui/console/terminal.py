@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def _style(cell: Any) -> Style:
     colors = {"brown": "yellow", "default": "default"}
     foreground: str = colors.get(cell.fg, str(cell.fg))
     known = foreground if foreground.isalpha() else f"#{foreground}"
-    return Style(color=known, bold=cell.bold, reverse=cell.reverse)
+    return Style(color=known, bold=cell.bold, italic=cell.italics, underline=cell.underscore, reverse=cell.reverse)
 
 
 class Terminal:
@@ -108,6 +109,11 @@ class Terminal:
             cells = [self._screen.buffer[row][column] for column in range(self._screen.columns)]
             lines.append(Text.assemble(*((cell.data, _style(cell)) for cell in cells if cell.data)))
         return lines
+
+    def close(self) -> None:
+        """End it, whatever it is doing; on a busy machine that may take a moment longer than it is waited for."""
+        with suppress(pexpect.ExceptionPexpect):
+            self.process.close(force=True)
 
     def wait_for_end(self) -> int:
         self.read(0.2)

@@ -19,7 +19,7 @@ def opened() -> Iterator[list[Terminal]]:
     terminals: list[Terminal] = []
     yield terminals
     for terminal in terminals:
-        terminal.process.close(force=True)
+        terminal.close()
 
 
 def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:

@@ -14,11 +14,13 @@ from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Table, Think
-from duckflow.tools.plan.task_check import WRITE, task_problems
+from duckflow.tools.plan.task_check import task_problems
 from duckflow.tools.plan.tests_step import still_with_tests, with_tests
 
 T = TypeVar("T")
 MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
+ON_THE_FOLDER = ("file_ops.read_file", "file_ops.write_file", "file_ops.make_folder")
+LOOK = "file_ops.list_files"
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
@@ -94,10 +96,11 @@ def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> l
         # Long text is asked for when the task runs, even if the model was too eager.
         args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
         if isinstance(path := args.get("path"), str):
-            args["path"] = _relative(path, table.state.folder)
-            if not args["path"] and name in (WRITE, "file_ops.make_folder"):
-                # The work folder itself: a small model likes to make it first.
-                continue
+            if relative := _relative(path, table.state.folder):
+                args["path"] = relative
+            elif name in ON_THE_FOLDER:
+                # A small model likes to make the work folder first: it is there, so a look is all there is to do.
+                name, args = LOOK, {}
         if isinstance(command := args.get("command"), str):
             # A list may be run again: a folder that is there already is no failure.
             args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)

@@ -11,7 +11,7 @@ from duckflow.state.plan import Task
 NOT_TASKS = ("plan_tool.", "task_tool.", "task_loop.")
 READ_OR_EDIT = frozenset({"file_ops.read_file", "file_ops.edit_file"})
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
-FEW = frozenset({"file_ops.read_file", "file_ops.write_file", "shell.run"})
+FEW = frozenset({"file_ops.list_files", "file_ops.read_file", "file_ops.write_file", "shell.run"})
 WRITE = "file_ops.write_file"
 TALK = frozenset({"response", "duck_call", "exit"})
 
