@@ -1,5 +1,6 @@
 """The only place where objects are built."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -230,7 +231,7 @@ async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | 
     settings = wiring.settings.llm
     search = partial(discover, settings.second_model if second else wiring.model_flag, settings, os.environ)
     choice = await (with_weights(search, wiring.paths, session, ask) if ask else search())
-    return _reached(wiring, session, choice)
+    return await _reached(wiring, session, choice)
 
 
 async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
@@ -241,14 +242,16 @@ async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
     choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
     if choice.kind == "openai" and choice.endpoint:
         await check_listed(choice.endpoint, choice.model, choice.key)
-    return _reached(wiring, session, choice)
+    return await _reached(wiring, session, choice)
 
 
-def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
+async def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
     from duckflow.llm.connect import Places, connect
 
     settings, paths = wiring.settings, wiring.paths
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
-    return Connected(connect(choice, settings.llm, settings.local, places, os.environ), choice.why)
+    # In a thread: what a model's client needs is slow to load, and somebody may be typing.
+    provider = await asyncio.to_thread(connect, choice, settings.llm, settings.local, places, os.environ)
+    return Connected(provider, choice.why)

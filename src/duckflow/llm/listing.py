@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, cast
 
 from duckflow.errors import UsageError
@@ -34,6 +35,8 @@ async def first_listed(endpoints: Sequence[Endpoint], seconds: float) -> Listed 
 
 async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     """The models to chat with; none when nothing answers in time, or something else than a model server does."""
+    # In a thread: it is slow to load, and somebody may be typing.
+    await asyncio.to_thread(import_module, "duckflow.llm.client")
     import httpx
 
     from duckflow.llm.client import open_client
