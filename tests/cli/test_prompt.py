@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_headless import FINE, Server, Shell
 from tests.journeys.story import Story, decide, respond
 
-SAYS = {"en": "Create hello.py that prints hello", "ja": "hello と表示する hello.py を作ってください"}
+SAYS = {"en": "What can you do for me in this folder?", "ja": "このフォルダーで何ができますか。教えてください。"}
 DOCS = Path(__file__).parent.parent.parent / "docs/prompts.md"
 LIMITS = {"full": 8192, "compact": 5120}
 

@@ -24,6 +24,7 @@ from duckflow.state.errand import errand
         ("hello.pyを作って", ("hello.py",)),
         ("config.pyは変更しないで、loader.pyを直してください", ("loader.py",)),
         ("app.pyの説明をしてください", ()),
+        ("prices.py の名前を list.py に変えてください", ()),
         ("古い.txt ではなく old.txt を消して", ()),
         ("", ()),
     ],
@@ -34,3 +35,8 @@ def test_only_what_is_clearly_wanted_is_written(request_text: str, writes: tuple
 
 def test_every_named_file_is_known_once() -> None:
     assert errand("Read a.md, then change a.md and lib/b.py").names == ("a.md", "lib/b.py")
+
+
+def test_what_is_moved_or_deleted_needs_no_look() -> None:
+    for text in ("Delete a.txt.", "rename a.txt to b.txt", "a.txt を削除して", "a.txt の名前を b.txt に変えて"):
+        assert errand(text).names == (), text

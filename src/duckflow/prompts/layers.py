@@ -46,13 +46,11 @@ class Layers:
     def session(self, state: AgentState, profile: Profile = "full") -> str:
         """The rest of Base: where it works and what is known there."""
         who = self.base(state, profile)
-        values = {
-            "folder": one_line(state.folder),
-            "session": state.session_id if profile == "full" else "",
-            "facts": self.surroundings.facts(),
-            "known": self.surroundings.known() if profile == "full" else "",
-            "agents_md": "",
-        }
+        values = {"folder": one_line(state.folder), "session": "", "facts": "", "known": "", "agents_md": ""}
+        if profile == "full":
+            # A small model takes every name it reads for a part of what it was asked.
+            around = self.surroundings
+            values |= {"session": state.session_id, "facts": around.facts(), "known": around.known()}
 
         def written(kept: Mapping[str, str]) -> str:
             return render(state.language, "session", **_marked(kept, state.language))

@@ -30,6 +30,7 @@ VERB_JA = re.compile(
     r"|(?P<read>読[んみめ]|見て|見た|見せ|確認|参照|調べ|説明|従[っい]|通り|とおり|基づ|もとに|要約|レビュー|実行)"
     r"|(?P<other>消[しす]|削除|移動|改名|リネーム|コピー)"
 )
+RENAMED_JA = re.compile(r"(?:名前|ファイル名)を")
 NEGATED_JA = re.compile(r".{0,4}?(?:ない|ず|しないで|禁止|不要)")
 SENTENCE_JA = re.compile(r"[。！？\n]")
 JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
@@ -37,7 +38,7 @@ JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """The files of a request, in the order in which it names them."""
+    """The files of a request, in the order in which it names them; those to be moved or deleted need no look."""
 
     names: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -46,18 +47,23 @@ class Errand:
 def errand(request: str) -> Errand:
     """What the request says of files. Where it is not clear that one is to be written, it is not."""
     found = [match for match in PATH.finditer(request) if match[1].lower() not in NOT_FILES]
-    writes: list[str] = []
+    names, writes = list[str](), list[str]()
     for at, match in enumerate(found):
         end = found[at + 1].start() if at + 1 < len(found) else len(request)
-        if _wish(request, match, request[match.end() : end]) == "write":
+        wish = _wish(request, match, request[match.end() : end])
+        if wish != "other":
+            names.append(match[1])
+        if wish == "write":
             writes.append(match[1])
-    return Errand(tuple(dict.fromkeys(match[1] for match in found)), tuple(dict.fromkeys(writes)))
+    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)))
 
 
 def _wish(request: str, path: re.Match[str], after: str) -> str:
     if JAPANESE.search(request):
         after = SENTENCE_JA.split(after, maxsplit=1)[0]
         verb = VERB_JA.search(after)
+        if RENAMED_JA.search(SENTENCE_JA.split(request[: path.start()])[-1] + after):
+            return "other"
         if verb and NEGATED_JA.match(after, verb.end()):
             return ""
         if verb:
