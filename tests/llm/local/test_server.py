@@ -78,6 +78,8 @@ async def test_it_streams_and_keeps_to_a_schema(server: LocalServer) -> None:
         spoken = [text for text in map(pieces, lines[:-1]) if text]
         assert len(spoken) > 3
 
+    # A connection of its own: the server may close one that has just ended a stream.
+    async with client(server) as http:
         form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": VERDICT}}
         body = {"messages": STORY, "max_tokens": 120, "response_format": form}
         reply: Any = (await http.post("/chat/completions", json=body)).json()
