@@ -142,10 +142,13 @@ def test_a_session_open_in_another_window_is_not_touched(bare: Shell) -> None:
         holder.communicate("\n")
 
 
-def test_ended_from_outside_it_goes_quietly(bare: Shell) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_ended_from_outside_it_goes_quietly(bare: Shell, number: signal.Signals) -> None:
     slow = {"json": DUCK, "chunk": 1, "delay": 0.2}
     process = subprocess.Popen(
-        [sys.executable, "-m", "duckflow", "-p", "hi", "-m", bare.script(slow), "--output-format", "stream-json"],
+        # The tests themselves may have been started with `nohup`.
+        ["env", "--default-signal=HUP", sys.executable, "-m", "duckflow", "-p", "hi", "-m", bare.script(slow)]
+        + ["--output-format", "stream-json"],
         cwd=bare.work,
         env=bare.environment,
         stdout=subprocess.PIPE,
@@ -153,7 +156,7 @@ def test_ended_from_outside_it_goes_quietly(bare: Shell) -> None:
         text=True,
     )
     assert process.stdout and "turn_began" in process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     _, told = process.communicate(timeout=20)
     assert process.returncode == 130 and "Traceback" not in told
 

@@ -75,14 +75,34 @@ async def test_a_secret_is_not_shown_in_passing(tmp_path: Path) -> None:
     assert all("abcdef0123456789" not in message.text for one in story.model.requests for message in one.messages)
 
 
-async def test_what_fails_when_it_is_tried_is_written_again_once(tmp_path: Path) -> None:
-    wrong = "```python\ndef tally(words):\n    return words.count\n\n\nprint(tally(3))\n```"
-    script = "```python\nfrom tally import tally\nprint(tally(['a']))\n```"
-    story = small(tmp_path, [WRITE, wrong, script, WRITE, GOOD])
+SCRIPT = "```python\nfrom tally import tally\nprint(tally(['a']))\n```"
+WRONG = "```python\ndef tally(words):\n    return words.length\n```"
+AS_WRONG = "```python\ndef tally(words):\n    return words.size\n```"
+
+
+async def test_what_fails_when_it_is_tried_is_mended_at_once(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, WRONG, SCRIPT, GOOD])
     assert await story.tell(REQUEST) == "done"
     assert "return len(words)" in (story.folder / "tally.py").read_text()
-    mended = story.model.requests[-1].messages[-1].text
-    assert "AttributeError: 'int' object has no attribute 'count'" in mended
+    mending = story.model.requests[3].messages[-1].text
+    assert "line 2: return words.length: AttributeError: 'list' object has no attribute 'length'" in mending
+    runs = [one.result for one in story.all(ActionFinished) if one.result.operation == "shell.run"]
+    assert [run.for_model[:11] for run in runs] == ["exit code 1", "exit code 0"], "the same script is run again"
+
+
+async def test_what_cannot_be_mended_is_told(tmp_path: Path) -> None:
+    owning_up = decide(respond("It does not work yet."))
+    story = small(tmp_path, [WRITE, WRONG, SCRIPT, AS_WRONG, WRONG, owning_up])
+    await story.tell(REQUEST)
+    assert "a check failed: line 2: return words.length" in story.prompt()
+    assert "It does not work yet." in story.said()
+
+
+async def test_an_error_raised_on_purpose_is_none(tmp_path: Path) -> None:
+    strict = "```python\ndef tally(words):\n    raise ValueError('no words')\n```"
+    story = small(tmp_path, [WRITE, strict, SCRIPT])
+    assert await story.tell(REQUEST) == "done"
+    assert "no words" in (story.folder / "tally.py").read_text()
 
 
 async def test_a_mistake_of_the_trying_script_is_not_the_codes(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class Written(NamedTuple):
     path: str
     prompt: tuple[PromptMessage, ...]
     text: str
+    current: str
 
 
 class Bodies:
@@ -61,26 +62,39 @@ class Bodies:
         if tool.body == EDITS:
             return await self._whole(prompt, EDITS)
         text = await self._sound(prompt, path, current)
-        self._last = Written(path, prompt, text)
+        self._last = Written(path, prompt, text, current)
         return text
 
     async def _sound(self, prompt: tuple[PromptMessage, ...], path: str, current: str) -> str:
         text = await self._whole(prompt, path)
         if not (fault := fault_in(path, text, current)):
             return text
+        return await self._mend(Written(path, prompt, text, current), fault) or text
+
+    async def _mend(self, written: Written, fault: str) -> str:
+        """The text without the mistake, as far as can be seen; nothing when there is one again."""
+        path = written.path
         self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
-        again = (*prompt, *self._compiler.mend(self._session.state.language, f"```\n{text}```", path, fault))
+        told = self._compiler.mend(self._session.state.language, f"```\n{written.text}```", path, fault)
         try:
-            mended = await self._whole(again, path)
+            mended = await self._whole((*written.prompt, *told), path)
         except DuckflowError:
-            return text
-        return text if fault_in(path, mended, current) else mended
+            return ""
+        return "" if fault_in(path, mended, written.current) else mended
+
+    async def mended(self, path: str, fault: str) -> str:
+        """The text written last, with what a try-out has shown put right; nothing when that did not work."""
+        last = self._last
+        if last is None or last.path != path or not (text := await self._mend(last, fault)) or text == last.text:
+            return ""
+        self._last = last._replace(text=text)
+        return text
 
     async def script_for(self, path: str) -> str:
         """A script that tries the text written last, or nothing when that was another file's or a large model's."""
         if self._last is None or self._last.path != path or await self._thinker.profile() == "full":
             return ""
-        last, self._last = self._last, None
+        last = self._last
         language = self._session.state.language
         return await self._whole((*last.prompt, *self._compiler.try_out(language, last.text, path)), "try.py")
 

@@ -19,7 +19,8 @@ class Checks:
         self.failed = ""
         self._changed = False
 
-    def saw(self, results: Sequence[ActionResult]) -> None:
+    def saw(self, results: Sequence[ActionResult], fault: str = "") -> None:
+        """`fault`: what a try-out of the changes has shown."""
         if any(result.changed for result in results):
             self._changed = self.all_succeeded = True
         self.all_succeeded &= all(result.ok for result in results)
@@ -29,6 +30,7 @@ class Checks:
                 self.failed = ""
             if check and not check.ok and self._changed:
                 self.failed = check.text
+        self.failed = fault or self.failed
 
     def for_review(self, state: AgentState) -> str:
         """What the review is told: why there is one, and what is on the record."""

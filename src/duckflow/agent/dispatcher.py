@@ -60,6 +60,7 @@ class Dispatcher:
     async def run(self, reading: Reading) -> Dispatched:
         done = Dispatched()
         waiting = list(reading.decision.actions)
+        await self._toolbox.get_ready(waiting)
         blocks = list(reading.blocks)
         while waiting and not done.stop:
             part = self._part(waiting)
@@ -70,8 +71,9 @@ class Dispatcher:
             self._tell(f"Not run, because the list stopped before: {skipped}")
         return done
 
-    def free(self, action: Action) -> bool:
+    async def free(self, action: Action) -> bool:
         """Whether the action would run without a question."""
+        await self._toolbox.get_ready([action])
         ready, problem = self._prepare([action])
         return problem is None and self._gatekeeper.lets_pass(ready[0])
 

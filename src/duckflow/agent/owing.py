@@ -27,8 +27,6 @@ class Owing:
         self._failures = 0
         self._looks = 0
         self._reminded = False
-        self.corrected = False
-        """Whether a try-out has already sent something back: once is enough."""
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -55,12 +53,6 @@ class Owing:
 
     def hint(self) -> str:
         return f"write {', '.join(self._writes)} now with file_ops.write_file"
-
-    def again(self, actions: Iterable[Action], fault: str) -> str:
-        """What was just written fails when it is tried: it is owed once more."""
-        self._writes = [path for action in actions if (path := str(action.args.get("path", "")))]
-        self.corrected = True
-        return f"{', '.join(self._writes)} fails when it is run: {fault}. Write it again, corrected"
 
     def remind(self) -> str:
         """Once, when the end is claimed: what has not been done."""

@@ -1,4 +1,4 @@
-"""A small model's code is tried out once, where a command may run without asking; an error goes back to it."""
+"""A small model's code is tried out, where a command may run without asking; an error goes back to it at once."""
 
 import re
 from pathlib import PurePosixPath
@@ -8,12 +8,13 @@ from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.errors import DuckflowError
 from duckflow.llm.decision import Reading
 from duckflow.prompts.offer import WRITE
-from duckflow.state.action import Action
+from duckflow.state.action import Action, Decision
 
 RUN = "shell.run"
 SECONDS = 20
 END = "END_OF_TRY"
-FRAME = re.compile(r'File "([^"\n]+)", line (\d+)[^\n]*\n[ \t]+([^\n]*)')
+MENDS = 2
+FRAME = re.compile(r'File "([^"\n]+)", line (\d+)[^\n]*\n[ \t]+(?![ \t]|File ")([^\n]*)')
 TIMED_OUT = "Timed out"
 
 
@@ -24,18 +25,17 @@ class TryOut:
         self._dispatcher = dispatcher
         self._bodies = bodies
 
-    async def run(self, reading: Reading, may_try: bool = False) -> Dispatched:
+    async def run(self, reading: Reading) -> Dispatched:
         done = await self._dispatcher.run(reading)
         written = [action for action in reading.decision.actions if action.operation == WRITE]
-        if may_try and len(written) == 1 and done.ran(WRITE) and not done.stop:
+        if len(written) == 1 and done.ran(WRITE) and not done.stop:
             path = str(written[0].args.get("path", ""))
-            done.fault = await self._try(path, reading) if path.endswith(".py") else ""
+            done.fault = await self._try(path, reading.decision) if path.endswith(".py") else ""
         return done
 
-    async def _try(self, path: str, reading: Reading) -> str:
-        """What went wrong inside the file itself; a mistake in the trying script says nothing about it."""
-        trial = _trial(path, "print()")
-        if not self._dispatcher.free(trial):
+    async def _try(self, path: str, decision: Decision) -> str:
+        """What is still wrong inside the file itself; a mistake in the trying script says nothing about it."""
+        if not await self._dispatcher.free(_trial(path, "print()")):
             return ""
         try:
             script = await self._bodies.script_for(path)
@@ -43,9 +43,21 @@ class TryOut:
             return ""
         if not script or END in script:
             return ""
-        decision = reading.decision.model_copy(update={"actions": [_trial(path, script)]})
-        tried = await self._dispatcher.run(Reading(decision))
+        for _ in range(MENDS):
+            if not (fault := await self._fault(path, script, decision)):
+                return ""
+            if not (text := await self._bodies.mended(path, fault)):
+                return fault
+            mend = Action(operation=WRITE, args={"path": path, "content": text}, reasoning=f"mend {path}: {fault}")
+            await self._do(mend, decision)
+        return await self._fault(path, script, decision)
+
+    async def _fault(self, path: str, script: str, decision: Decision) -> str:
+        tried = await self._do(_trial(path, script), decision)
         return fault_of(path, "\n".join(result.for_model for result in tried.results))
+
+    async def _do(self, action: Action, decision: Decision) -> Dispatched:
+        return await self._dispatcher.run(Reading(decision.model_copy(update={"actions": [action]})))
 
 
 def fault_of(path: str, output: str) -> str:

@@ -120,13 +120,10 @@ class Turn:
                 case None:
                     pass
             reading = await self._think(note)
-            done = await self._dispatcher.run(reading, may_try=not self._owing.corrected)
+            done = await self._dispatcher.run(reading)
             self._pacing.saw(reading.decision, done)
             self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
-            if done.fault:
-                note = self._owing.again(reading.decision.actions, done.fault)
-                continue
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue
@@ -175,7 +172,7 @@ class Turn:
 
     def _ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         """How the turn ends after this loop, or nothing when it goes on."""
-        self._checks.saw(done.results)
+        self._checks.saw(done.results, done.fault)
         match done.stop:
             case "refused":
                 self._phases.refused(done.refusal)
@@ -231,6 +228,8 @@ def _note(decision: Decision, done: Dispatched) -> str:
         return f"your check said no ({objection}): change the approach, or ask the user"
     if not decision.actions:
         return "your last Decision had no actions: act, answer with response, or say done"
+    if done.fault:
+        return f"what you wrote fails when it is tried: {done.fault}: put it right, or tell the user"
     if done.stop == "error":
         return "the last action failed: look at the error and try another way"
     if decision.next_step == "done":

@@ -10,6 +10,12 @@ from duckflow.ui.console.listener import Line
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
+def interrupting() -> tuple[signal.Signals, ...]:
+    """What ends work that nobody watches; with `nohup` the terminal may go."""
+    stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM) if stays else (signal.SIGINT, *SIGNALS)
+
+
 @contextmanager
 def leaving_when_ended(line: Line) -> Generator[None]:
     loop = asyncio.get_running_loop()

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import os
-import signal
 import stat
 import sys
 from functools import partial
@@ -12,7 +11,7 @@ from pathlib import Path
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.cli.arguments import Options
 from duckflow.cli.conversations import Conversation, Here, Left, switched, wanted_conversation
-from duckflow.cli.ended import leaving_when_ended
+from duckflow.cli.ended import interrupting, leaving_when_ended
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
@@ -84,7 +83,7 @@ async def _headless(options: Options, talked: Conversation, prompt: str, piped: 
         print_err(talked.damage)
     session.subscribe(headless.hear)
     chat, _, close, _ = wire(wiring, session, headless.ask)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in interrupting():
         asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
     _collect_later()
     try:

@@ -94,16 +94,22 @@ class Sandboxes:
         self._wiring = wiring
         self._emit = emit
         self._found: Sandbox | None = None
+        self._looking = asyncio.Lock()
         self._background: Background | None = None
 
-    def find(self) -> "Sandbox":
+    async def find(self) -> "Sandbox":
+        async with self._looking:
+            if self._found is None:
+                # Each kind is tried with a real process, which may take long; keys are still answered.
+                self._found = await asyncio.to_thread(self._choose)
+                self._emit(Noticed(what=self._found.says))
+            return self._found
+
+    def _choose(self) -> "Sandbox":
         from duckflow.safety.sandbox.choose import choose
 
-        if self._found is None:
-            paths, settings = self._wiring.paths, self._wiring.settings
-            self._found = choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
-            self._emit(Noticed(what=self._found.says))
-        return self._found
+        paths, settings = self._wiring.paths, self._wiring.settings
+        return choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
 
     def runner(self) -> AnyTool:
         from duckflow.tools.shell.background import Background

@@ -46,6 +46,9 @@ class Tool(ABC, Generic[A]):
     @abstractmethod
     async def run(self, args: A) -> Done: ...
 
+    async def get_ready(self) -> None:
+        """What takes time and has to be there before the call can be judged. Tools that need it override this."""
+
     def preview(self, args: A) -> Preview:
         """What `run` would do. Tools that change something override this."""
         return Preview()

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from duckflow.errors import ToolError
+from duckflow.state.action import Action
 from duckflow.state.operation import Operation
 from duckflow.tools.talk import DuckCall, Exit, Response
 from duckflow.tools.tool import AnyTool, Args
@@ -42,6 +43,11 @@ class Toolbox:
             "tool.unknown",
             operation=operation,
         )
+
+    async def get_ready(self, actions: Iterable[Action]) -> None:
+        for operation in {action.operation for action in actions} - self._talk.keys():
+            if tool := self._tools.get(operation):
+                await tool.get_ready()
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
         """The given arguments, checked. A null for an optional one is the same as leaving it out."""

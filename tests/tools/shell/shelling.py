@@ -28,7 +28,10 @@ class Shell:
         self.background = Background()
         self.heard: list[str] = []
         settings = settings or ShellSettings()
-        self.tool = ShellRun(lambda: sandbox, settings, reads, self.background, lambda text, _: self.heard.append(text))
+        self.tool = ShellRun(self._find, settings, reads, self.background, lambda text, _: self.heard.append(text))
+
+    async def _find(self) -> Sandbox:
+        return self.sandbox
 
     async def run(
         self, command: str, timeout: int | None = None, background: bool = False, network: bool = False

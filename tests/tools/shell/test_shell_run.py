@@ -140,6 +140,7 @@ async def test_a_command_judged_safe_runs_unasked_but_cannot_write(shell: Shell,
     (tmp_path / "file").write_text("hello")
     command = "cat file; echo x > file"
     confined = shell.sandbox.kind != "none"
+    await shell.tool.get_ready()
     assert shell.tool.reads_only(ShellArgs(command=command)) == confined
     assert not shell.tool.reads_only(ShellArgs(command=command, network=True))
     assert not shell.tool.reads_only(ShellArgs(command="make"))

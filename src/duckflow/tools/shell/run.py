@@ -4,9 +4,8 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from pydantic import Field, field_validator
 
@@ -70,10 +69,11 @@ class ShellRun(Tool[ShellArgs]):
     changes = True
     untold = frozenset({"timeout_seconds"})
     args = ShellArgs
+    _sandbox: Sandbox
 
     def __init__(
         self,
-        find_sandbox: Callable[[], Sandbox],
+        find_sandbox: Callable[[], Awaitable[Sandbox]],
         settings: ShellSettings,
         judge: Judge,
         background: Background,
@@ -86,10 +86,9 @@ class ShellRun(Tool[ShellArgs]):
         self._on_output = on_output
         self._shell = shutil.which("bash") or "/bin/sh"
 
-    @cached_property
-    def _sandbox(self) -> Sandbox:
-        """Looked for with the first command: most conversations need none."""
-        return self._find_sandbox()
+    async def get_ready(self) -> None:
+        """The sandbox is looked for with the first command: most conversations need none."""
+        self._sandbox = await self._find_sandbox()
 
     def reads_only(self, args: ShellArgs) -> bool:
         """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
@@ -114,6 +113,7 @@ class ShellRun(Tool[ShellArgs]):
         return Deed(changes=not self.reads_only(args), command=command)
 
     async def run(self, args: ShellArgs) -> Done:
+        await self.get_ready()
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
             raise self._too_many()
         running = await self._start(args)

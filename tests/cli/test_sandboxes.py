@@ -1,0 +1,46 @@
+"""The sandbox is looked for once, and beside the event loop."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from duckflow.cli.wire import Sandboxes, Wiring
+from duckflow.config.settings import Settings
+from duckflow.events.types import Event
+from duckflow.safety.sandbox import choose as choosing
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.store.paths import Paths
+from duckflow.ui.i18n.words import Words
+
+
+async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick, looked = choosing.choose, 0
+
+    def slow(settings: SandboxSettings, folder: Path, private: list[Path]) -> Sandbox:
+        nonlocal looked
+        looked += 1
+        time.sleep(0.5)
+        return quick(settings, folder, private)
+
+    monkeypatch.setattr(choosing, "choose", slow)
+    noticed: list[Event] = []
+    wiring = Wiring(Settings(), Paths(tmp_path, tmp_path, tmp_path), tmp_path, Words("en"))
+
+    def hear(event: Event) -> None:
+        noticed.append(event)
+
+    sandboxes = Sandboxes(wiring, hear)
+    both = asyncio.gather(sandboxes.find(), sandboxes.find())
+    beats = 0
+    while not both.done():
+        await asyncio.sleep(0.01)
+        beats += 1
+    first, second = await both
+    assert beats >= 10
+    assert looked == 1
+    assert first is second
+    assert len(noticed) == 1
+    await sandboxes.aclose()
