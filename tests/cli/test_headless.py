@@ -283,6 +283,15 @@ def test_the_record_of_a_session(shell: Shell) -> None:
     assert entries[0]["operation"] == "file_ops.write_file" and entries[0]["changed"] == ["a.py"]
 
 
+def test_the_record_shows_no_keys(shell: Shell) -> None:
+    key = "sk-" + "a1b2c3d4e5" * 3
+    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), f'KEY = "{key}"\n')
+    shell.run("-p", "create a.py", "-m", model, "--mode", "full-auto")
+    told = shell.run("audit", "--json").stdout
+    assert "•••" in json.loads(told.splitlines()[0])["args"]["content"]
+    assert key not in told + shell.run("audit").stdout
+
+
 def test_help_speaks_both_languages(shell: Shell) -> None:
     assert "coding companion" in shell.run("--help").stdout
     assert "相棒" in shell.run("--help", "--lang", "ja").stdout

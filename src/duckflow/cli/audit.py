@@ -3,8 +3,10 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 from duckflow.cli.arguments import Options
+from duckflow.safety.secrets import redacted
 from duckflow.store.audit import audit
 from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
@@ -21,8 +23,21 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
         entries = audit(event for _, event in journal.events())
     if options.json:
         for one in entries:
-            print_out(json.dumps(one.as_json(), ensure_ascii=False))
+            print_out(json.dumps(_without_secrets(one.as_json()), ensure_ascii=False))
     else:
         for line in audit_lines(entries, words):
             print_out(line)
     return 0
+
+
+def _without_secrets(value: Any) -> Any:
+    """Blotted text by text: a blot over the whole line could swallow a quote, and it would not be JSON any more."""
+    match value:
+        case str():
+            return redacted(value)
+        case dict():
+            return {name: _without_secrets(one) for name, one in cast(dict[str, Any], value).items()}
+        case list() | tuple():
+            return [_without_secrets(one) for one in cast(list[Any], value)]
+        case _:
+            return value

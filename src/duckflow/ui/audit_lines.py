@@ -24,9 +24,9 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         )
         lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}")))
         if entry.why:
-            lines.append(plain(f"    {words('audit.why')}: {entry.why}"))
+            lines.append(plain(redacted(f"    {words('audit.why')}: {entry.why}")))
         if entry.answer:
-            lines.append(plain(f"    {words('audit.answer')}: {entry.answer}"))
+            lines.append(plain(redacted(f"    {words('audit.answer')}: {entry.answer}")))
         if entry.told:
             lines.append(plain(redacted(f"    {words('audit.came')}: {words.phrase(entry.told)}")))
     return lines or [words("audit.nothing")]
