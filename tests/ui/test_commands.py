@@ -99,7 +99,7 @@ async def test_another_model_answers_from_the_next_turn_on(desk: Desk) -> None:
     assert "scripted:other.jsonl" in await desk.give("/cost")
 
 
-@pytest.mark.parametrize("name", ["nowhere:gpt-9", "scripted:/not/there.jsonl", "local:no-such-model"])
+@pytest.mark.parametrize("name", ["nowhere:gpt-9", "scripted:/not/there.jsonl", "local:no-such-model", "local"])
 async def test_a_model_that_cannot_be_had_leaves_the_old_one(desk: Desk, name: str) -> None:
     before = desk.story.session.state.model
     shown = await desk.give(f"/model {name}")

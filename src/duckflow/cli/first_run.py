@@ -60,10 +60,18 @@ async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask)
     return choice
 
 
+def check_here(name: str, paths: Paths) -> None:
+    from duckflow.llm.local.weights import Weights
+
+    if Weights(paths.models, os.environ).path(name) is None:
+        raise ProviderUnreachable("local.no_weights", name=name, path=str(paths.models))
+
+
 async def _wanted(ask: Ask, megabytes: int, runtime: bool) -> bool:
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
     ways = (Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
-    answer = await ask(Question(kind="choice", title=say("first_run.title"), details=(say(NO_MODEL),), choices=ways))
+    title, about = say("first_run.title"), say("first_run.about")
+    answer = await ask(Question(kind="choice", title=title, details=(about,), choices=ways))
     return answer.choice == "fetch"
 
 

@@ -242,12 +242,15 @@ async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | 
 
 async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
     """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
+    from duckflow.cli.first_run import check_here
     from duckflow.llm.discover import Discovery
     from duckflow.llm.listing import check_listed
 
     choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
     if choice.kind == "openai" and choice.endpoint:
         await check_listed(choice.endpoint, choice.model, choice.key)
+    if choice.kind == "embedded":
+        check_here(choice.model, wiring.paths)
     return await _reached(wiring, session, choice)
 
 
