@@ -1,6 +1,7 @@
 """The request for a file's text from a small model: what was read, the file as it is, the wish, and nothing else."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from duckflow.prompts.template import render
 from duckflow.state.message import Message
@@ -11,6 +12,7 @@ RUN = "shell.run"
 WRITE = "file_ops.write_file"
 OUTCOME_LENGTH = 1200
 MATERIAL_LENGTH = 12_000
+PROSE = frozenset(("", ".md", ".txt", ".rst", ".csv", ".json", ".toml", ".yaml", ".yml", ".ini", ".cfg"))
 FENCES = ("```", "````", "`````")
 
 
@@ -27,6 +29,7 @@ def plain_body(
         outcome=fenced(outcome) if (outcome := last_outcome(history)) else "",
         request=request,
         why="" if why.strip() in request else why,
+        care="" if PurePosixPath(path).suffix.lower() in PROSE else render(language, "body_care").strip(),
     )
     return (PromptMessage("user", text.strip()),)
 
