@@ -11,9 +11,11 @@ class PromptSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     profile: Literal["", "full", "compact"] = ""
-    """Empty: compact for models on this machine and for small windows, else full."""
+    """Empty: compact for models on this machine, for small ones and for small windows, else full."""
     small_window: int = Field(default=8192, ge=0)
     """Up to so many tokens of window a model gets the compact form."""
+    small_billions: float = Field(default=4.0, ge=0)
+    """Up to so many billion parameters, where the name says it (`qwen2.5-coder-1.5b`)."""
     base_tokens: int = Field(default=500, gt=0)
     main_tokens: int = Field(default=800, gt=0)
     specialized_tokens: int = Field(default=1200, gt=0)
