@@ -3,12 +3,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks
+PREFIX ?= $(HOME)/.local
 
-.PHONY: run test check fix screenshots test-slow constraints clean
+.PHONY: run install test check fix screenshots test-slow constraints clean
 
 run: $(VENV)/.run
 	$(BIN)/duckflow models pull --if-missing
 	$(BIN)/duckflow -m local
+
+# `duckflow` in every folder: a link to the one in the virtual environment.
+install: $(VENV)/.run
+	mkdir -p "$(PREFIX)/bin"
+	ln -sf "$(CURDIR)/$(BIN)/duckflow" "$(PREFIX)/bin/duckflow"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Now: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 test: check
 	$(BIN)/pytest
