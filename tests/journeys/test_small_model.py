@@ -5,6 +5,7 @@ from typing import Any
 
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.llm.scripted import Line, Scripted
+from duckflow.state.phrase import say
 from tests.journeys.story import Story, act, decide, respond
 
 REQUEST = "Read NOTES.md and implement the solution in tally.py. Keep the names."
@@ -88,14 +89,30 @@ async def test_what_fails_when_it_is_tried_is_mended_at_once(tmp_path: Path) -> 
     assert "line 2: return words.length: AttributeError: 'list' object has no attribute 'length'" in mending
     runs = [one.result for one in story.all(ActionFinished) if one.result.operation == "shell.run"]
     assert [run.for_model[:11] for run in runs] == ["exit code 1", "exit code 0"], "the same script is run again"
+    assert story.ending().why == say("turn.written_tried", files="tally.py")
 
 
-async def test_what_cannot_be_mended_is_told(tmp_path: Path) -> None:
-    owning_up = decide(respond("It does not work yet."))
-    story = small(tmp_path, [WRITE, WRONG, SCRIPT, AS_WRONG, WRONG, owning_up])
-    await story.tell(REQUEST)
-    assert "a check failed: line 2: return words.length" in story.prompt()
-    assert "It does not work yet." in story.said()
+async def test_what_cannot_be_mended_is_called_unverified(tmp_path: Path) -> None:
+    story = small(tmp_path, [WRITE, WRONG, SCRIPT, AS_WRONG, WRONG])
+    assert await story.tell(REQUEST) == "done"
+    unverified = next(noticed.what for noticed in story.all(Noticed) if noticed.what.key == "review.unverified")
+    assert "line 2: return words.length: AttributeError" in str(unverified.values["check"])
+    assert story.ending().why == say("turn.written", files="tally.py")
+
+
+async def test_when_all_is_written_it_is_not_asked_again(tmp_path: Path) -> None:
+    on_and_on = decide(act("file_ops.write_file", path="tally.py"), next_step="continue")
+    story = small(tmp_path, [on_and_on, GOOD, SCRIPT])
+    assert await story.tell(REQUEST) == "done"
+    assert len(story.model.requests) == 3
+    assert story.ending().why == say("turn.written_tried", files="tally.py")
+
+
+async def test_where_more_is_asked_for_it_goes_on(tmp_path: Path) -> None:
+    on_and_on = decide(act("file_ops.write_file", path="tally.py"), next_step="continue")
+    story = small(tmp_path, [on_and_on, GOOD, SCRIPT, decide(respond("It counts words."))])
+    assert await story.tell(f"{REQUEST} Then explain it.") == "done"
+    assert story.said() == ["It counts words."]
 
 
 async def test_an_error_raised_on_purpose_is_none(tmp_path: Path) -> None:

@@ -40,3 +40,21 @@ def test_every_named_file_is_known_once() -> None:
 def test_what_is_moved_or_deleted_needs_no_look() -> None:
     for text in ("Delete a.txt.", "rename a.txt to b.txt", "a.txt を削除して", "a.txt の名前を b.txt に変えて"):
         assert errand(text).names == (), text
+
+
+@pytest.mark.parametrize(
+    ("request_", "only"),
+    [
+        ("Read NOTES.md and implement the solution in tally.py. Keep the names.", True),
+        ("Create hello.py that prints hello.", True),
+        ("hello と表示する hello.py を作ってください。", True),
+        ("Create hello.py that prints hello, then read it back.", False),
+        ("Write tally.py and run it", False),
+        ("Fix tally.py. Why does it fail?", False),
+        ("tally.py を書いて、実行してください。", False),
+        ("tally.py を直して、何が悪かったか教えて", False),
+        ("Explain tally.py", False),
+    ],
+)
+def test_whether_nothing_but_writing_is_asked_for(request_: str, only: bool) -> None:
+    assert errand(request_).only_writes == only

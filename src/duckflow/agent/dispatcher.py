@@ -38,6 +38,8 @@ class Dispatched:
     refusal: str = ""
     approved: bool = False
     """The user was asked and said yes."""
+    tried: bool = False
+    """A script that calls the written code came to its end."""
     fault: str = ""
     """What a try-out of the written code has shown."""
 

@@ -24,6 +24,7 @@ class Owing:
         asked_for = errand(request)
         self.names = asked_for.names
         self._writes = list(asked_for.writes)
+        self._wanted = asked_for.writes if asked_for.only_writes else ()
         self._failures = 0
         self._looks = 0
         self._reminded = False
@@ -38,12 +39,18 @@ class Owing:
         return bool(self._writes) and self._failures < FAILURES
 
     @property
+    def settled(self) -> tuple[str, ...]:
+        """All the files of the request, when they are written and nothing else was asked for."""
+        return () if self._writes else self._wanted
+
+    @property
     def looked_enough(self) -> bool:
         return self._looks >= READERS
 
     def saw(self, results: Sequence[ActionResult], refused: bool) -> None:
         if refused:
             self._writes.clear()
+            self._wanted = ()
         for result in results:
             self._writes = [path for path in self._writes if not _same(path, result.changed)]
         if any(not result.ok for result in results):

@@ -15,6 +15,7 @@ SECONDS = 20
 END = "END_OF_TRY"
 MENDS = 2
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)[^\n]*\n[ \t]+(?![ \t]|File ")([^\n]*)')
+WELL = "exit code 0"
 TIMED_OUT = "Timed out"
 
 
@@ -30,31 +31,32 @@ class TryOut:
         written = [action for action in reading.decision.actions if action.operation == WRITE]
         if len(written) == 1 and done.ran(WRITE) and not done.stop:
             path = str(written[0].args.get("path", ""))
-            done.fault = await self._try(path, reading.decision) if path.endswith(".py") else ""
+            if path.endswith(".py"):
+                await self._try(path, reading.decision, done)
         return done
 
-    async def _try(self, path: str, decision: Decision) -> str:
-        """What is still wrong inside the file itself; a mistake in the trying script says nothing about it."""
+    async def _try(self, path: str, decision: Decision, done: Dispatched) -> None:
+        """Find out what is wrong inside the file itself; a mistake in the trying script says nothing about it."""
         if not await self._dispatcher.free(_trial(path, "print()")):
-            return ""
+            return
         try:
             script = await self._bodies.script_for(path)
         except DuckflowError:
-            return ""
+            return
         if not script or END in script:
-            return ""
+            return
+        output = await self._tried(path, script, decision)
         for _ in range(MENDS):
-            if not (fault := await self._fault(path, script, decision)):
-                return ""
-            if not (text := await self._bodies.mended(path, fault)):
-                return fault
-            mend = Action(operation=WRITE, args={"path": path, "content": text}, reasoning=f"mend {path}: {fault}")
-            await self._do(mend, decision)
-        return await self._fault(path, script, decision)
+            if not (fault := fault_of(path, output)) or not (text := await self._bodies.mended(path, fault)):
+                break
+            why = f"mend {path}: {fault}"
+            await self._do(Action(operation=WRITE, args={"path": path, "content": text}, reasoning=why), decision)
+            output = await self._tried(path, script, decision)
+        done.tried, done.fault = output.startswith(WELL), fault_of(path, output)
 
-    async def _fault(self, path: str, script: str, decision: Decision) -> str:
+    async def _tried(self, path: str, script: str, decision: Decision) -> str:
         tried = await self._do(_trial(path, script), decision)
-        return fault_of(path, "\n".join(result.for_model for result in tried.results))
+        return "\n".join(result.for_model for result in tried.results)
 
     async def _do(self, action: Action, decision: Decision) -> Dispatched:
         return await self._dispatcher.run(Reading(decision.model_copy(update={"actions": [action]})))

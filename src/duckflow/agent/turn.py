@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +124,9 @@ class Turn:
             self._pacing.saw(reading.decision, done)
             self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
+            if self._owing.settled and not done.stop and await self._thinker.profile() == "compact":
+                # Everything is written: a small model would only talk on, and what there is to say is known.
+                return self._written(self._owing.settled, done)
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue
@@ -187,6 +190,14 @@ class Turn:
                 return "pending_user", say("plan.ask") if done.ran(PROPOSES) else None
             case _:
                 return self._said_ending(decision, done)
+
+    def _written(self, files: Sequence[str], done: Dispatched) -> Ending:
+        self._checks.saw(done.results, done.fault)
+        if not self._phases.finish(self._checks.all_succeeded, self._checks.failed):
+            # The review that a failed check calls for has been held: the try-out, and the mends after it.
+            self._phases.finish(self._checks.all_succeeded, self._checks.failed)
+        tried = "turn.written_tried" if done.tried else "turn.written"
+        return "done", None if done.ran("response") else say(tried, files=", ".join(files))
 
     def _said_ending(self, decision: Decision, done: Dispatched) -> Ending | None:
         silent = not done.ran("response")

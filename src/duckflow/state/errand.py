@@ -33,6 +33,15 @@ VERB_JA = re.compile(
 RENAMED_JA = re.compile(r"(?:名前|ファイル名)を")
 NEGATED_JA = re.compile(r".{0,4}?(?:ない|ず|しないで|禁止|不要)")
 SENTENCE_JA = re.compile(r"[。！？\n]")
+MORE = re.compile(
+    r"\b(?:run|execute|launch|start|call|try|test|check|verify|show|tell|explain|describe|summari[sz]e|list|report|commit"
+    r"|push|install|delete|remove|move|rename|copy|open|read (?:it|them)|then|after(?:wards| that)|finally|next|also"
+    r"|why|what|how|which)\b|[?？]"
+    r"|実行|起動|動か|試[しす]|テスト|確認|確かめ|見せ|教え|説明|要約|一覧|報告|コミット|インストール|消[しす]|削除|移動|コピー|読み返"
+    r"|その後|そのあと|それから|次に|最後に|また|なぜ|何|どう|か。",
+    re.IGNORECASE,
+)
+"""Words of a request that may ask for more than that files are written."""
 JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
 
 
@@ -42,6 +51,8 @@ class Errand:
 
     names: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    only_writes: bool = False
+    """Nothing else is asked for, as far as can be told: when the files are written, it is done."""
 
 
 def errand(request: str) -> Errand:
@@ -55,7 +66,8 @@ def errand(request: str) -> Errand:
             names.append(match[1])
         if wish == "write":
             writes.append(match[1])
-    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)))
+    only = bool(writes) and not MORE.search(request)
+    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only)
 
 
 def _wish(request: str, path: re.Match[str], after: str) -> str:
