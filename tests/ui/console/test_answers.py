@@ -1,0 +1,68 @@
+"""Questions are answered as people answer: with a digit, a full-width digit, or a word."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journeys.story import act, decide, respond
+from tests.ui.console.terminal import Terminal
+
+LOOK = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}
+STUCK = 4
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Terminal]]:
+    terminals: list[Terminal] = []
+    yield terminals
+    for terminal in terminals:
+        terminal.close()
+
+
+def writing(number: int) -> list[Any]:
+    told = respond(f"Number {number} is there.")
+    return [{"json": decide(act("file_ops.write_file", path=f"f{number}.txt"), told)}, f"text {number}\n"]
+
+
+@pytest.mark.parametrize(
+    ("language", "answers", "hello"),
+    [("en", ("1", "１", "yes", "ｙｅｓ"), "/help shows"), ("ja", ("1", "１", "はい", "お願いします"), "Esc で中断")],
+)
+def test_the_gate(tmp_path: Path, opened: list[Terminal], language: str, answers: list[str], hello: str) -> None:
+    replies = [line for number in range(len(answers)) for line in writing(number)]
+    terminal = Terminal(tmp_path, replies, "--lang", language)
+    opened.append(terminal)
+    terminal.wait_for(hello)
+    for number, answer in enumerate(answers):
+        terminal.enter("go")
+        terminal.wait_for(f"+text {number}")
+        terminal.enter(answer)
+        terminal.wait_for(f"Number {number} is there.")
+        assert (terminal.work / f"f{number}.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "answers", "title", "stopped", "hello"),
+    [
+        ("en", ("1", "１", "stop here"), "not getting any further", "Stopped.", "/help shows"),
+        ("ja", ("1", "１", "ここで止める"), "先に進めていません", "止まりました。", "Esc で中断"),
+    ],
+)
+def test_a_duck_call(
+    tmp_path: Path, opened: list[Terminal], language: str, answers: list[str], title: str, stopped: str, hello: str
+) -> None:
+    terminal = Terminal(tmp_path, [LOOK] * STUCK * len(answers), "--lang", language)
+    opened.append(terminal)
+    terminal.wait_for(hello)
+    for number, answer in enumerate(answers, 1):
+        terminal.enter("look")
+        terminal.wait_until(shown(title, number), what=title)
+        terminal.enter(answer)
+        terminal.wait_until(shown(stopped, number), what=stopped)
+
+
+def shown(text: str, times: int) -> Callable[[str], bool]:
+    """Wide characters stand with a gap after them."""
+    return lambda screen: screen.replace(" ", "").count(text.replace(" ", "")) == times
