@@ -1,6 +1,6 @@
 """Questions are answered as people answer: with a digit, a full-width digit, or a word."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,6 @@ from tests.ui.console.terminal import Terminal
 
 LOOK = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}
 STUCK = 4
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.close()
 
 
 def writing(number: int) -> list[Any]:

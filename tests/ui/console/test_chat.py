@@ -1,10 +1,7 @@
 """A person at a terminal."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal
@@ -18,14 +15,6 @@ ANSWER = {
 }
 SLOW = {"json": decide(respond("slowly " * 200), step="PLANNING"), "chunk": 4, "delay": 0.1}
 HELLO = "/help shows"
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.close()
 
 
 def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:

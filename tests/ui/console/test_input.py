@@ -1,25 +1,14 @@
 """What is typed at a real terminal: completion, history, pastes, own commands, the Ctrl+C ladder."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.journeys.story import decide, respond
 from tests.ui.console.terminal import Terminal
 
 HELLO = "/help shows"
 TAB, UP, DOWN, CTRL_C, CTRL_R = "\t", "\x1b[A", "\x1b[B", "\x03", "\x12"
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.close()
 
 
 def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:

@@ -1,10 +1,7 @@
 """Plans and jobs at a real terminal."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal
@@ -20,14 +17,6 @@ SNAKE = {"json": {"name": "Snake game", "steps": STEPS, "risks": []}}
 PROPOSE = {"json": decide(act("plan_tool.propose", goal="a snake game"), step="PLANNING", next_step="pending_user")}
 RUN = {"json": decide(act("task_tool.generate_list"), act("task_loop.run", step_id="1"), next_step="defer")}
 TASKS = {"json": {"tasks": [act("file_ops.write_file", path="game.py"), act("file_ops.write_file", path="b.py")]}}
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.process.close(force=True)
 
 
 def start(opened: list[Terminal], tmp_path: Path, replies: list[Any], *arguments: str) -> Terminal:

@@ -1,11 +1,8 @@
 """What is seen at a real terminal: replies in Markdown, panels, Japanese, narrow and plain terminals."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal
@@ -29,14 +26,6 @@ def hello() -> None:
 
 the end """
 LOOK = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.close()
 
 
 def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:

@@ -1,10 +1,7 @@
 """Going from one session to another in a terminal."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-
-import pytest
 
 from duckflow.store.journal import Journal
 from tests.journeys.story import act, decide, respond
@@ -12,14 +9,6 @@ from tests.ui.console.terminal import Terminal
 
 REPLY = {"json": decide(respond("Understood."), step="PLANNING")}
 WRITE = {"json": decide(act("file_ops.write_file", path="new.txt", content="x"), respond("Written."))}
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Terminal]]:
-    terminals: list[Terminal] = []
-    yield terminals
-    for terminal in terminals:
-        terminal.process.close(force=True)
 
 
 def talked(top: Path, *messages: str) -> None:
