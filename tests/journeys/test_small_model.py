@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from duckflow.agent.bodies import SCRIPT_TOKENS
 from duckflow.events.types import ActionFinished, Noticed
-from duckflow.llm.scripted import Line, Scripted
+from duckflow.llm.scripted import Line, Scripted, ScriptedReply
 from duckflow.state.phrase import say
 from tests.journeys.story import Story, act, decide, respond
 
@@ -131,4 +132,20 @@ async def test_a_mistake_of_the_trying_script_is_not_the_codes(tmp_path: Path) -
 async def test_nothing_is_tried_where_a_command_would_ask(tmp_path: Path) -> None:
     story = small(tmp_path, [WRITE, GOOD], mode="auto-edit")
     assert await story.tell(REQUEST) == "done"
+    assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))
+
+
+async def test_code_that_goes_round_is_cut_off(tmp_path: Path) -> None:
+    round_and_round = ScriptedReply(text="```python\n" + "x = f(x)\n" * 5000, chunk=40)
+    story = small(tmp_path, [WRITE, round_and_round, WRITE, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "repeated itself over and over" in story.prompt(2)
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+
+
+async def test_a_trying_script_without_an_end_is_left_alone(tmp_path: Path) -> None:
+    endless = ScriptedReply(text="```python\nprint(", finish="length")
+    story = small(tmp_path, [WRITE, GOOD, endless])
+    assert await story.tell(REQUEST) == "done"
+    assert story.model.requests[-1].max_tokens == SCRIPT_TOKENS
     assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))

@@ -9,6 +9,8 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import Noticed
 from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
+from duckflow.pacemaker.rounds import Rounds
+from duckflow.prompts.body import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action
@@ -19,6 +21,8 @@ from duckflow.tools.files.soundness import fault_in
 from duckflow.tools.tool import AnyTool
 
 CONTINUATIONS = 2
+SCRIPT = "try.py"
+SCRIPT_TOKENS = 500
 
 
 class Hidden:
@@ -28,6 +32,21 @@ class Hidden:
         return ""
 
     def end(self) -> str:
+        return ""
+
+
+class Heard(Hidden):
+    """A small model's code: one that goes round would do so up to its last token."""
+
+    def __init__(self) -> None:
+        self._rounds = Rounds()
+
+    def feed(self, delta: str) -> str:
+        if self._rounds.hear(delta):
+            raise ToolError(
+                "the text repeated itself over and over and nothing was written; put a loop or a table in its place",
+                "model.body_round",
+            )
         return ""
 
 
@@ -94,14 +113,14 @@ class Bodies:
         """A script that tries the text written last, or nothing when that was another file's or a large model's."""
         if self._last is None or self._last.path != path or await self._thinker.profile() == "full":
             return ""
-        last = self._last
-        language = self._session.state.language
-        return await self._whole((*last.prompt, *self._compiler.try_out(language, last.text, path)), "try.py")
+        told = self._compiler.try_out(self._session.state.language, self._last.text, path)
+        reply = await self._call((*self._last.prompt, *told), SCRIPT, SCRIPT_TOKENS)
+        return clean_body(reply.text, SCRIPT).text if reply.finish == "stop" else ""
 
     async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
         text, language = "", self._session.state.language
         for _ in range(CONTINUATIONS + 1):
-            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)))
+            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)), kind)
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
@@ -113,9 +132,10 @@ class Bodies:
             "model.body_cut",
         )
 
-    async def _call(self, prompt: tuple[PromptMessage, ...]) -> Reply:
-        room = max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
-        return await self._caller.call(Request(prompt, max_tokens=room), Hidden, "body")
+    async def _call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
+        room = most or max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
+        heard = is_code(kind) and await self._thinker.profile() == "compact"
+        return await self._caller.call(Request(prompt, max_tokens=room), Heard if heard else Hidden, "body")
 
 
 def _purpose(state: AgentState) -> str:

@@ -29,7 +29,7 @@ def plain_body(
         outcome=fenced(outcome) if (outcome := last_outcome(history)) else "",
         request=request,
         why="" if why.strip() in request else why,
-        care="" if PurePosixPath(path).suffix.lower() in PROSE else render(language, "body_care").strip(),
+        care=render(language, "body_care").strip() if is_code(path) else "",
     )
     return (PromptMessage("user", text.strip()),)
 
@@ -53,6 +53,10 @@ def last_outcome(history: Sequence[Message]) -> str:
     """What the last command said, if nothing was written after it."""
     last = next((one for one in reversed(history) if one.operation in (RUN, WRITE)), None)
     return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN else ""
+
+
+def is_code(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() not in PROSE
 
 
 def fenced(text: str) -> str:
