@@ -64,8 +64,6 @@ class Screen:
                 self._streamed = ""
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
-            case happened.GateOpened() | happened.DuckCalled():
-                self.wait.doing = Phrase(key="wait.you")
             case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
                 print_tree(plan_tree(event.plan, self._words), self._paper)
             case happened.JobStarted():
@@ -130,6 +128,7 @@ class Screen:
         self._paper.text(text, "yellow")
 
     def ask(self, question: Question) -> None:
+        self.wait.doing = Phrase(key="wait.you")
         self._reply.end()
         QuestionPanel(self._paper, self._words).show(question)
 
