@@ -149,3 +149,11 @@ async def test_a_trying_script_without_an_end_is_left_alone(tmp_path: Path) -> N
     assert await story.tell(REQUEST) == "done"
     assert story.model.requests[-1].max_tokens == SCRIPT_TOKENS
     assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))
+
+
+async def test_what_only_has_to_be_read_is_answered_at_once(tmp_path: Path) -> None:
+    story = small(tmp_path, [decide(respond("Count the words."), step="PLANNING")])
+    assert await story.tell("Show me what is in NOTES.md.") == "done"
+    first = story.model.requests[0]
+    assert "NOTES.md has been read: answer with response" in first.messages[-1].text
+    assert first.schema and first.schema["properties"]["actions"]["maxItems"] == 1, "one thing at a time"

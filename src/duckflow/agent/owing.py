@@ -27,6 +27,8 @@ class Owing:
         self._wanted = asked_for.writes if asked_for.only_writes else ()
         self._failures = 0
         self._looks = 0
+        self.read: tuple[str, ...] = ()
+        """Files that were read before the model was asked, where nothing is to be written."""
         self._reminded = False
 
     @property
@@ -61,6 +63,10 @@ class Owing:
     def hint(self) -> str:
         return f"write {', '.join(self._writes)} now with file_ops.write_file"
 
+    def read_hint(self) -> str:
+        """For a request that only wants files read, which has been done for it."""
+        return f"{', '.join(self.read)} has been read: answer with response" if self.read else ""
+
     def remind(self) -> str:
         """Once, when the end is claimed: what has not been done."""
         if self._reminded or not self.pressing:
@@ -78,6 +84,7 @@ def named_files(owing: Owing, state: AgentState) -> Reading | None:
     there = [name for name in owing.names if not secret_name(name) and (Path(state.folder) / name).is_file()]
     if not there:
         return None
+    owing.read = () if owing.writes else tuple(there)
     actions = [Action(operation=READ, args={"path": name}, reasoning="the request names it") for name in there]
     decision = Decision(
         rationale="the request names these files",

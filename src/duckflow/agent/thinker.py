@@ -96,8 +96,10 @@ class Thinker:
         operations, hint = self._compiler.offered(state, profile), plan_hint(state, profile)
         if hint:
             return held_to_planning(operations, state), hint
-        if profile == "full" or state.plan is not None or not owing.pressing:
+        if profile == "full" or state.plan is not None:
             return operations, ""
+        if not owing.pressing:
+            return operations, owing.read_hint() if state.loop <= 1 else ""
         return held_to_writing(operations, owing.writes, not owing.looked_enough), owing.hint()
 
     async def warm(self, state: AgentState) -> None:

@@ -31,10 +31,11 @@ def decision_schema(
     """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
 
     Without `with_delta` the model is spared the changes to the five items, and what only those need who plan: a small
-    one only makes them up."""
+    one only makes them up. It acts once at a time: more in one list it only says twice."""
     actions = _actions(operations, inline_bodies)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
+    at_most: Schema = {} if with_delta else {"maxItems": 1}
     left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
         {
@@ -46,7 +47,7 @@ def decision_schema(
             "task_profile": _one_of(TaskProfile),
             "step": _one_of(step for step in steps if step not in left_out),
             **delta,
-            "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}},
+            "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}, **at_most},
             "next_step": _one_of(kind for kind in get_args(NextStep) if kind not in left_out),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
         }
