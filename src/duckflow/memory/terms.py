@@ -9,7 +9,10 @@ INDEXED = 30_000
 
 _JAPANESE = re.compile(r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_COMPOUND = re.compile(r"[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*")
+# Tried only where a run of letters begins: from every letter of a long one it would take for ever.
+_COMPOUND = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|(?<![a-z0-9])[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"
+)
 _JOINT = re.compile(r"[^A-Za-z0-9]+")
 _ONLY_HIRAGANA = re.compile(r"[\u3041-\u309e]+")
 _WITH_HIRAGANA = re.compile(r"[\u3041-\u309e]")

@@ -12,6 +12,7 @@ NOWHERE = {
     "PIP_EXTRA_INDEX_URL": "",
     "PIP_FIND_LINKS": "",
     "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_RETRIES": "0",
 }
 
 

@@ -9,6 +9,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from duckflow.llm.local.catalogue import Part
@@ -96,13 +97,13 @@ class Wheels:
 
 def _largest(folder: Path) -> int:
     """Size of the file that is being downloaded."""
-    sizes = [0]
-    for path in folder.rglob("*"):
-        try:
-            sizes.append(path.stat().st_size)
-        except FileNotFoundError:
-            continue
-    return max(sizes)
+    largest = 0
+    # Folders and files come and go while it is looked at; `os.walk` passes over what is gone.
+    for top, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                largest = max(largest, Path(top, name).stat().st_size)
+    return largest
 
 
 def _reason(messages: Path) -> str:
