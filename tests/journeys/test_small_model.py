@@ -132,6 +132,7 @@ async def test_a_mistake_of_the_trying_script_is_not_the_codes(tmp_path: Path) -
 async def test_nothing_is_tried_where_a_command_would_ask(tmp_path: Path) -> None:
     story = small(tmp_path, [WRITE, GOOD], mode="auto-edit")
     assert await story.tell(REQUEST) == "done"
+    assert not any(noticed.what.key.startswith("sandbox.") for noticed in story.all(Noticed)), "and nothing said of it"
     assert not any(finished.result.operation == "shell.run" for finished in story.all(ActionFinished))
 
 
@@ -157,3 +158,10 @@ async def test_what_only_has_to_be_read_is_answered_at_once(tmp_path: Path) -> N
     first = story.model.requests[0]
     assert "NOTES.md has been read: answer with response" in first.messages[-1].text
     assert first.schema and first.schema["properties"]["actions"]["maxItems"] == 1, "one thing at a time"
+
+
+async def test_a_question_is_done_with_its_answer(tmp_path: Path) -> None:
+    on_and_on = decide(respond("It counts words."), step="PLANNING", next_step="continue")
+    story = small(tmp_path, [on_and_on, on_and_on])
+    assert await story.tell("What is this project?") == "done"
+    assert story.said() == ["It counts words."]

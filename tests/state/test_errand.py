@@ -58,3 +58,20 @@ def test_what_is_moved_or_deleted_needs_no_look() -> None:
 )
 def test_whether_nothing_but_writing_is_asked_for(request_: str, only: bool) -> None:
     assert errand(request_).only_writes == only
+
+
+@pytest.mark.parametrize(
+    ("request_", "asks"),
+    [
+        ("What is this project?", True),
+        ("このプロジェクトは何?", True),
+        ("Explain what till.py does.", True),
+        ("README.md の中身を見せてください。", True),
+        ("Can you delete old.txt?", False),
+        ("What would you change? Fix it.", False),
+        ("old.txt を消してくれますか。", False),
+        ("Create hello.py", False),
+    ],
+)
+def test_whether_it_is_only_a_question(request_: str, asks: bool) -> None:
+    assert errand(request_).only_asks == asks

@@ -13,6 +13,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
+from duckflow.safety.policy import Mode
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
@@ -74,7 +75,10 @@ class Dispatcher:
         return done
 
     async def free(self, action: Action) -> bool:
-        """Whether the action would run without a question."""
+        """Whether the action would run without a question. Anything but reading does so in full-auto only, and then
+        the sandbox need not even be looked for."""
+        if self._gatekeeper.mode is not Mode.FULL_AUTO:
+            return False
         await self._toolbox.get_ready([action])
         ready, problem = self._prepare([action])
         return problem is None and self._gatekeeper.lets_pass(ready[0])

@@ -23,6 +23,7 @@ class Owing:
     def __init__(self, request: str) -> None:
         asked_for = errand(request)
         self.names = asked_for.names
+        self.only_asks = asked_for.only_asks
         self._writes = list(asked_for.writes)
         self._wanted = asked_for.writes if asked_for.only_writes else ()
         self._failures = 0

@@ -124,9 +124,12 @@ class Turn:
             self._pacing.saw(reading.decision, done)
             self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
-            if self._owing.settled and not done.stop and await self._thinker.profile() == "compact":
-                # Everything is written: a small model would only talk on, and what there is to say is known.
-                return self._written(self._owing.settled, done)
+            if not done.stop and await self._thinker.profile() == "compact":
+                # A small model would only talk on: when everything is written, or the question is answered, it is done.
+                if self._owing.settled:
+                    return self._written(self._owing.settled, done)
+                if self._owing.only_asks and done.ran("response") and self._phases.finish(all_succeeded=True):
+                    return "done", None
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue

@@ -42,6 +42,11 @@ MORE = re.compile(
     re.IGNORECASE,
 )
 """Words of a request that may ask for more than that files are written."""
+ASKS = re.compile(
+    r"[?？]|\b(?:what|who|why|how|which|explain|describe|summari[sz]e|tell|show)\b"
+    r"|説明|教え|見せ|何|誰|なぜ|要約|か。?$",
+    re.IGNORECASE,
+)
 JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
 
 
@@ -53,6 +58,8 @@ class Errand:
     writes: tuple[str, ...] = ()
     only_writes: bool = False
     """Nothing else is asked for, as far as can be told: when the files are written, it is done."""
+    only_asks: bool = False
+    """The request is a question: with an answer it is done."""
 
 
 def errand(request: str) -> Errand:
@@ -67,7 +74,12 @@ def errand(request: str) -> Errand:
         if wish == "write":
             writes.append(match[1])
     only = bool(writes) and not MORE.search(request)
-    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only)
+    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only, _only_asks(request))
+
+
+def _only_asks(request: str) -> bool:
+    verbs = VERB_JA if JAPANESE.search(request) else VERB_EN
+    return bool(ASKS.search(request)) and not any(found["write"] or found["other"] for found in verbs.finditer(request))
 
 
 def _wish(request: str, path: re.Match[str], after: str) -> str:

@@ -49,7 +49,7 @@ def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened:
 
 
 def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Terminal]) -> None:
-    slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING")}
+    slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING"), "delay": 0.03}
     terminal = start(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
     terminal.wait_for(HELLO)
     terminal.enter("one")
