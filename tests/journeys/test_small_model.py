@@ -165,3 +165,13 @@ async def test_a_question_is_done_with_its_answer(tmp_path: Path) -> None:
     story = small(tmp_path, [on_and_on, on_and_on])
     assert await story.tell("What is this project?") == "done"
     assert story.said() == ["It counts words."]
+
+
+async def test_looking_for_what_is_not_there_yet_does_not_let_it_off(tmp_path: Path) -> None:
+    look = decide(act("file_ops.read_file", path="hello.py"), next_step="continue", step="PLANNING")
+    write = decide(act("file_ops.write_file", path="hello.py"), next_step="continue")
+    story = small(tmp_path, [look, look, write, "print('hello')\n", "```python\nimport hello\n```"])
+    assert await story.tell("Create hello.py that prints hello.") == "done"
+    third = story.model.requests[2].schema
+    assert third and operations(third) == {"file_ops.write_file"}
+    assert (story.folder / "hello.py").exists()

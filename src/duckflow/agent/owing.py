@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from duckflow.llm.decision import Reading
+from duckflow.prompts.offer import LOOKING
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import Action, ActionResult, Decision, TaskProfile
 from duckflow.state.agent import AgentState
@@ -56,7 +57,8 @@ class Owing:
             self._wanted = ()
         for result in results:
             self._writes = [path for path in self._writes if not _same(path, result.changed)]
-        if any(not result.ok for result in results):
+        # A look that failed (at a file that is not there yet, say) is no reason to let it off.
+        if any(not result.ok and result.operation not in LOOKING for result in results):
             self._failures += 1
         elif not any(result.changed for result in results):
             self._looks += 1
