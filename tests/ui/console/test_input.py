@@ -79,7 +79,7 @@ def _running(command: str) -> bool:
 def test_ctrl_c_climbs_down_and_what_was_typed_is_found_in_the_next_session(
     tmp_path: Path, opened: list[Terminal]
 ) -> None:
-    terminal = start(opened, tmp_path, [said("slowly " * 200, chunk=4, delay=0.1)])
+    terminal = start(opened, tmp_path, [said("slowly " * 800, chunk=16, delay=0.1)])
     terminal.enter("talk slowly")
     terminal.wait_for("slowly slowly")
     terminal.type("half a line" + CTRL_C)
