@@ -29,8 +29,7 @@ class Owing:
         self._wanted = asked_for.writes if asked_for.only_writes else ()
         self._failures = 0
         self._looks = 0
-        self.read: tuple[str, ...] = ()
-        """Files that were read before the model was asked, where nothing is to be written."""
+        self._given: tuple[str, ...] = ()
         self._reminded = False
 
     @property
@@ -66,9 +65,14 @@ class Owing:
     def hint(self) -> str:
         return f"write {', '.join(self._writes)} now with file_ops.write_file"
 
+    def was_given(self, reads: Iterable[Action]) -> None:
+        """The named files, read before the model was asked."""
+        self._given = tuple(str(action.args["path"]) for action in reads)
+
     def read_hint(self) -> str:
         """For a request that only wants files read, which has been done for it."""
-        return f"{', '.join(self.read)} has been read: answer with response" if self.read else ""
+        only_reads = self._given and not self._writes
+        return f"{', '.join(self._given)} has been read: answer with response" if only_reads else ""
 
     def remind(self) -> str:
         """Once, when the end is claimed: what has not been done."""
@@ -87,7 +91,6 @@ def named_files(owing: Owing, state: AgentState) -> Reading | None:
     there = [name for name in owing.names if not secret_name(name) and (Path(state.folder) / name).is_file()]
     if not there:
         return None
-    owing.read = () if owing.writes else tuple(there)
     actions = [Action(operation=READ, args={"path": name}, reasoning="the request names it") for name in there]
     decision = Decision(
         rationale="the request names these files",

@@ -106,6 +106,7 @@ class Turn:
         if await self._thinker.profile() == "compact" and (reading := named_files(self._owing, self._session.state)):
             # A small model is spared the question what to read first.
             await self._dispatcher.run(reading)
+            self._owing.was_given(reading.decision.actions)
         while True:
             match self._pacing.beat():
                 case DuckCall() as call:
@@ -124,12 +125,6 @@ class Turn:
             self._pacing.saw(reading.decision, done)
             self._owing.saw(done.results, done.stop == "refused")
             note = _note(reading.decision, done)
-            if not done.stop and await self._thinker.profile() == "compact":
-                # A small model would only talk on: when everything is written, or the question is answered, it is done.
-                if self._owing.settled:
-                    return self._written(self._owing.settled, done)
-                if self._owing.only_asks and done.ran("response") and self._phases.finish(all_succeeded=True):
-                    return "done", None
             if reading.decision.next_step == "done" and (owed := self._owing.remind()):
                 note = owed
                 continue
@@ -139,6 +134,12 @@ class Turn:
                     "the user wants a summary of your answer: give it in a few lines",
                 )
                 continue
+            if not done.stop and await self._thinker.profile() == "compact":
+                # A small model would only talk on: when everything is written, or the question is answered, it is done.
+                if self._owing.settled:
+                    return self._written(self._owing.settled, done)
+                if self._owing.only_asks and done.ran("response") and self._phases.finish(all_succeeded=True):
+                    return "done", None
             if ending := self._ending(reading.decision, done):
                 return ending
             if self._session.state.phase is Phase.REVIEW and reading.decision.next_step == "done":
