@@ -93,6 +93,15 @@ async def test_what_fails_when_it_is_tried_is_mended_at_once(tmp_path: Path) -> 
     assert story.ending().why == say("turn.written_tried", files="tally.py")
 
 
+async def test_what_fails_as_soon_as_it_is_loaded_is_mended_too(tmp_path: Path) -> None:
+    wrong = "```python\ndef tally(words):\n    return words.count\n\n\nprint(tally(3))\n```"
+    story = small(tmp_path, [WRITE, wrong, SCRIPT, GOOD])
+    assert await story.tell(REQUEST) == "done"
+    assert "return len(words)" in (story.folder / "tally.py").read_text()
+    mended = story.model.requests[-1].messages[-1].text
+    assert "AttributeError: 'int' object has no attribute 'count'" in mended
+
+
 async def test_what_cannot_be_mended_is_called_unverified(tmp_path: Path) -> None:
     story = small(tmp_path, [WRITE, WRONG, SCRIPT, AS_WRONG, WRONG])
     assert await story.tell(REQUEST) == "done"
