@@ -34,6 +34,19 @@ def classify(command: str) -> str:
     return judge_command(command).verdict
 
 
+def answer(text: str) -> str:
+    from duckflow.safety.answers import read_answer
+
+    read = read_answer(text)
+    return read.choice if read else "other"
+
+
+def asks(text: str) -> bool:
+    from duckflow.tools.talk import is_question
+
+    return is_question("response", text)
+
+
 def memory(budget: int, folder: str) -> Any:
     from benchmarks.remembering import BenchMemory
 
