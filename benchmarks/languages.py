@@ -18,6 +18,7 @@ from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
 from duckflow.events.types import DecisionMade
+from duckflow.i18n.words import Words
 from duckflow.llm.connect import Places
 from duckflow.llm.connect import connect as connected
 from duckflow.llm.discover import discover
@@ -25,7 +26,6 @@ from duckflow.llm.provider import Chunk, Provider, Request
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 
 FILES = {
     "README.md": "# Till\n\nA small cash register. Run it with `python till.py`.\n",

@@ -7,13 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from duckflow.agent.session import begin, reopen
+from duckflow.commands.plan_tree import plan_tree
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TaskChanged
-from duckflow.state.plan import Plan, Step, Task, TaskList
-from duckflow.state.plan_check import dependency_problems
+from duckflow.i18n.words import Words
+from duckflow.state.plan import Plan, Step, Task, TaskList, dependency_problems
 from duckflow.state.schedule import next_task, side_by_side, startable
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plan_tree import plan_tree
 
 
 def large_plan(steps: int, tasks: int) -> Plan:

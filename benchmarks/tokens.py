@@ -67,7 +67,7 @@ def japanese() -> Iterator[str]:
 
 
 def japanese_chat() -> Iterator[str]:
-    words: dict[str, str] = json.loads((SOURCE / "ui/i18n/ja.json").read_text(encoding="utf-8"))
+    words: dict[str, str] = json.loads((SOURCE / "i18n/ja.json").read_text(encoding="utf-8"))
     lines = list(words.values())
     return ("\n".join(lines[start : start + 5]) for start in range(0, len(lines), 5))
 

@@ -9,9 +9,9 @@ from typing import Any
 import pexpect
 import pytest
 
-from duckflow.cli.init.starter import STARTERS, config_text
+from duckflow.cli.init.set_up import STARTERS, config_text
 from duckflow.config.settings import Settings
-from duckflow.ui.i18n.words import LANGUAGES
+from duckflow.i18n.words import LANGUAGES
 from tests.cli.shell import DUCKFLOW, Shell
 
 

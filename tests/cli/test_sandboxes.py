@@ -9,11 +9,11 @@ import pytest
 from duckflow.cli.wire import Sandboxes, Wiring
 from duckflow.config.settings import Settings
 from duckflow.events.types import Event
+from duckflow.i18n.words import Words
 from duckflow.safety.sandbox import choose as choosing
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 
 
 async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

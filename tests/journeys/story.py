@@ -10,11 +10,11 @@ from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
+from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line, Scripted
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 
 
 def act(operation: str, why: str = "needed", **args: Any) -> dict[str, Any]:

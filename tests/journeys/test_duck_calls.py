@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import DuckAnswered, DuckCalled, MessagesSetAside, Noticed, ReplyRejected, VitalsChanged
+from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.pacemaker.interventions import CHOICES, Effect, Pattern
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
-from duckflow.ui.i18n.words import Words
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")

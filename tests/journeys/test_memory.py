@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from duckflow.commands.command import CommandContext
+from duckflow.commands.table import Commands
 from duckflow.errors import ProviderUnreachable
 from duckflow.events.types import ContextPruned, Noticed, PastSummarised
+from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Question
-from duckflow.ui.commands.table import Commands
-from duckflow.ui.counter import Counter
-from duckflow.ui.i18n.words import Words
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
@@ -36,7 +36,7 @@ async def command(story: Story, line: str, language: str = "en", answer: str = "
     async def ask(question: Question) -> Answer:
         return Answer(choice=answer)
 
-    return await Commands().run(Counter(story.chat, Words(language), ask), line)
+    return await Commands().run(CommandContext(story.chat, Words(language), ask), line)
 
 
 async def talk(story: Story, turns: int) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events.types import Noticed, PhaseMoved
+from duckflow.i18n.words import Words
 from duckflow.state.phase import Phase
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plan_tree import job_summary, plan_tree
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 

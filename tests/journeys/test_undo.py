@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from duckflow.commands.command import CommandContext
+from duckflow.commands.table import Commands
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
-from duckflow.ui.commands.table import Commands
-from duckflow.ui.counter import Counter
-from duckflow.ui.i18n.words import Words
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -91,7 +91,7 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
         asked.append(question)
         return Answer(choice="yes" if len(asked) > 1 else "no")
 
-    counter = Counter(story.chat, Words("en"), answer)
+    counter = CommandContext(story.chat, Words("en"), answer)
     assert "+x" in await Commands().run(counter, "/diff")
     assert await Commands().run(counter, "/undo") == "Left as it is."
     assert (story.folder / "a.txt").exists()
@@ -100,7 +100,7 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
     assert asked[0].gate and "a.txt" in asked[0].gate.diff
     await story.tell("what now?")
     assert "The user undid turn 1" in story.prompt()
-    assert "nothing" in await Commands().run(Counter(story.chat, Words("en"), answer), "/undo")
+    assert "nothing" in await Commands().run(CommandContext(story.chat, Words("en"), answer), "/undo")
     assert "there again" in await Commands().run(counter, "/redo")
     assert (story.folder / "a.txt").read_text() == "x\n"
 

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.decision import read_decision
-from duckflow.state.action import Decision, TaskProfile
-from duckflow.state.operation import Operation
+from duckflow.state.action import Decision, Operation, TaskProfile
 from duckflow.state.phase import Phase
 
 

@@ -8,7 +8,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, says
 
 from duckflow.errors import ProviderUnreachable, UsageError
-from duckflow.llm.choice import Choice
+from duckflow.llm.choice import ModelChoice
 from duckflow.llm.discover import discover
 from duckflow.llm.endpoints import SERVERS
 from duckflow.llm.settings import EndpointSettings, LlmSettings
@@ -177,7 +177,7 @@ async def test_ollama_elsewhere(host: str, url: str) -> None:
     assert choice.endpoint.base_url == url
 
 
-def endpoint_of(choice: Choice) -> tuple[str, str, str]:
+def endpoint_of(choice: ModelChoice) -> tuple[str, str, str]:
     assert choice.endpoint is not None
     return choice.name, choice.endpoint.base_url, choice.key_source
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from duckflow.llm.reading import DEPTH, Clock, Reader, Unclear
+from duckflow.llm.reading import DEPTH, JsonReader, ReadDeadline, Unclear
 
 
-def read(text: str) -> tuple[Any, Reader]:
-    reader = Reader(text, 0, Clock(5))
+def read(text: str) -> tuple[Any, JsonReader]:
+    reader = JsonReader(text, 0, ReadDeadline(5))
     return reader.read(), reader
 
 
@@ -122,5 +122,5 @@ def test_depth_has_an_end() -> None:
 
 def test_the_time_limit_is_looked_at_on_the_way() -> None:
     with pytest.raises(Unclear) as problem:
-        Reader("[1, 2]", 0, Clock(-1)).read()
+        JsonReader("[1, 2]", 0, ReadDeadline(-1)).read()
     assert problem.value.final

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from duckflow.llm.decision import read_decision
 from duckflow.llm.schema import decision_schema
-from duckflow.state.action import Decision
-from duckflow.state.operation import Operation
+from duckflow.state.action import Decision, Operation
 
 ALLOWED = {"type", "enum", "items", "anyOf", "properties", "required", "additionalProperties"}
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from duckflow.memory.castle import Castle, parse, with_lesson
-from duckflow.memory.facts import Facts
+from duckflow.memory.facts import ProjectFacts
 from duckflow.safety.workspace import Workspace
 
 ROOM = 440
@@ -50,20 +50,20 @@ def test_the_most_relevant_few_are_chosen(tmp_path: Path) -> None:
 def test_facts_tell_of_the_last_five_conversations_and_what_was_made(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     for number in range(8):
-        facts = Facts(path)
+        facts = ProjectFacts(path)
         facts.saw("file_ops.write_file", (f"made{number}.py",))
         facts.save(f"session{number}", f"talk {number} " + "長" * 200)
-    text = Facts(path).text("session7", ROOM)
+    text = ProjectFacts(path).text("session7", ROOM)
     assert "conversations: 8" in text and "talk 6" in text and "talk 2" not in text
     assert "talk 7" not in text and "made7.py" in text and "file_ops.write_file 8" in text
     for room in (60, 120, 180, ROOM):
-        assert len(Facts(path).text("session7", room).encode()) <= room
-    assert Facts(tmp_path / "none.json").text("s", ROOM) == ""
+        assert len(ProjectFacts(path).text("session7", room).encode()) <= room
+    assert ProjectFacts(tmp_path / "none.json").text("s", ROOM) == ""
 
 
 def test_facts_that_are_damaged_are_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     path.write_text("{broken", encoding="utf-8")
-    assert Facts(path).text("s", ROOM) == ""
-    Facts(path).save("s", "hello")
-    assert Facts(path).read().conversations == {"s": "hello"}
+    assert ProjectFacts(path).text("s", ROOM) == ""
+    ProjectFacts(path).save("s", "hello")
+    assert ProjectFacts(path).read().conversations == {"s": "hello"}

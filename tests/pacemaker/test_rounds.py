@@ -1,6 +1,6 @@
 """Code that goes round."""
 
-from duckflow.pacemaker.rounds import Rounds
+from duckflow.pacemaker.stream import Rounds
 
 
 def heard(text: str, piece: int = 7) -> bool:

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
-from duckflow.state.plan import Plan, Step, Task, TaskList
-from duckflow.state.plan_check import circular, dependency_problems
-from duckflow.state.plan_edit import moved, renamed, without
+from duckflow.state.plan import Plan, Step, Task, TaskList, circular, dependency_problems, moved, renamed, without
 from duckflow.state.schedule import next_task, side_by_side, startable, touched
 
 

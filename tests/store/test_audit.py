@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from duckflow.commands.lines import audit_lines
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
 from duckflow.store.audit import audit
-from duckflow.ui.audit_lines import audit_lines
-from duckflow.ui.i18n.words import Words
 from tests.journeys.story import Story, act, decide, respond
 
 

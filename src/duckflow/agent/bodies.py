@@ -9,14 +9,14 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import Noticed
 from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
-from duckflow.pacemaker.rounds import Rounds
+from duckflow.pacemaker.stream import Rounds
 from duckflow.prompts.body import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
+from duckflow.state.message import PromptMessage
 from duckflow.state.phrase import say
-from duckflow.state.prompt import PromptMessage
 from duckflow.tools.files.soundness import fault_in
 from duckflow.tools.tool import AnyTool
 

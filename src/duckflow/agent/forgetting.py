@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from duckflow.agent.session import Session
 from duckflow.events.types import PastForgotten
 from duckflow.memory.castle import Castle
-from duckflow.memory.facts import Facts
+from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.state.fold import folded
 from duckflow.state.noun import shorten
@@ -36,7 +36,7 @@ class Forgetting:
     """Looks first, so that the user can be asked; then forgets."""
 
     def __init__(
-        self, session: Session, gravel: Gravel, castle: Castle, facts: Facts, gone: Callable[[], None]
+        self, session: Session, gravel: Gravel, castle: Castle, facts: ProjectFacts, gone: Callable[[], None]
     ) -> None:
         self._session = session
         self._gravel = gravel

@@ -20,15 +20,14 @@ from duckflow.llm.usage import estimate as rough
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle
 from duckflow.memory.clip import clip
-from duckflow.memory.facts import Facts
-from duckflow.memory.gravel import NEAR, WIDE, Found, Gravel, Reach
+from duckflow.memory.facts import ProjectFacts
+from duckflow.memory.gravel import NEAR, WIDE, ArchiveHit, Gravel, Reach
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.acting import acting_job
 from duckflow.state.context import Receipt
-from duckflow.state.message import Message
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.prompt import PromptMessage
 
 if TYPE_CHECKING:
     from duckflow.agent.forgetting import Forgetting
@@ -43,7 +42,7 @@ class Remembering:
     """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
 
     def __init__(
-        self, session: Session, settings: MemorySettings, gravel: Gravel, castle: Castle, facts: Facts
+        self, session: Session, settings: MemorySettings, gravel: Gravel, castle: Castle, facts: ProjectFacts
     ) -> None:
         self._session = session
         self._settings = settings
@@ -169,7 +168,7 @@ class Remembering:
         found = bearing(self._found(asked, self._settings.evidence_hits, NEAR), asked)
         return quoted(found, self._settings.evidence_tokens)
 
-    def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[Found]:
+    def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
         self._follow()
         shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole and not in_context}
         return self._gravel.search(question, limit, shown, reach)

@@ -10,8 +10,7 @@ from duckflow.events.bus import Bus, Listener
 from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
-from duckflow.store.journal import Journal
-from duckflow.store.salvage import Salvaged, salvage
+from duckflow.store.journal import Journal, Salvaged, salvage
 
 SNAPSHOT_EVERY = 500
 

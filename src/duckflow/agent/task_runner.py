@@ -7,11 +7,10 @@ from duckflow.agent.task_clock import at_most
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded
 from duckflow.llm.decision import Reading
-from duckflow.state.action import Action, Decision, TaskProfile
+from duckflow.state.action import Action, Decision, Operation, TaskProfile
 from duckflow.state.evidence import succeeded
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
-from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.proof import made_by

@@ -22,13 +22,12 @@ from duckflow.prompts.layers import Layer
 from duckflow.prompts.offer import Profile, held_to_planning, held_to_writing, plan_hint
 from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.state.acting import acting_job
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import Message
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.one_question import QuestionStream
-from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
-from duckflow.state.prompt import PromptMessage
 
 SHRINKS = 2
 

@@ -11,6 +11,7 @@ from duckflow.agent.checks import Checks
 from duckflow.agent.dialog import lacks_summary, polite, wants_summary
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.duck_answer import DuckAnswers, Ending
+from duckflow.agent.five_check import checked
 from duckflow.agent.owing import Owing, named_files
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
@@ -32,7 +33,6 @@ from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import Decision
-from duckflow.state.five_check import checked
 from duckflow.state.message import Message, Role
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say

@@ -7,10 +7,10 @@ from typing import Any
 from duckflow import __version__
 from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
+from duckflow.i18n.words import LANGUAGES, Words
 from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
-from duckflow.ui.i18n.words import LANGUAGES, Words
 
 Command = Callable[[Options, Words, Paths], int]
 STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.cli.arguments import Options
+from duckflow.commands.lines import audit_lines
+from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
 from duckflow.store.audit import audit
 from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
-from duckflow.ui.audit_lines import audit_lines
-from duckflow.ui.i18n.words import Words
 from duckflow.ui.streams import print_out
 
 

@@ -6,18 +6,15 @@ from typing import Any
 
 from duckflow.cli.origin import told_origin
 from duckflow.cli.parser import Options
-from duckflow.config.edit import with_value, without
-from duckflow.config.file import read_text, write_text
+from duckflow.config.edit import read_text, with_value, without, write_text
 from duckflow.config.load import PROJECT_FILE, Loaded, load, require_project_may
-from duckflow.config.names import setting_names
-from duckflow.config.problem import unknown_setting
 from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, read_key, written_key
-from duckflow.config.value import rows, shown, value_for
+from duckflow.config.value import rows, setting_names, shown, unknown_setting, value_for
 from duckflow.errors import UsageError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words, language_of
-from duckflow.ui.plain import plain
 from duckflow.ui.streams import print_err, print_out
 
 

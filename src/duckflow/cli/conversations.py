@@ -12,14 +12,14 @@ from pathlib import Path
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.arguments import Options
 from duckflow.cli.wire import Wiring
+from duckflow.commands.command import Switch
+from duckflow.commands.recap import recap
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
+from duckflow.i18n.words import Words, language_of
 from duckflow.safety.mode import Mode
 from duckflow.store.headline import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
-from duckflow.ui.counter import Switch
-from duckflow.ui.i18n.words import Words, language_of
-from duckflow.ui.recap import recap
 from duckflow.ui.streams import print_out
 
 LISTED = 20
@@ -39,7 +39,7 @@ class Conversation:
     damage: str = ""
 
 
-class Left(Exception):
+class NothingChosen(Exception):
     """The user has looked at the list and chosen nothing."""
 
 
@@ -121,14 +121,14 @@ def _picked(sessions: Sessions, words: Words) -> SessionEntry:
         raise UsageError("sessions.none")
     if not sys.stdin.isatty():
         raise UsageError("sessions.which")
+    from duckflow.commands.session_rows import session_lines, session_rows
     from duckflow.ui.console.picker import can_pick, pick
-    from duckflow.ui.session_rows import session_lines, session_rows
 
     rows = session_rows(entries, words, time.time())
     if can_pick():
         row = asyncio.run(pick(rows, words))
         if row is None:
-            raise Left
+            raise NothingChosen
         return entries[row.number - 1]
     for line in session_lines(rows[:LISTED], shutil.get_terminal_size().columns - 1):
         print_out(line)

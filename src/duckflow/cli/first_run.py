@@ -10,7 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed, Waiting
-from duckflow.llm.choice import Choice
+from duckflow.llm.choice import ModelChoice
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice as Way
 from duckflow.state.question import Question
@@ -19,14 +19,14 @@ from duckflow.store.paths import Paths
 MIB = 1024 * 1024
 NO_MODEL = "model.none_found"
 BY_ITSELF = "model.chosen.embedded"
-Search = Callable[[], Awaitable[Choice]]
+Search = Callable[[], Awaitable[ModelChoice]]
 
 
 class Stopped(Exception):
     """The user does not wait for the download any more; it goes on from here the next time."""
 
 
-async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> Choice:
+async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """The choice, with its weights where it needs some. They are fetched only after a yes, and only when a message
     waits for the model: before that, the ways are told."""
     try:
@@ -36,7 +36,7 @@ async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask)
             raise
         from duckflow.llm.discover import embedded_default
 
-        choice = Choice("embedded", embedded_default(), say(BY_ITSELF))
+        choice = ModelChoice("embedded", embedded_default(), say(BY_ITSELF))
     if choice.kind != "embedded":
         return choice
     from duckflow.llm.local.catalogue import known_model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckflow
 
-CATALOGUES = Path(duckflow.__file__).parent / "ui/i18n"
+CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
 
 def complain(problem: BaseException) -> int:

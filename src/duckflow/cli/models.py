@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from duckflow.cli.arguments import Options
+from duckflow.i18n.words import Words
 from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 from duckflow.ui.streams import print_out
 
 MIB = 1024 * 1024

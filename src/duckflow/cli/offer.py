@@ -6,10 +6,10 @@ from pathlib import Path
 from duckflow.agent.session import begin
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.tools.offer import FILE, described
-from duckflow.ui.i18n.words import Words
 
 
 def offer() -> str:

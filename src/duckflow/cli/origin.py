@@ -1,7 +1,7 @@
 """Where a value came from, in words."""
 
 from duckflow.config.load import FROM_ENVIRONMENT
-from duckflow.ui.i18n.words import Words
+from duckflow.i18n.words import Words
 
 
 def told_origin(name: str, origin: str, words: Words) -> str:

@@ -1,14 +1,47 @@
-"""A parser of one command line: complains with a phrase, suggests what was meant, explains itself in both languages."""
+"""The command line: what it takes, and how its help looks."""
 
 import argparse
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NoReturn
 
-from duckflow.cli.help_text import help_text
 from duckflow.errors import UsageError
-from duckflow.ui.i18n.words import Words
+from duckflow.i18n.words import Words
 from duckflow.ui.streams import print_out
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most so many columns."""
+    from duckflow.i18n.width import line_ends
+
+    text = " ".join(text.split())
+    ends = [0, *line_ends(text, width), len(text)]
+    return [text[begin:end].strip() for begin, end in pairwise(ends)]
+
+
+def help_text(words: Words) -> type[argparse.HelpFormatter]:
+    """The formatter that speaks the language of `words`."""
+
+    class HelpText(argparse.HelpFormatter):
+        def add_usage(
+            self,
+            usage: str | None,
+            actions: Iterable[argparse.Action],
+            groups: Iterable[Any],
+            prefix: str | None = None,
+        ) -> None:
+            super().add_usage(usage, actions, groups, prefix or words("cli.usage"))
+
+        def _split_lines(self, text: str, width: int) -> list[str]:
+            return wrapped(text, width)
+
+        def _fill_text(self, text: str, width: int, indent: str) -> str:
+            return "\n".join(indent + line for part in text.split("\n") for line in wrapped(part, width))
+
+    return HelpText
+
 
 Options = argparse.Namespace
 COMPLAINTS = (

@@ -12,9 +12,12 @@ from duckflow.agent.calls import Connected
 from duckflow.agent.session import Session, begin
 from duckflow.cli.arguments import Options
 from duckflow.cli.wire import Wiring, facts_of, find_model, wire
+from duckflow.commands.lines import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words, language_of
 from duckflow.llm.provider import Chunk, Request
 from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.action import Decision, TaskProfile
@@ -22,9 +25,6 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words, language_of
-from duckflow.ui.layer_lines import layer_lines
-from duckflow.ui.plain import plain
 from duckflow.ui.streams import print_err, print_out
 
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from duckflow.cli.arguments import Options
 from duckflow.cli.ended import leaving_when_ended
+from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
-from duckflow.ui.console.line import open_line
 from duckflow.ui.console.listener import Line
-from duckflow.ui.i18n.words import Words
+from duckflow.ui.console.plain_line import open_line
 
 Behind = Callable[[Line, "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]
 

@@ -2,16 +2,30 @@
 
 import errno
 import os
+import re
+from pathlib import Path
 
 from duckflow.cli.arguments import parse
 from duckflow.cli.folder import require_folder
 from duckflow.cli.log import Log
-from duckflow.config.language import language_in
 from duckflow.errors import DuckflowError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words, language_of
-from duckflow.ui.plain import plain
 from duckflow.ui.streams import never_fail, print_err
+
+LANGUAGE = re.compile(r"^\s*language\s*=\s*[\"'](\w+)[\"']", re.M)
+TABLE = re.compile(r"^\s*\[", re.M)
+
+
+def language_in(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = LANGUAGE.search(TABLE.split(text, 1)[0])
+    return found[1] if found else ""
+
 
 INTERRUPTED = 130
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 from duckflow.cli.arguments import Options
+from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
 from duckflow.safety.answers import read_answer
 from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.session_rows import session_lines, session_rows
 from duckflow.ui.streams import print_out
 
 SHOWN = 30
@@ -76,8 +76,8 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
 
 def _export(kept: Sessions, options: Options, words: Words) -> int:
     """To a file, or with `-o -` to standard output."""
-    from duckflow.ui.export.document import chosen_format, rendered, save, target
-    from duckflow.ui.export.transcript import Transcript
+    from duckflow.commands.export.document import chosen_format, rendered, save, target
+    from duckflow.commands.export.transcript import Transcript
 
     entry = kept.find(options.session) if options.session else kept.latest()
     form = chosen_format(options.format or "", options.output)

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from duckflow.agent.chat_loop import ChatLoop
 from duckflow.cli.arguments import Options
-from duckflow.cli.conversations import Conversation, Here, Left, switched, wanted_conversation
+from duckflow.cli.conversations import Conversation, Here, NothingChosen, switched, wanted_conversation
 from duckflow.cli.ended import interrupting, leaving_when_ended
 from duckflow.cli.wire import Wiring, wire
+from duckflow.commands.command import Switch
 from duckflow.config.load import load
 from duckflow.errors import UsageError
+from duckflow.i18n.words import Words, language_of
 from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
 from duckflow.ui.console.listener import Line
-from duckflow.ui.counter import Switch
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
-from duckflow.ui.i18n.words import Words, language_of
 from duckflow.ui.streams import print_err, print_out
 
 STDIN_LIMIT = 200_000
@@ -42,7 +42,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
         raise UsageError("usage.empty_prompt")
     try:
         talked = wanted_conversation(options, wiring, here)
-    except Left:
+    except NothingChosen:
         return 0
     if prompt is not None:
         return asyncio.run(_headless(options, talked, prompt, piped))
@@ -108,7 +108,7 @@ async def _carry_through(chat: ChatLoop, words: Words) -> None:
 
 
 async def _chat(talked: Conversation, here: Here, first: str) -> int:
-    from duckflow.ui.console.line import open_line
+    from duckflow.ui.console.plain_line import open_line
 
     line = open_line(talked.wiring.paths.history)
     with line.printing(), leaving_when_ended(line):
@@ -124,8 +124,8 @@ async def _converse(line: Line, typing: asyncio.Task[None], talked: Conversation
 
 async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, first: str) -> Switch | None:
     from duckflow.cli.slash import own_commands
-    from duckflow.ui.commands.sessions import SessionCommands
-    from duckflow.ui.commands.table import Commands
+    from duckflow.commands.sessions import SessionCommands
+    from duckflow.commands.table import Commands
     from duckflow.ui.console.chat import Chat
     from duckflow.ui.console.picker import can_pick, pick
 

@@ -36,9 +36,10 @@ from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.i18n.words import Words
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import Castle, with_lesson
-from duckflow.memory.facts import Facts
+from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
@@ -54,10 +55,9 @@ from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.task_check import usable_in_tasks
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
-from duckflow.ui.i18n.words import Words
 
 if TYPE_CHECKING:
-    from duckflow.llm.choice import Choice
+    from duckflow.llm.choice import ModelChoice
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import Undo
@@ -129,14 +129,14 @@ class Sandboxes:
             self._found.close()
 
     def judge(self, command: str) -> "CommandVerdict":
-        from duckflow.safety.commands.facts import Facts
+        from duckflow.safety.commands.facts import CommandFacts
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.git_programs import git_runs_programs
 
         folder = self._wiring.folder
         # Looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
-        return judge_command(command, Facts(str(folder), str(Path.home()), runs_programs))
+        return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
 
 
 def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None = None) -> Wired:
@@ -220,7 +220,7 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
     settings = wiring.settings.memory
-    facts = Facts(facts_of(wiring))
+    facts = ProjectFacts(facts_of(wiring))
     return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
 
 
@@ -243,8 +243,7 @@ async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | 
 async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
     """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
     from duckflow.cli.first_run import check_here
-    from duckflow.llm.discover import Discovery
-    from duckflow.llm.listing import check_listed
+    from duckflow.llm.discover import Discovery, check_listed
 
     choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
     if choice.kind == "openai" and choice.endpoint:
@@ -254,7 +253,7 @@ async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
     return await _reached(wiring, session, choice)
 
 
-async def _reached(wiring: Wiring, session: Session, choice: "Choice") -> Connected:
+async def _reached(wiring: Wiring, session: Session, choice: "ModelChoice") -> Connected:
     from duckflow.llm.connect import Places, connect
 
     settings, paths = wiring.settings, wiring.paths

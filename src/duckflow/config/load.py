@@ -1,4 +1,4 @@
-"""Settings in layers: defaults, the user's file, the project's file, the environment, the command line."""
+"""Settings from their layers: defaults, user, project, environment, flags."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from duckflow.config.problem import bad_value
 from duckflow.config.settings import Settings
+from duckflow.config.value import bad_value
 from duckflow.errors import UsageError
 from duckflow.state.phase import TransitionTable
 

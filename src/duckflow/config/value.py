@@ -1,18 +1,92 @@
-"""A word of the command line as the value of a setting, and a value as people may see it."""
+"""One setting: its name, reading its value from text, and what is wrong with it in words."""
 
 import contextlib
+import difflib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from duckflow.config.problem import SECRET, bad_value
 from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, written, written_key
 from duckflow.errors import UsageError
+
+NEAR = 0.6
+
+
+def setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every value that can be set; a table with names of the user's own counts as one."""
+    return [*_walk_names(model, prefix)]
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """The one that was probably meant: by its last word, or nearly spelt the same; else nothing."""
+    last = name.rpartition(".")[2]
+    same = [one for one in names if one.rpartition(".")[2] == last]
+    close = difflib.get_close_matches(name, same or names, n=1, cutoff=0 if same else NEAR)
+    if not close:
+        by_last = {one.rpartition(".")[2]: one for one in names}
+        close = [by_last[one] for one in difflib.get_close_matches(last, by_last, n=1, cutoff=NEAR)]
+    return close[0] if close else ""
+
+
+def _walk_names(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _walk_names(kind, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+REASONS = {
+    "int_parsing": "int",
+    "int_type": "int",
+    "int_from_float": "int",
+    "float_parsing": "float",
+    "float_type": "float",
+    "bool_parsing": "bool",
+    "bool_type": "bool",
+    "string_type": "str",
+    "string_pattern_mismatch": "pattern",
+    "tuple_type": "list",
+    "dict_type": "table",
+    "model_type": "table",
+}
+SECRET = re.compile(r"key$|token$|secret|password", re.I)
+BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
+
+
+def bad_value(problem: ValidationError, origins: Mapping[str, str]) -> UsageError:
+    """The first thing that is wrong, with the place it came from."""
+    first: Any = problem.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    origin = origins.get(name) or next((at for one, at in origins.items() if one.startswith(name)), "?")
+    kind, context = str(first["type"]), first.get("ctx", {})
+    if kind == "extra_forbidden":
+        return unknown_setting(name, origin)
+    values = {"name": name, "origin": origin}
+    if kind in ("literal_error", "enum"):
+        known = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
+        return UsageError("config.choice", known=known, **values)
+    if bound := BOUNDS.get(kind):
+        return UsageError(f"config.bound.{bound}", bound=context[bound], **values)
+    if reason := REASONS.get(kind):
+        return UsageError(f"config.kind.{reason}", **values)
+    return UsageError("config.bad_value", reason=str(first["msg"]), **values)
+
+
+def unknown_setting(name: str, origin: str) -> UsageError:
+    """A name that is none of ours, with the one that was probably meant; keys are not kept in files at all."""
+    if SECRET.search(name.rpartition(".")[2]):
+        return UsageError("config.secret", name=name, origin=origin)
+    if near := nearest(name, setting_names(Settings)):
+        return UsageError("config.near", name=name, origin=origin, near=near)
+    return UsageError("config.unknown", name=name, origin=origin)
+
 
 CREDENTIALS = re.compile(r"(?<=//)[^/@\s\"]+@|(?<=[?&])[^=&\s\"]*(?:key|token|secret)[^=&\s\"]*=[^&\s\"]+", re.I)
 HIDDEN = "***"

@@ -1,8 +1,8 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
-from duckflow.events import apply_five
+from duckflow.events import apply_context
 from duckflow.events import types as happened
-from duckflow.events.apply_memory import apply_memory
+from duckflow.events.apply_context import apply_memory
 from duckflow.events.apply_work import (
     apply_work,
     change_plan,
@@ -42,7 +42,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.MessageAdded():
             _add_message(state, event)
         case happened.DecisionMade():
-            apply_five.decided(state, event.decision)
+            apply_context.decided(state, event.decision)
             state.prompt_pattern = event.decision.prompt_pattern
             state.task_profile = event.decision.task_profile
         case happened.ActionStarted():
@@ -51,7 +51,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
             _note_changes(state, event)
             note_evidence(state, event)
             if not event.job:
-                apply_five.asked(state, event.result)
+                apply_context.asked(state, event.result)
         case happened.GateOpened() | happened.DuckCalled():
             open_question(state, event.question)
         case happened.GateAnswered() | happened.DuckAnswered():
@@ -67,11 +67,11 @@ def apply(state: AgentState, event: happened.Event) -> None:
             _change_five(state, event)
         case happened.PlanChanged():
             change_plan(state, event)
-            apply_five.follow_plan(state, event.plan)
+            apply_context.follow_plan(state, event.plan)
         case WorkEvent():
             apply_work(state, event)
             if isinstance(event, StepChanged):
-                apply_five.follow_plan(state, state.plan)
+                apply_context.follow_plan(state, state.plan)
         case happened.VitalsChanged():
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
@@ -91,7 +91,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.turn_usage = Usage()
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
-                apply_five.begin_anew(state)
+                apply_context.begin_anew(state)
             state.status = Status.IN_PROGRESS
         case happened.LoopBegan():
             state.loop = event.loop
@@ -115,7 +115,7 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
     if event.message.operation.startswith("@"):
         _note_ref(state, event.message.operation.removeprefix("@"))
     if event.message.role == "user":
-        apply_five.hear(state, event.message.text)
+        apply_context.hear(state, event.message.text)
     if event.message.role == "user" and not state.title:
         state.title = shorten(event.message.text, 100)
 

@@ -1,4 +1,4 @@
-"""What every event is."""
+"""What every event is, and those that begin and change a session."""
 
 import time
 from typing import ClassVar
@@ -6,6 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from duckflow.state.noun import Value
+from duckflow.state.phrase import Phrase
 
 
 class Event(Value):
@@ -14,3 +15,40 @@ class Event(Value):
     kind: ClassVar[str]
     journaled: ClassVar[bool] = True
     at: float = Field(default_factory=time.time)
+
+
+class SessionOpened(Event):
+    """First event of a journal. A fork names the session it came from."""
+
+    kind = "session_opened"
+    session_id: str
+    folder: str
+    language: str
+    forked_from: str = ""
+
+
+class ModelChosen(Event):
+    """Before the first turn, and whenever the model changes."""
+
+    kind = "model_chosen"
+    model: str
+    why: Phrase
+
+
+class LanguageChosen(Event):
+    kind = "language_chosen"
+    language: str
+
+
+class ModeChosen(Event):
+    """What may be done without asking from now on."""
+
+    kind = "mode_chosen"
+    mode: str
+
+
+class SessionTitled(Event):
+    """The user gave the session a name of its own."""
+
+    kind = "session_titled"
+    title: str

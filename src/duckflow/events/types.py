@@ -11,8 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.events.event import Event
-from duckflow.events.session import LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
+from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision

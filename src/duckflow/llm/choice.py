@@ -9,7 +9,7 @@ from duckflow.state.phrase import Phrase
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """The outcome of the search for a model; nothing has been built or asked yet."""
 
     kind: Literal["openai", "bridge", "embedded", "scripted"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from duckflow.errors import UsageError
 from duckflow.llm.abilities import AbilityBook
-from duckflow.llm.choice import Choice
+from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import key_refused
 from duckflow.llm.local.settings import LocalSettings
@@ -24,7 +24,7 @@ class Places:
 
 
 def connect(
-    choice: Choice, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
+    choice: ModelChoice, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
 ) -> Provider:
     """Build the provider; nothing is asked of it yet."""
     match choice.kind:
@@ -43,14 +43,14 @@ def connect(
             return _bridge(_keyed(choice), choice, settings)
 
 
-def _keyed(choice: Choice) -> Endpoint:
+def _keyed(choice: ModelChoice) -> Endpoint:
     endpoint = choice.endpoint or Endpoint(choice.model)
     if endpoint.needs_key and choice.key is None:
         raise key_refused(endpoint, None)
     return endpoint
 
 
-def _bridge(endpoint: Endpoint, choice: Choice, settings: LlmSettings) -> Provider:
+def _bridge(endpoint: Endpoint, choice: ModelChoice, settings: LlmSettings) -> Provider:
     try:
         from duckflow.llm.bridge import Bridge
     except ImportError:

@@ -12,9 +12,8 @@ from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
 from duckflow.llm.loose import table
 from duckflow.llm.repair import ReadJson, json_values
-from duckflow.state.action import ALIASES, Action, Decision, NextStep, PromptPattern, TaskProfile
+from duckflow.state.action import ALIASES, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
-from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 
 DEPTH = 40

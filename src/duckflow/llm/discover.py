@@ -1,23 +1,93 @@
-"""Finding the model to use: flag, config, environment, a local server that answers, the embedded model."""
+"""Which model is used: flag, config, keys, a local server that answers, the embedded model."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any, cast
 
 from duckflow.errors import ProviderUnreachable, UsageError
-from duckflow.llm.choice import Choice
+from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
-from duckflow.llm.keys import find_key, key_in_environment
-from duckflow.llm.listing import Listed, first_listed, list_models
+from duckflow.llm.keys import Key, find_key, key_in_environment
+from duckflow.llm.loose import count_of, table
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase, say
+
+NO_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|moderation|dall-e|bge-", re.I)
+CHECK_SECONDS = 5.0
+NEAR = 3
+WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A model that an endpoint has, and its window if that was said."""
+
+    endpoint: Endpoint
+    model: str
+    window: int = 0
+
+
+async def first_listed(endpoints: Sequence[Endpoint], seconds: float) -> Listed | None:
+    """Ask all at once; the first in order that has a model wins."""
+    answers = await asyncio.gather(*(list_models(endpoint, None, seconds) for endpoint in endpoints))
+    return next((models[0] for models in answers if models), None)
+
+
+async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
+    """The models to chat with; none when nothing answers in time, or something else than a model server does."""
+    # In a thread: it is slow to load, and somebody may be typing.
+    await asyncio.to_thread(import_module, "duckflow.llm.client")
+    import httpx
+
+    from duckflow.llm.client import open_client
+
+    async with open_client(endpoint, key, seconds) as client:
+        try:
+            async with asyncio.timeout(seconds):
+                response = await client.get(f"{endpoint.base_url}/models")
+            entries: Any = table(response.json()).get("data") if response.is_success else None
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
+            return []
+    return _chatting(endpoint, entries)
+
+
+async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
+    """Refuse a name that the endpoint does not have; one that lists nothing is believed."""
+    import difflib
+
+    listed = [one.model for one in await list_models(endpoint, key, seconds)]
+    if listed and not any(_same(model, one) for one in listed):
+        near = difflib.get_close_matches(model, listed, n=NEAR, cutoff=0.3) or listed[:NEAR]
+        raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near))
+
+
+def _same(wanted: str, listed: str) -> bool:
+    """Gemini puts a folder before its names; a tag may be left out, and a variant that is not listed added."""
+    wanted, listed = (name.removeprefix("models/").casefold() for name in (wanted, listed))
+    return wanted == listed or listed.startswith(f"{wanted}:") or wanted.startswith(f"{listed}:")
+
+
+def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
+    found: list[Listed] = []
+    for entry in map(table, cast("list[Any]", entries) if isinstance(entries, list) else []):
+        name = entry.get("id")
+        if isinstance(name, str) and name and not NO_CHAT.search(name):
+            said = entry | table(entry.get("meta"))
+            window = next((size for field in WINDOWS if (size := count_of(said.get(field)))), 0)
+            found.append(Listed(endpoint, name, window))
+    return found
+
 
 BRIDGE_PACKAGE = "pydantic_ai"
 EMBEDDED_PACKAGE = "xllamacpp"
 LISTING_SECONDS = 5.0
 
 
-async def discover(flag: str, settings: LlmSettings, environ: Mapping[str, str]) -> Choice:
+async def discover(flag: str, settings: LlmSettings, environ: Mapping[str, str]) -> ModelChoice:
     """The model to use. `flag` is what the command line says, empty when it says nothing."""
     return await Discovery(settings, environ).choose(flag)
 
@@ -31,20 +101,20 @@ class Discovery:
         self._known = catalogue(settings.endpoints, environ)
         self._notes: list[Phrase] = []
 
-    async def choose(self, flag: str) -> Choice:
+    async def choose(self, flag: str) -> ModelChoice:
         if flag.strip():
             return await self.named(flag.strip(), say("model.chosen.flag"))
         if self._settings.model.strip():
             return await self.named(self._settings.model.strip(), say("model.chosen.config"))
         return await self._by_environment() or await self._by_server() or self._embedded()
 
-    async def named(self, name: str, why: Phrase) -> Choice:
+    async def named(self, name: str, why: Phrase) -> ModelChoice:
         prefix, colon, rest = name.partition(":")
         prefix = prefix.lower()
         if prefix == "scripted" and rest:
-            return Choice("scripted", rest, why)
+            return ModelChoice("scripted", rest, why)
         if prefix == "local":
-            return Choice("embedded", rest or embedded_default(), why)
+            return ModelChoice("embedded", rest or embedded_default(), why)
         if endpoint := self._known.get(prefix):
             return await self._at(endpoint, rest, why)
         openai = self._known["openai"]
@@ -56,7 +126,7 @@ class Discovery:
             raise UsageError("model.bare_name", name=name, known=self._names())
         return choice
 
-    async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> Choice:
+    async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
         key = find_key(endpoint, self._environ)
         model = model or endpoint.model
         if not model and endpoint.kind == "bridge":
@@ -66,9 +136,9 @@ class Discovery:
             if not models:
                 raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
             endpoint, model = _with_window(models[0]), models[0].model
-        return Choice(endpoint.kind, model, why, endpoint, key, tuple(self._notes))
+        return ModelChoice(endpoint.kind, model, why, endpoint, key, tuple(self._notes))
 
-    async def _by_environment(self) -> Choice | None:
+    async def _by_environment(self) -> ModelChoice | None:
         for endpoint in (self._known[name] for name in KEYED):
             key = key_in_environment(endpoint, self._environ)
             if key is not None and endpoint.kind == "bridge" and find_spec(BRIDGE_PACKAGE) is None:
@@ -79,7 +149,7 @@ class Discovery:
                 return await self._at(endpoint, "", say("model.chosen.address", where=endpoint.where))
         return None
 
-    async def _by_server(self) -> Choice | None:
+    async def _by_server(self) -> ModelChoice | None:
         servers = [self._known[name] for name in SERVERS]
         found = await first_listed(servers, self._settings.probe_seconds)
         if found is None:
@@ -87,14 +157,14 @@ class Discovery:
         endpoint = _with_window(found)
         why = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
         model = endpoint.model or found.model
-        return Choice(
+        return ModelChoice(
             endpoint.kind, model, why, endpoint, key_in_environment(endpoint, self._environ), tuple(self._notes)
         )
 
-    def _embedded(self) -> Choice:
+    def _embedded(self) -> ModelChoice:
         if find_spec(EMBEDDED_PACKAGE) is None:
             raise ProviderUnreachable("model.none_found")
-        return Choice("embedded", embedded_default(), say("model.chosen.embedded"), notes=tuple(self._notes))
+        return ModelChoice("embedded", embedded_default(), say("model.chosen.embedded"), notes=tuple(self._notes))
 
     def _names(self) -> str:
         return ", ".join([*self._known, "local", "scripted"])

@@ -10,16 +10,14 @@ from typing import Any
 import httpx
 
 from duckflow.llm.abilities import Abilities, AbilityBook
-from duckflow.llm.client import open_client, setback_of
-from duckflow.llm.clients import Clients
+from duckflow.llm.client import Clients, open_client, setback_of
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
-from duckflow.llm.listener import Listener, error_text
 from duckflow.llm.provider import Chunk, Delta, Finished, Request
-from duckflow.llm.reply import Reply
 from duckflow.llm.retry import persist
 from duckflow.llm.settings import LlmSettings
+from duckflow.llm.stream import Reply, ReplyListener, error_text
 from duckflow.llm.usage import measure
 from duckflow.llm.windows import known_window
 
@@ -79,7 +77,7 @@ class OpenAICompatible:
             try:
                 if response.is_success:
                     self._learn(abilities)
-                    listener = Listener(response, self._failures, self._settings)
+                    listener = ReplyListener(response, self._failures, self._settings)
                     async with aclosing(listener.texts(deadline)) as texts:
                         async for text in texts:
                             yield Delta(text)

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from duckflow.state.message import PromptMessage
 from duckflow.state.phrase import Phrase
-from duckflow.state.prompt import PromptMessage
 from duckflow.state.usage import Usage
 
 __all__ = ["Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]

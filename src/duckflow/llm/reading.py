@@ -53,7 +53,7 @@ class Unclear(Exception):
         super().__init__(reason)
 
 
-class Clock:
+class ReadDeadline:
     """A time limit that is looked at while the work goes on."""
 
     __slots__ = ("_end",)
@@ -66,7 +66,7 @@ class Clock:
             raise Unclear(0, "too much of it is malformed", final=True)
 
 
-class Reader:
+class JsonReader:
     """Reads the object or list that starts at `position`.
 
     Mended: comments, commas too many or missing, `...`, bare words, single, curly and triple quotes, full-width
@@ -74,7 +74,7 @@ class Reader:
     that never came; `half` says that the very last value was cut. A stray quote is not guessed at: it is Unclear.
     """
 
-    def __init__(self, text: str, position: int, clock: Clock) -> None:
+    def __init__(self, text: str, position: int, clock: ReadDeadline) -> None:
         self.position = position
         self.missing = ""
         self.half = False

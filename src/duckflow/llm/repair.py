@@ -8,7 +8,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import without_thoughts
-from duckflow.llm.reading import CLOSERS, GOES_ON, Clock, Reader, Unclear, unescaped, whole
+from duckflow.llm.reading import CLOSERS, GOES_ON, JsonReader, ReadDeadline, Unclear, unescaped, whole
 
 MAX_TEXT = 1_000_000
 MAX_REPAIRED = 200_000
@@ -54,7 +54,7 @@ class ReadJson:
 class Watched(str):
     """Text that looks at the clock whenever a piece of it is read: the only way to stop a parser that never would."""
 
-    clock: Clock
+    clock: ReadDeadline
 
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         self.clock.check()
@@ -65,7 +65,7 @@ class Watched(str):
         return watched(super().__add__(other), self.clock)
 
 
-def watched(text: str, clock: Clock) -> Watched:
+def watched(text: str, clock: ReadDeadline) -> Watched:
     copy = Watched(text)
     copy.clock = clock
     return copy
@@ -86,7 +86,7 @@ def json_values(text: str) -> Iterator[ReadJson]:
     if len(text) > MAX_TEXT:
         raise ReplyUnusable(f"The reply is too long ({len(text)} characters). Send a much shorter one.")
     text, unwrapped = _unwrapped(without_thoughts(text))
-    clock = Clock(SECONDS)
+    clock = ReadDeadline(SECONDS)
     position, found = 0, 0
     problem: Unclear | None = None
     while start := BRACKET.search(text, position):
@@ -120,7 +120,7 @@ def _unwrapped(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def _value_at(text: str, start: int, clock: Clock) -> ReadJson:
+def _value_at(text: str, start: int, clock: ReadDeadline) -> ReadJson:
     clock.check()
     try:
         value, end = DECODER.raw_decode(text, start)
@@ -135,10 +135,10 @@ def _value_at(text: str, start: int, clock: Clock) -> ReadJson:
     return replace(read, source=text, end=end)
 
 
-def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
+def _lenient(text: str, start: int, clock: ReadDeadline) -> tuple[ReadJson, int]:
     if len(text) - start > MAX_REPAIRED:
         raise Unclear(start, "it is malformed, and too long to be repaired")
-    reader = Reader(text, start, clock)
+    reader = JsonReader(text, start, clock)
     try:
         value = reader.read()
     except Unclear as unclear:
@@ -148,7 +148,7 @@ def _lenient(text: str, start: int, clock: Clock) -> tuple[ReadJson, int]:
     return ReadJson(value, True, reader.missing, reader.half), reader.position
 
 
-def _mended(text: str, start: int, clock: Clock, unclear: Unclear) -> tuple[ReadJson, int]:
+def _mended(text: str, start: int, clock: ReadDeadline, unclear: Unclear) -> tuple[ReadJson, int]:
     """json_repair's reading of what our own rules leave unclear. It is a guess, and bounded in size and time."""
     end = _before_blocks(text, start)
     hopeless = Unclear(unclear.position, unclear.reason, final=True)

@@ -9,9 +9,8 @@ mode tells the members of a union apart by their first property.
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
-from duckflow.state.action import NextStep, PromptPattern, TaskProfile
+from duckflow.state.action import NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
-from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 
 Schema = dict[str, Any]

@@ -9,10 +9,8 @@ from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
 
-from duckflow.memory.gravel import Found, Reach
-from duckflow.memory.inbox import Row
-from duckflow.memory.ranking import Posting, Word, rank
-from duckflow.memory.terms import indexed, shares, telling
+from duckflow.memory.gravel import ArchiveHit, Reach, Row
+from duckflow.memory.terms import Posting, QueryWord, indexed, rank, shares, telling
 from duckflow.state.fold import folded
 
 log = logging.getLogger(__name__)
@@ -64,7 +62,7 @@ class Archive:
             return {message_id: bool(forgotten) for message_id, forgotten in self._db.execute(wanted, (session,))}
         return {}
 
-    def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[Found]:
+    def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[ArchiveHit]:
         with self._forgiving("search"):
             total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
             ranked = rank(self._words(question, reach), total)
@@ -83,12 +81,12 @@ class Archive:
                     )
                     self._db.execute("UPDATE messages SET text = '' WHERE number = ?", (number,))
 
-    def holding(self, words: str) -> list[Found]:
+    def holding(self, words: str) -> list[ArchiveHit]:
         """Every message that says exactly this."""
         with self._forgiving("holding"):
             wanted = folded(words)
             rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE text != ''")
-            return [Found(*row) for row in rows if wanted in folded(row[-1])]
+            return [ArchiveHit(*row) for row in rows if wanted in folded(row[-1])]
         return []
 
     def count(self) -> int:
@@ -99,7 +97,7 @@ class Archive:
     def close(self) -> None:
         self._db.close()
 
-    def _words(self, question: str, reach: Reach) -> Iterator[Word]:
+    def _words(self, question: str, reach: Reach) -> Iterator[QueryWord]:
         """The rarest words of the question that occur at all, with where they do."""
         db, room = self._db, reach.places
         db.execute("DELETE FROM question")
@@ -112,7 +110,7 @@ class Archive:
             room -= len(places[term])
             if room < 0:
                 return
-            yield Word(len(places[term]), weights[term], self._postings(places[term]))
+            yield QueryWord(len(places[term]), weights[term], self._postings(places[term]))
 
     def _places(self, term: str, most: int) -> list[int]:
         """The latest messages with a term. More than the limit are not counted: the term is a common one."""
@@ -130,14 +128,16 @@ class Archive:
             lengths.append(row[1])
         return [Posting(place, lengths[place - 1]) for place in places]
 
-    def _take(self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]) -> Iterator[Found]:
+    def _take(
+        self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]
+    ) -> Iterator[ArchiveHit]:
         for number, share in ranked:
             if limit <= 0:
                 return
             row = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE number = ?", (number,)).fetchone()
             if row and row[-1] and row[1] not in leave_out:
                 limit -= 1
-                yield Found(*row, share=share)
+                yield ArchiveHit(*row, share=share)
 
     @contextlib.contextmanager
     def _transaction(self) -> Generator[None]:

@@ -8,7 +8,7 @@ from duckflow.memory.clip import clip
 from duckflow.memory.past import Past
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
-from duckflow.memory.unit import Entry, Unit, together
+from duckflow.memory.unit import HistoryEntry, Unit, together
 from duckflow.state.context import Context
 from duckflow.state.message import Message
 
@@ -55,8 +55,8 @@ class Bubble:
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
         self._scores: Scores | None = None
-        self._unscored: list[Entry] = []
-        self._entries: list[Entry] = []
+        self._unscored: list[HistoryEntry] = []
+        self._entries: list[HistoryEntry] = []
         self._taken = 0
         self._aside = 0
         self._forgotten = 0
@@ -69,7 +69,7 @@ class Bubble:
         return self._tokens + self._past.tokens
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[HistoryEntry]:
         return self._entries
 
     def add(self, message: Message) -> None:
@@ -146,7 +146,7 @@ class Bubble:
         self._past.summarise(summaries)
 
     def _put(self, number: int, message: Message) -> None:
-        entry = Entry(number, message, estimate(message.text) + MESSAGE_OVERHEAD)
+        entry = HistoryEntry(number, message, estimate(message.text) + MESSAGE_OVERHEAD)
         self._entries.append(entry)
         self._unscored.append(entry)
         self._tokens += entry.tokens
@@ -172,17 +172,17 @@ class Bubble:
         ]
         self._past.tell_anew((messages[number] for number in left_out), self._taken - len(shown))
 
-    def _keep(self, kept: Iterable[Entry]) -> None:
+    def _keep(self, kept: Iterable[HistoryEntry]) -> None:
         """Only these stay; the others are remembered by what they were about."""
         chosen = {entry.number for entry in kept}
         self._past.take([entry.message for entry in self._entries if entry.number not in chosen])
         self._only(entry for entry in self._entries if entry.number in chosen)
 
-    def _only(self, kept: Iterable[Entry]) -> None:
+    def _only(self, kept: Iterable[HistoryEntry]) -> None:
         self._entries = list(kept)
         self._tokens = sum(entry.tokens for entry in self._entries)
 
-    def _chosen(self, budget: float, share: float, focus: str) -> list[Entry]:
+    def _chosen(self, budget: float, share: float, focus: str) -> list[HistoryEntry]:
         self._score()
         units = together(self._entries)
         recent = self._first_recent(units, budget)
@@ -221,7 +221,7 @@ class Bubble:
                 _cut(entry, self._settings.result_tokens)
                 self._tokens += entry.tokens
 
-    def _cut_to(self, budget: float) -> list[Entry]:
+    def _cut_to(self, budget: float) -> list[HistoryEntry]:
         """The way out when even what must stay is too much: pins and the latest, each cut to a share of the room."""
         last = self._entries[-1].number
         must = [copy(one) for one in self._entries if one.number in self._pins or one.number == last]
@@ -247,7 +247,7 @@ class Bubble:
 def _weighing(focus: str) -> Callable[[Unit], float]:
     if not focus.strip():
         return lambda unit: 1.0
-    from duckflow.memory.focus import Focus
+    from duckflow.memory.unit import Focus
 
     return Focus(focus).weight
 
@@ -256,7 +256,7 @@ def _within(number: int, ranges: Iterable[Range]) -> bool:
     return any(start <= number < end for start, end in ranges)
 
 
-def _cut(entry: Entry, tokens: float) -> None:
+def _cut(entry: HistoryEntry, tokens: float) -> None:
     if entry.tokens > tokens + MESSAGE_OVERHEAD:
         text = clip(entry.message.text, tokens, entry.tokens)
         entry.message = entry.message.model_copy(update={"text": text})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
-from duckflow.memory.gravel import Found
+from duckflow.memory.gravel import ArchiveHit
 from duckflow.memory.tokens import estimate
 from duckflow.state.message import Message
 
@@ -22,13 +22,13 @@ REFERRED_SHARE = 0.15
 LEAST_TOKENS = 30
 
 
-def bearing(found: Iterable[Found], question: str) -> list[Found]:
+def bearing(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
     """Those that the question refers to."""
     least = REFERRED_SHARE if _REFERS.search(question) else CLEAR_SHARE
     return [one for one in found if one.share >= least]
 
 
-def quoted(found: Sequence[Found], tokens: float) -> str:
+def quoted(found: Sequence[ArchiveHit], tokens: float) -> str:
     """Each as a quotation with who said it and when, the best with the most room."""
     lines: list[str] = []
     for place, one in enumerate(found):
@@ -45,7 +45,7 @@ def quoted(found: Sequence[Found], tokens: float) -> str:
     return "\n".join(lines)
 
 
-def _plain(one: Found) -> str:
+def _plain(one: ArchiveHit) -> str:
     """A Decision is quoted by what it said and did, not as JSON."""
     if one.role == "assistant" and one.text.startswith("{"):
         return gist(Message(role="assistant", text=one.text)) or one.text

@@ -30,7 +30,7 @@ class Known:
         self.operations = {str(name): int(times) for name, times in dict(given.get("operations") or {}).items()}
 
 
-class Facts:
+class ProjectFacts:
     """Kept in one small file; what other sessions wrote meanwhile is read before it is written."""
 
     def __init__(self, path: Path) -> None:

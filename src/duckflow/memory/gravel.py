@@ -1,19 +1,77 @@
-"""Gravel: the archive of everything said in a project. What is heavy about it is loaded with the first search."""
+"""The archive of what left the context: taken in, and found again."""
 
+import fcntl
+import json
 import logging
+import os
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from duckflow.memory.inbox import Inbox, Row
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
     from duckflow.memory.archive import Archive
 
 log = logging.getLogger(__name__)
+
+
+Row = tuple[int, str, str, str, str, float, str]
+"""Length in bytes, message id, session, role, operation, time, text."""
+
+
+class Inbox:
+    """What was put in stays until it has been taken over whole; OSError when the file cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = -1
+
+    def put(self, row: Row) -> None:
+        with self._locked() as file:
+            os.write(file, json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+    def waiting(self) -> bool:
+        try:
+            return (os.fstat(self._file) if self._file >= 0 else self._path.stat()).st_size > 0
+        except FileNotFoundError:
+            return False
+
+    @contextmanager
+    def emptied(self) -> Generator[list[Row]]:
+        """What is in it; gone when this is left without an error. Nobody puts anything in meanwhile."""
+        with self._locked() as file:
+            data = os.pread(file, os.fstat(file).st_size, 0)
+            yield list(_rows(data))
+            os.ftruncate(file, 0)
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    @contextmanager
+    def _locked(self) -> Generator[int]:
+        if self._file < 0:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield self._file
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+def _rows(data: bytes) -> Iterator[Row]:
+    """A line that was not written to its end is left out."""
+    for line in data.split(b"\n"):
+        with suppress(ValueError):
+            size, message_id, session, role, operation, at, text = json.loads(line)
+            yield size, message_id, session, role, operation, at, text
+
 
 INDEX_EVERY = 32
 """Messages are on disk at once; they are indexed together, and at the latest before the next search."""
@@ -31,7 +89,7 @@ NEAR = Reach(800, 200)
 """For what is looked up unasked, in every turn: it costs the same in a long session as in a short one."""
 
 
-class Found(NamedTuple):
+class ArchiveHit(NamedTuple):
     """A message from the archive."""
 
     number: int
@@ -86,7 +144,9 @@ class Gravel:
                 self.add(session, message)
         return {message_id for message_id, forgotten in known.items() if forgotten}
 
-    def search(self, question: str, limit: int, leave_out: Collection[str] = (), reach: Reach = WIDE) -> list[Found]:
+    def search(
+        self, question: str, limit: int, leave_out: Collection[str] = (), reach: Reach = WIDE
+    ) -> list[ArchiveHit]:
         """The messages that answer best, best first."""
         self._settle()
         return self._archive.search(_sound(question), limit, leave_out, reach)
@@ -95,7 +155,7 @@ class Gravel:
         """Take the text of messages out for good. Their places stay, so that no session brings them back."""
         self._archive.forget(numbers)
 
-    def holding(self, words: str) -> list[Found]:
+    def holding(self, words: str) -> list[ArchiveHit]:
         """Every message that says exactly this."""
         self._settle()
         return self._archive.holding(words)

@@ -1,8 +1,9 @@
-"""Messages in the context, each looked at once, and those that stay together."""
+"""What is kept or dropped together, and what the talk is about now."""
 
 import math
 from collections.abc import Iterable
 
+from duckflow.memory.terms import terms
 from duckflow.state.message import Message
 
 RECENCY = 0.3
@@ -10,7 +11,7 @@ RECENT = 60
 """Messages after which recency has fallen to a third."""
 
 
-class Entry:
+class HistoryEntry:
     """A message in the context, looked at once."""
 
     def __init__(self, number: int, message: Message, tokens: float) -> None:
@@ -29,11 +30,11 @@ class Entry:
 class Unit:
     """Messages that stay together: a call with its results, or one thing said."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: HistoryEntry) -> None:
         self.entries = [entry]
         self.tokens = entry.tokens
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: HistoryEntry) -> None:
         self.entries.append(entry)
         self.tokens += entry.tokens
 
@@ -45,7 +46,7 @@ class Unit:
         return together / self.tokens
 
 
-def together(entries: Iterable[Entry]) -> list[Unit]:
+def together(entries: Iterable[HistoryEntry]) -> list[Unit]:
     """A result goes with the call right before it."""
     units: list[Unit] = []
     for entry in entries:
@@ -59,3 +60,14 @@ def together(entries: Iterable[Entry]) -> list[Unit]:
 def worth(base: float, new_words: int, tokens: float, age: int) -> float:
     """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
+
+
+class Focus:
+    """Weighs what stays by how much it has to do with the words."""
+
+    def __init__(self, text: str) -> None:
+        self._words = terms(text)
+
+    def weight(self, unit: Unit) -> float:
+        shared = self._words & terms(" ".join(one.message.text for one in unit.entries))
+        return 1.0 + 4 * len(shared) / max(1, len(self._words))

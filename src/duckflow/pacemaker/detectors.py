@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from duckflow.pacemaker.ledger import Entry
+from duckflow.pacemaker.ledger import LedgerEntry
 from duckflow.pacemaker.reason import Level, Reason
 from duckflow.pacemaker.settings import DetectorSettings, Threshold
 
-Entries = Sequence[Entry]
+Entries = Sequence[LedgerEntry]
 
 
 class Sighting(NamedTuple):
@@ -37,7 +37,7 @@ def seen(reason: Reason, key: str, times: int, span: int, threshold: Threshold) 
     return Sighting(level, reason, key, times, span) if level else None
 
 
-def in_a_row(entries: Entries, fits: Callable[[Entry], bool]) -> int:
+def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
     """How many entries at the end fit."""
     count = 0
     for entry in reversed(entries):

@@ -18,7 +18,7 @@ from duckflow.pacemaker.step import LoopStep
 Came = Literal["edit", "result", "error", "nothing"]
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One step as it stands in the ledger. `call` and `outcome` are signatures: equal means the same again."""
 
     number: int
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     def edited(self) -> bool:
         return self.came == "edit"
 
-    def same_as(self, other: "Entry") -> bool:
+    def same_as(self, other: "LedgerEntry") -> bool:
         return self.call == other.call and self.outcome == other.outcome
 
     @property
@@ -57,7 +57,7 @@ class Ledger:
     """
 
     def __init__(self, window: int, memory: int) -> None:
-        self.recent: deque[Entry] = deque(maxlen=window)
+        self.recent: deque[LedgerEntry] = deque(maxlen=window)
         self.steps = 0
         self.errors = 0
         self._memory = memory
@@ -66,7 +66,7 @@ class Ledger:
         self._edits = 0
         self._tokens = 0
 
-    def record(self, step: LoopStep) -> Entry:
+    def record(self, step: LoopStep) -> LedgerEntry:
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         came, outcome = weigh(step, call)
         last, edits_then = self._last.get(call, (None, 0))
@@ -78,7 +78,7 @@ class Ledger:
         self.errors += came == "error"
         self._tokens += step.tokens
         self._edits += new and came == "edit"
-        entry = Entry(self.steps, step, call, outcome, came, new, repeated, confirmed)
+        entry = LedgerEntry(self.steps, step, call, outcome, came, new, repeated, confirmed)
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)

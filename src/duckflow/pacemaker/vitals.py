@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from duckflow.pacemaker.ledger import Entry
+from duckflow.pacemaker.ledger import LedgerEntry
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange, clamp
@@ -35,12 +35,12 @@ class Signal(StrEnum):
 
 
 @dataclass(slots=True)
-class Move:
+class VitalsMove:
     """How far a cause has moved a vital, how often, and by which step last."""
 
     delta: float = 0.0
     times: int = 0
-    entry: Entry | None = None
+    entry: LedgerEntry | None = None
 
     def phrase(self, cause: str) -> Phrase:
         key = f"vitals.cause.{cause}"
@@ -53,7 +53,7 @@ class VitalsMeter:
     def __init__(self, settings: VitalsSettings, vitals: Vitals) -> None:
         self._settings = settings
         self._values: dict[Vital, float] = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
-        self._moved: dict[tuple[Vital, str], Move] = {}
+        self._moved: dict[tuple[Vital, str], VitalsMove] = {}
         self.trend: deque[tuple[float, float, float]] = deque(maxlen=settings.trend_length)
 
     @property
@@ -68,7 +68,7 @@ class VitalsMeter:
     def stamina(self) -> float:
         return self._values["stamina"]
 
-    def see(self, entry: Entry) -> None:
+    def see(self, entry: LedgerEntry) -> None:
         """A step: errors tire and confuse, repetition confuses, news and success help."""
         s = self._settings
         if entry.failed:
@@ -140,13 +140,13 @@ class VitalsMeter:
             if round(move.delta, 3)
         )
 
-    def _move(self, vital: Vital, delta: float, cause: str, entry: Entry | None = None) -> None:
+    def _move(self, vital: Vital, delta: float, cause: str, entry: LedgerEntry | None = None) -> None:
         before = self._values[vital]
         after = round(clamp(before + delta), 4)
         if after == before:
             return
         self._values[vital] = after
-        move = self._moved.setdefault((vital, cause), Move())
+        move = self._moved.setdefault((vital, cause), VitalsMove())
         move.delta += after - before
         move.times += 1
         move.entry = entry

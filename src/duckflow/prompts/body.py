@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from duckflow.prompts.template import render
-from duckflow.state.message import Message
-from duckflow.state.prompt import PromptMessage
+from duckflow.state.message import Message, PromptMessage
 
 READ = "file_ops.read_file"
 RUN = "shell.run"

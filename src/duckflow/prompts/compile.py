@@ -1,10 +1,10 @@
-"""One request, assembled: stable text first, then the conversation, volatile text last."""
+"""Compiles requests: stable text first, volatile text last."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from duckflow.prompts.body import plain_body
-from duckflow.prompts.brief import brief
 from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
 from duckflow.prompts.offer import Profile, offered
@@ -12,14 +12,21 @@ from duckflow.prompts.profile import profile_for
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import alternate, asked, done_so_far, last_update, listed, spoken
-from duckflow.state.action import Action
+from duckflow.state.action import Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
-from duckflow.state.message import Message
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
-from duckflow.state.operation import Operation
 from duckflow.state.progress import job_line, plan_line
-from duckflow.state.prompt import PromptMessage
+
+
+def brief(operation: Operation) -> Operation:
+    """Only what must be given. Operations that then take the same share one shape of the schema."""
+    required: list[str] = operation.parameters.get("required", [])
+    told: dict[str, Any] = operation.parameters.get("properties", {})
+    properties = {name: told[name] for name in told if name in required}
+    return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
+
 
 REQUEST_LENGTH = 2000
 

@@ -10,8 +10,8 @@ from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import listed
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.operation import Operation
 from duckflow.state.phase import Phase
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}

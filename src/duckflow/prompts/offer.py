@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.operation import Operation
 
 Profile = Literal["full", "compact"]
 # A small model does better with few operations; whole-file writes replace edits, and writing makes its folders.

@@ -7,10 +7,9 @@ from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import descriptions, render
-from duckflow.state.message import Message
+from duckflow.state.action import Operation
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
-from duckflow.state.operation import Operation
-from duckflow.state.prompt import PromptMessage
 
 A_WHILE = 3600
 PAST = "past"

@@ -1,4 +1,4 @@
-"""What the model decides (Decision, a list of Actions) and what came of it (ActionResult)."""
+"""Actions, Decisions and results; and what a model is told of an operation."""
 
 from enum import StrEnum
 from typing import Any, Literal, cast
@@ -10,6 +10,17 @@ from duckflow.state.noun import Line200, Value, new_id
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase
 from duckflow.state.vitals import Unit
+
+
+class Operation(Value):
+    """One operation as offered to the model. `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    parameters: dict[str, Any]
+    changes: bool = False
+    body: str = ""
+    """Name of the argument that travels outside the JSON (a file's content, an edit), or nothing."""
+
 
 NextStep = Literal["done", "pending_user", "defer", "continue"]
 PromptPattern = Literal["base_main", "base_main_specialized"]

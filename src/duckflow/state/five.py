@@ -1,4 +1,4 @@
-"""The five fixed context items, and the small notes kept beside them."""
+"""The five fixed items, and what a model may change of them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""A job: work of a plan that goes on in the background."""
+"""Background jobs, their reports, and how far they have come."""
 
 from typing import Literal
 

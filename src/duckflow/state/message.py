@@ -1,6 +1,7 @@
-"""Messages of the conversation."""
+"""Messages: of the conversation, and of a request to a model."""
 
 import time
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -22,3 +23,11 @@ class Message(Value):
     job: str = Field(default_factory=acting_job)
     """The background job it belongs to; such a message is no part of the conversation."""
     at: float = Field(default_factory=time.time)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """Who speaks, and what. Endpoints want user and assistant to take turns."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str

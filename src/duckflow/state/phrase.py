@@ -1,4 +1,4 @@
-"""Words for people, by key: the catalogue in ui/i18n turns a phrase into the user's language."""
+"""Words for people, by key: the catalogue in i18n turns a phrase into the user's language."""
 
 from pydantic import Field
 

@@ -1,9 +1,11 @@
-"""Plan → Step → Task: long goal, named stage with dependencies, one concrete operation."""
+"""Plan, Step and Task: the rules they keep, and how a person changes them."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
+from duckflow.errors import UsageError
 from duckflow.state.noun import Noun, new_id
 
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
@@ -91,3 +93,78 @@ class Plan(Noun):
         completed = {step.step_id for step in self.steps if step.status == "completed"}
         open_steps = (s for s in self.steps if s.status != "completed" and completed.issuperset(s.depends_on))
         return self.current() or next(open_steps, None)
+
+
+def dependency_problems(steps: Sequence[Step]) -> list[str]:
+    """Unknown steps, steps that depend on themselves, and circles; nothing when all is well."""
+    known = {step.step_id: step for step in steps}
+    problems = [
+        f"step {step.name!r} depends on {wanted!r}, which is no step of this plan"
+        for step in steps
+        for wanted in step.depends_on
+        if wanted not in known
+    ]
+    if circle := circular(steps):
+        problems.append("these steps depend on each other in a circle: " + " -> ".join(circle))
+    return problems
+
+
+def circular(steps: Sequence[Step]) -> list[str]:
+    """The names of the steps that form or wait for a circle, in order; nothing when every step can start some day."""
+    known = {step.step_id for step in steps}
+    waiting = {step.step_id: {one for one in step.depends_on if one in known} for step in steps}
+    while free := [step_id for step_id, needs in waiting.items() if not needs]:
+        for step_id in free:
+            del waiting[step_id]
+        for needs in waiting.values():
+            needs.difference_update(free)
+    return [step.name for step in steps if step.step_id in waiting]
+
+
+def renamed(plan: Plan, wanted: str, name: str) -> Plan:
+    """Another name for a step, or for the plan when the step is `0`."""
+    if not name.strip():
+        raise UsageError("plan.edit_usage")
+    new = plan.copied()
+    if wanted == "0":
+        new.name = name.strip()
+    else:
+        _step(new, wanted).name = name.strip()
+    return new
+
+
+def moved(plan: Plan, wanted: str, place: str) -> Plan:
+    """A step at another place; a step never stands before one it depends on."""
+    new = plan.copied()
+    step = _step(new, wanted)
+    if not place.isdecimal() or not 1 <= int(place) <= len(new.steps):
+        raise UsageError("plan.no_place", place=place, steps=len(new.steps))
+    new.steps.remove(step)
+    new.steps.insert(int(place) - 1, step)
+    at = {one.step_id: number for number, one in enumerate(new.steps)}
+    for one in new.steps:
+        for need in one.depends_on:
+            if at[need] > at[one.step_id]:
+                raise UsageError("plan.needs_before", step=one.name, need=new.steps[at[need]].name)
+    return new
+
+
+def without(plan: Plan, wanted: str) -> Plan:
+    """The plan without a step; what depended on it depends on what it depended on."""
+    new = plan.copied()
+    step = _step(new, wanted)
+    if step.status != "pending":
+        raise UsageError("plan.step_begun", step=step.name)
+    new.steps.remove(step)
+    for one in new.steps:
+        if step.step_id in one.depends_on:
+            one.depends_on = list(dict.fromkeys([n for n in one.depends_on if n != step.step_id] + step.depends_on))
+    assert not circular(new.steps)
+    return new
+
+
+def _step(plan: Plan, wanted: str) -> Step:
+    step = plan.step(wanted)
+    if step is None:
+        raise UsageError("plan.no_step", step=wanted)
+    return step

@@ -1,6 +1,10 @@
-"""The journal of one session: every event, in order, in one SQLite file."""
+"""The journal of a session: SQLite, one row an event, one writer; what is damaged is salvaged."""
 
+import contextlib
+import fcntl
+import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +12,24 @@ from pathlib import Path
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
-from duckflow.store.lock import Lock
+
+
+class Lock:
+    """Held until it is released or the process dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._handle)
+            raise JournalInUse("journal.in_use") from None
+
+    def release(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS events (
@@ -147,3 +168,38 @@ def _read(seq: int, kind: str, body: str, crc: int) -> Event:
         return BY_KIND[kind].model_validate_json(body)
     except ValueError as problem:
         raise JournalDamaged("journal.damaged_at", seq=seq) from problem
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What came of it: how many events were saved, and where the damaged file now lies."""
+
+    kept: int
+    aside: Path
+
+
+def salvage(path: Path) -> Salvaged:
+    """Replace the journal at `path` by one with all events before the damage."""
+    aside = path.with_name(f"{path.stem}.damaged-{int(time.time())}{path.suffix}")
+    saved = _readable(path)
+    for suffix in ("", "-wal", "-shm"):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + suffix))
+    fresh = Journal(path)
+    for event in saved:
+        fresh.append(event)
+    fresh.close()
+    return Salvaged(len(saved), aside)
+
+
+def _readable(path: Path) -> list[Event]:
+    saved: list[Event] = []
+    with contextlib.suppress(JournalError, sqlite3.Error):
+        damaged = Journal(path)
+        try:
+            for _, event in damaged.events():
+                saved.append(event)
+        finally:
+            damaged.close()
+    return saved

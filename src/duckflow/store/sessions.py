@@ -11,8 +11,7 @@ from pathlib import Path
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.store.headline import Headline, read_headline
-from duckflow.store.journal import Journal
-from duckflow.store.lock import Lock
+from duckflow.store.journal import Journal, Lock
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 

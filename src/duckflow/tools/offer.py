@@ -7,7 +7,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from duckflow.state.operation import Operation
+from duckflow.state.action import Operation
 from duckflow.tools.tool import AnyTool
 
 FILE = Path(__file__).with_name("operations.json")

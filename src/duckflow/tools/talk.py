@@ -26,7 +26,7 @@ class DuckCallArgs(Args):
     choices: list[str] = Field(default_factory=list[str], max_length=4)
 
 
-class DuckCall(Tool[DuckCallArgs]):
+class DuckCallTool(Tool[DuckCallArgs]):
     """Stops and asks for help."""
 
     operation = "duck_call"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
-from duckflow.state.operation import Operation
+from duckflow.state.action import Operation
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Preview
 

@@ -7,9 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from duckflow.errors import ToolError
-from duckflow.state.action import Action
-from duckflow.state.operation import Operation
-from duckflow.tools.talk import DuckCall, Exit, Response
+from duckflow.state.action import Action, Operation
+from duckflow.tools.talk import DuckCallTool, Exit, Response
 from duckflow.tools.tool import AnyTool, Args
 
 NEAR = 8
@@ -21,7 +20,7 @@ class Toolbox:
     def __init__(self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]]) -> None:
         self.operations = tuple(operations)
         self._make = make
-        self._talk: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCall(), Exit())}
+        self._talk: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
 
     @cached_property
     def _tools(self) -> dict[str, AnyTool]:

@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
+from duckflow.i18n.words import LANGUAGES, Words
 from duckflow.state.question import Answer, Choice, Question
-from duckflow.ui.i18n.words import LANGUAGES, Words
 
 NUMBERED = re.compile(r"(\d+)\s*[.):、,]?\s*(.*)", re.DOTALL)
 FREE = "free"

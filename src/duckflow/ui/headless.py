@@ -1,18 +1,33 @@
-"""Without a person: the answer on stdout, progress on stderr, or everything as JSON."""
+"""A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
 import json
 from typing import Any
 
+from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
+from duckflow.events.types import Outcome
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Question
-from duckflow.ui.exit_codes import EXIT_CODES
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
-from duckflow.ui.plan_tree import job_summary, plan_tree
 from duckflow.ui.streams import print_err, print_out
+
+EXIT_CODES: dict[Outcome, int] = {
+    "done": 0,
+    "pending_user": 0,
+    "deferred": 0,
+    "exit": 0,
+    "failed": 1,
+    "usage": 2,
+    "gate": 3,
+    "pacemaker": 4,
+    "provider": 5,
+    "budget": 6,
+    "interrupted": 130,
+}
+
 
 QUIET = frozenset({"response", "duck_call", "exit"})
 RETRY = "model.retry."

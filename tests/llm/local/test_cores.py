@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.llm.local.cores import usable_cores
+from duckflow.llm.local.server import usable_cores
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells which cores may be used")
 

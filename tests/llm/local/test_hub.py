@@ -10,7 +10,7 @@ import pytest
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.catalogue import HubFile, LocalModel
-from duckflow.llm.local.source import Stage
+from duckflow.llm.local.hub import Stage
 from duckflow.llm.local.weights import Weights
 
 CONTENT = bytes(range(256)) * 4096

@@ -9,8 +9,8 @@ import pytest
 
 from duckflow.errors import DuckflowError, ModelError, UsageError
 from duckflow.llm.local.catalogue import CATALOGUE, HubFile, LocalModel, known_model
+from duckflow.llm.local.hub import Stage
 from duckflow.llm.local.settings import DEFAULT_MODEL, LocalSettings
-from duckflow.llm.local.source import Stage
 from duckflow.llm.local.weights import Weights
 
 CONTENT = b"weights" * 100_000

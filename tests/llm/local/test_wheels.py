@@ -10,9 +10,9 @@ import pytest
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.catalogue import HubFile, LocalModel, Part
-from duckflow.llm.local.source import Stage
+from duckflow.llm.local.hub import Stage
+from duckflow.llm.local.runtime import pip_command
 from duckflow.llm.local.weights import Weights
-from duckflow.llm.local.wheels import pip_command
 
 PIECES = (b"a" * 50_000, b"b" * 50_000, b"c" * 20_000)
 CONTENT = b"".join(PIECES)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
 
-POND = Facts(folder="/work/pond", home="/home/duck", git_runs_programs=False)
+POND = CommandFacts(folder="/work/pond", home="/home/duck", git_runs_programs=False)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_only_reads_inside_the_folder_is_safe(command: str) -> None:
     ],
 )
 def test_what_changes_something_or_is_not_known_is_asked_about(command: str) -> None:
-    verdict = judge_command(command, Facts(folder="/work/pond", home="/home/duck"))
+    verdict = judge_command(command, CommandFacts(folder="/work/pond", home="/home/duck"))
     assert verdict.verdict == "ask"
     assert verdict.reasons
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
 
-CHECKED = Facts(folder="/work/pond", git_runs_programs=False)
+CHECKED = CommandFacts(folder="/work/pond", git_runs_programs=False)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ CHECKED = Facts(folder="/work/pond", git_runs_programs=False)
 )
 def test_looking_is_safe_once_the_repository_has_been_looked_at(command: str) -> None:
     assert judge_command(command, CHECKED).verdict == "safe"
-    assert judge_command(command, Facts(folder="/work/pond")).verdict == "ask"
-    assert judge_command(command, Facts(folder="/work/pond", git_runs_programs=True)).verdict == "ask"
+    assert judge_command(command, CommandFacts(folder="/work/pond")).verdict == "ask"
+    assert judge_command(command, CommandFacts(folder="/work/pond", git_runs_programs=True)).verdict == "ask"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
 
 
@@ -59,7 +59,7 @@ def test_long_or_broken_values_are_made_fit_to_show() -> None:
 
 
 def test_the_folder_decides_what_is_inside() -> None:
-    here = Facts(folder="/work/pond", home="/home/duck")
+    here = CommandFacts(folder="/work/pond", home="/home/duck")
     assert judge_command("cat /work/pond/a", here).verdict == "safe"
     assert judge_command("cat /work/pond2/a", here).verdict == "ask"
     assert judge_command("cat /work/pond/../lake/a", here).verdict == "ask"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
 
 PROGRAMS = (
@@ -172,7 +172,7 @@ def test_nothing_changes_when_commands_called_safe_are_run(tmp_path: Path) -> No
     git = ["git", "-c", "user.name=duck", "-c", "user.email=duck@example.com"]
     for step in (["init", "-q"], ["add", "."], ["commit", "-qm", "pond"]):
         subprocess.run([*git, *step], cwd=tmp_path, env=surroundings, check=True)
-    facts = Facts(folder=str(tmp_path), home=str(tmp_path), git_runs_programs=False)
+    facts = CommandFacts(folder=str(tmp_path), home=str(tmp_path), git_runs_programs=False)
     before, chance, ran = contents(tmp_path), random.Random(4), 0
     while ran < CASES:
         command = some_command(chance)

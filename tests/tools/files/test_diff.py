@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from duckflow.tools.files.diff import diff
+from duckflow.tools.files.change import diff
 
 
 def test_the_end_of_a_file_without_a_newline_is_marked() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from duckflow.errors import ToolError
-from duckflow.tools.files.edits import FORM, parse_blocks
+from duckflow.tools.files.edit_file import FORM, parse_blocks
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.tools.files.encoding import decode, dominant_newline, encode, to_lf, with_newline
+from duckflow.tools.files.document import decode, dominant_newline, encode, to_lf, with_newline
 
 JAPANESE = "これはテストです。\r\n変数 = 値 # 説明\r\nカタカナと漢字\r\n"
 

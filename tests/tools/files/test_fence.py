@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.tools.files.fence import without_fence
+from duckflow.tools.files.write_file import without_fence
 
 
 @pytest.mark.parametrize(

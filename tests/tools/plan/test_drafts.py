@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duckflow.errors import ReplyUnusable
-from duckflow.state.operation import Operation
+from duckflow.state.action import Operation
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import plan_from, revised_from
 from duckflow.tools.plan.task_check import task_problems, usable_in_tasks

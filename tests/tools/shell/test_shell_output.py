@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.tools.shell.cleaner import Cleaner
-from duckflow.tools.shell.excerpt import Excerpt
-from duckflow.tools.shell.live import Live
+from duckflow.tools.shell.output import Cleaner, Excerpt, Live
 
 CLEANED = [
     (b"plain\n", "plain\n"),

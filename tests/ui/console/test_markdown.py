@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from duckflow.i18n.width import cells
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.paper import Paper
-from duckflow.ui.width import cells
 
 
 def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = False) -> list[str]:

@@ -1,6 +1,6 @@
 """Long pastes stand as a mark in the line."""
 
-from duckflow.ui.console.paste import Pastes
+from duckflow.ui.console.input_line import Pastes
 
 
 def test_a_short_paste_is_itself_and_a_long_one_a_mark_that_is_expanded() -> None:

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from duckflow.cli.parser import Options
+from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 from duckflow.ui.streams import print_out
 
 
@@ -53,7 +53,7 @@ def _models(paths: Paths) -> list[str]:
 
 
 def _settings() -> list[str]:
-    from duckflow.config.names import setting_names
     from duckflow.config.settings import Settings
+    from duckflow.config.value import setting_names
 
     return setting_names(Settings)

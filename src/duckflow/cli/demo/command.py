@@ -1,31 +1,68 @@
-"""`duckflow demo`: the real chat, led by a guide. Nothing of the user's is touched, and nothing is left behind."""
+"""`duckflow demo`: a tour of two minutes with a scripted model, played by hand or by itself."""
 
 import asyncio
 import sys
 import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from duckflow.agent.calls import Connected
 from duckflow.agent.session import begin
-from duckflow.cli.demo.autoplay import Autoplay
 from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
 from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, wire
+from duckflow.commands.table import Commands
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.ui.commands.table import Commands
 from duckflow.ui.console.chat import Chat
-from duckflow.ui.console.line import open_line
-from duckflow.ui.console.listener import Line
-from duckflow.ui.i18n.words import Words
+from duckflow.ui.console.listener import Line, Listener
+from duckflow.ui.console.plain_line import open_line
 from duckflow.ui.settings import UiSettings
 from duckflow.ui.streams import print_out
+
+PRESS_SECONDS = 0.05
+
+
+class Autoplay:
+    """For a tour that nobody sits in front of."""
+
+    def __init__(self) -> None:
+        self._listener: Listener | None = None
+        self._left = asyncio.Event()
+
+    @contextmanager
+    def printing(self) -> Generator[None]:
+        yield
+
+    async def run(self) -> None:
+        while not self._left.is_set():
+            await asyncio.sleep(PRESS_SECONDS)
+            if self._listener and self._listener.ready():
+                self._listener.take("")
+
+    async def lend(self, work: Callable[[], str]) -> str:
+        return await asyncio.to_thread(work)
+
+    async def shown(self) -> None:
+        return
+
+    def listen(self, listener: Listener | None) -> None:
+        self._listener = listener
+
+    def redraw(self) -> None:
+        return
+
+    def leave(self) -> None:
+        self._left.set()
+
 
 DELAY = 0.02
 SESSION = "demo"

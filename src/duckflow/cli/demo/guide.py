@@ -1,17 +1,15 @@
-"""The guide: stands between the input line and the chat, tells what to type, and types it when the user only
-presses Enter."""
+"""The tour's stops, and who leads through them."""
 
 import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from duckflow.cli.demo.model import TourModel
-from duckflow.cli.demo.stops import Stop, stops
+from duckflow.cli.demo.model import Stop, TourModel, stops
+from duckflow.i18n.width import fitted
+from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.ui.console.chat import Chat
 from duckflow.ui.console.listener import Fragments, Line
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.width import fitted
 
 LOOK_SECONDS = 0.1
 FIRST = "1"

@@ -1,16 +1,135 @@
-"""The model of the tour: what it is asked for shows in the shape of the reply it is to give."""
+"""The tour: its stops, and the scripted model that plays them."""
 
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
 from typing import Any
 
-from duckflow.cli.demo.stops import BODIES, Stop, answer, decided, drafted_plan, drafted_report, drafted_tasks
+from duckflow.i18n.words import Words
 from duckflow.llm.provider import Chunk, Delta, Finished, Request
 from duckflow.llm.windows import DEFAULT_WINDOW
+from duckflow.state.agent import AgentState
 from duckflow.state.usage import Usage
-from duckflow.ui.i18n.words import Words
+
+Decision = dict[str, Any]
+SAME_AGAIN = 8
+HELLO, GAME, SCORE = "hello.py", "game.py", "score.py"
+BODIES = {HELLO: "demo.body.hello", GAME: "demo.body.game", SCORE: "demo.body.score"}
+
+
+def _always(_: AgentState) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """`demo.NAME` in the catalogue introduces it; `line` is what Enter alone sends."""
+
+    name: str
+    line: str
+    replies: tuple[Decision, ...] = ()
+    needed: Callable[[AgentState], bool] = _always
+    over: Callable[[AgentState], bool] = _always
+
+
+def stops(words: Words) -> tuple[Stop, ...]:
+    def typed(name: str) -> str:
+        return words(f"demo.{name}.line")
+
+    look = decided(words("demo.duck.why"), _act("file_ops.list_files", words("demo.duck.why")), more=True)
+    return (
+        Stop("hello", typed("hello"), (decided(words("demo.hello.why"), answer(words("demo.hello.answer"))),)),
+        Stop("gate", typed("gate"), (_writes(words),)),
+        Stop("plan", typed("plan"), (_plans(words),)),
+        Stop("approve", words("gate.yes"), (_starts(words),), _has_draft),
+        Stop("job", typed("job"), (), _works, lambda state: not _works(state)),
+        Stop("duck", typed("duck"), (look,) * SAME_AGAIN),
+        Stop("undo", "/undo"),
+        Stop("end", "/quit"),
+    )
+
+
+def answer(text: str) -> dict[str, Any]:
+    return _act("response", text, text=text)
+
+
+def decided(why: str, *actions: dict[str, Any], more: bool = False, phase: str = "PLANNING") -> Decision:
+    """A Decision as a model would write it."""
+    return {
+        "rationale": why,
+        "goal_consistency": "yes",
+        "constraint_check": "yes",
+        "confidence": 0.9,
+        "task_profile": "GENERAL_CHAT",
+        "step": phase,
+        "state_delta": None,
+        "actions": list(actions),
+        "next_step": "continue" if more else "done",
+        "prompt_pattern": "base_main",
+    }
+
+
+def drafted_plan(words: Words) -> dict[str, Any]:
+    return {
+        "name": words("demo.plan.name"),
+        "steps": [
+            {
+                "name": words("demo.plan.first"),
+                "description": f"{GAME}, {SCORE}",
+                "success": words("demo.plan.first_done"),
+                "depends_on": [],
+            },
+            {
+                "name": words("demo.plan.second"),
+                "description": words("demo.plan.second"),
+                "success": words("demo.plan.second_done"),
+                "depends_on": [1],
+            },
+        ],
+        "risks": [words("demo.plan.risk")],
+    }
+
+
+def drafted_tasks(words: Words) -> dict[str, Any]:
+    why = words("demo.plan.first")
+    return {"tasks": [_act("file_ops.write_file", why, path=path) for path in (GAME, SCORE)]}
+
+
+def drafted_report(words: Words) -> dict[str, Any]:
+    return {"summary": words("demo.job.report"), "causes": [], "next_action": words("demo.job.next"), "lesson": ""}
+
+
+def _writes(words: Words) -> Decision:
+    why = words("demo.gate.why")
+    write = _act("file_ops.write_file", why, path=HELLO)
+    return decided(why, write, answer(words("demo.gate.answer")), phase="EXECUTION")
+
+
+def _plans(words: Words) -> Decision:
+    why = words("demo.plan.why")
+    return decided(why, _act("plan_tool.propose", why, goal=words("demo.plan.name"))) | {"next_step": "pending_user"}
+
+
+def _starts(words: Words) -> Decision:
+    why = words("demo.approve.why")
+    tasks, run = _act("task_tool.generate_list", why, id="1"), _act("task_loop.run", why, id="1")
+    started = decided(why, tasks, run, answer(words("demo.approve.answer")), phase="EXECUTION")
+    return started | {"next_step": "defer"}
+
+
+def _act(operation: str, why: str, **args: Any) -> dict[str, Any]:
+    return {"operation": operation, "args": args, "reasoning": why}
+
+
+def _has_draft(state: AgentState) -> bool:
+    return state.plan is not None and state.plan.status == "draft"
+
+
+def _works(state: AgentState) -> bool:
+    return bool(state.live_jobs())
+
 
 PIECE = 12
 

@@ -1,18 +1,16 @@
-"""`duckflow doctor` and `/doctor`: everything is looked at, each with a time limit, and told as it is known."""
+"""`duckflow doctor`: what is set up, what is not, and how to fix it."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from duckflow.cli.doctor.finding import Finding
-from duckflow.cli.doctor.machine import machine_checked
+from duckflow.cli.doctor.finding import DoctorFinding
+from duckflow.cli.doctor.machine import machine_checked, settings_checked, terminal_checked
 from duckflow.cli.doctor.model import model_checked
-from duckflow.cli.doctor.settings import settings_checked
-from duckflow.cli.doctor.terminal import terminal_checked
 from duckflow.cli.parser import Options
+from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
 from duckflow.ui.streams import print_out
 
 MODEL_TROUBLE = 5
@@ -25,7 +23,7 @@ def doctor(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _told(options: Options, words: Words, paths: Paths) -> int:
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     async for finding in examine(options.model or "", words, paths, options.lang):
         if not options.json:
             for line in lines_of(finding, found[-1] if found else None, words):
@@ -40,7 +38,7 @@ async def _told(options: Options, words: Words, paths: Paths) -> int:
 
 async def report(model: str, words: Words, paths: Paths) -> str:
     """All of it as one text, for the chat."""
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     lines: list[str] = []
     async for finding in examine(model, words, paths, None):
         lines += lines_of(finding, found[-1] if found else None, words)
@@ -48,7 +46,7 @@ async def report(model: str, words: Words, paths: Paths) -> str:
     return "\n".join([*lines, words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well")])
 
 
-async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[Finding]:
+async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[DoctorFinding]:
     """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
     folder = Path.cwd()
     settings, found = settings_checked(paths, folder, language, words)
@@ -66,12 +64,12 @@ async def examine(model: str, words: Words, paths: Paths, language: str | None) 
         answering.cancel()
 
 
-def lines_of(finding: Finding, before: Finding | None, words: Words) -> list[str]:
+def lines_of(finding: DoctorFinding, before: DoctorFinding | None, words: Words) -> list[str]:
     """Its lines, with a heading where a new part begins."""
     heading = [] if before and before.part == finding.part else [words(f"doctor.part.{finding.part}")]
     return [*heading, *(f"  {line}" for line in finding.lines(words))]
 
 
-def exit_code(found: list[Finding]) -> int:
+def exit_code(found: list[DoctorFinding]) -> int:
     bad = {finding.part for finding in found if finding.state == "bad"}
     return 0 if not bad else MODEL_TROUBLE if bad == {"model"} else OTHER_TROUBLE

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from duckflow.errors import DuckflowError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, said
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
 
 Part = Literal["settings", "machine", "terminal", "model"]
 State = Literal["good", "note", "bad"]
@@ -14,7 +14,7 @@ MARKS: dict[State, str] = {"good": "✓", "note": "–", "bad": "✗"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One line, and how to fix it. A note is something one can do without; what is bad keeps Duckflow from working."""
 
     part: Part
@@ -37,15 +37,15 @@ class Finding:
         }
 
 
-def good(part: Part, what: Phrase) -> Finding:
-    return Finding(part, "good", what)
+def good(part: Part, what: Phrase) -> DoctorFinding:
+    return DoctorFinding(part, "good", what)
 
 
-def judged(part: Part, fine: bool, what: Phrase, fix: Phrase, otherwise: State = "bad") -> Finding:
+def judged(part: Part, fine: bool, what: Phrase, fix: Phrase, otherwise: State = "bad") -> DoctorFinding:
     """Good, or with a fix."""
-    return Finding(part, "good", what) if fine else Finding(part, otherwise, what, fix)
+    return DoctorFinding(part, "good", what) if fine else DoctorFinding(part, otherwise, what, fix)
 
 
-def broken(part: Part, problem: DuckflowError) -> Finding:
+def broken(part: Part, problem: DuckflowError) -> DoctorFinding:
     """An error that says by itself what to do."""
-    return Finding(part, "bad", said(problem))
+    return DoctorFinding(part, "bad", said(problem))

@@ -1,4 +1,4 @@
-"""The machine: programs, sandbox, local model, disk, folders."""
+"""What doctor looks at: the machine, the terminal, the settings."""
 
 import os
 import platform
@@ -11,18 +11,80 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow import __version__
-from duckflow.cli.doctor.finding import Finding, good, judged
+from duckflow.cli.doctor.finding import DoctorFinding, broken, good, judged
+from duckflow.cli.origin import told_origin
+from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load
 from duckflow.config.settings import Settings
+from duckflow.config.value import rows, shown
+from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import Paths
+
+
+def settings_checked(
+    paths: Paths, folder: Path, language: str | None, words: Words
+) -> tuple[Settings, list[DoctorFinding]]:
+    """The settings as they are, or the defaults when they cannot be read: the doctor looks at the rest all the same."""
+    try:
+        loaded = load(paths.user_config, folder, {"language": language})
+    except UsageError as problem:
+        return Settings(), [broken("settings", problem)]
+    return loaded.settings, [*_layers(paths, folder), *_values(loaded, words)]
+
+
+def _layers(paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
+    for kind, path in (("user", paths.user_config), ("project", folder / PROJECT_FILE)):
+        there = path.is_file()
+        yield good("settings", say(f"doctor.layer.{kind}" if there else f"doctor.no_layer.{kind}", path=str(path)))
+    if names := [name for name in FROM_ENVIRONMENT if os.environ.get(name)]:
+        yield good("settings", say("doctor.layer.environment", names=", ".join(names)))
+
+
+def _values(loaded: Loaded, words: Words) -> Iterator[DoctorFinding]:
+    for name, value in rows(loaded.settings):
+        if origin := loaded.origins.get(name):
+            told = told_origin(name, origin, words)
+            yield good("settings", say("doctor.value", name=name, value=shown(name, value), origin=told))
+
+
+NARROW = 60
+
+
+def terminal_checked() -> Iterator[DoctorFinding]:
+    encoding = (sys.stdout.encoding or "?").lower()
+    unicode = encoding.replace("-", "").startswith("utf")
+    yield judged("terminal", unicode, say("doctor.encoding", encoding=encoding), say("fix.encoding"), "note")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield DoctorFinding("terminal", "note", say("doctor.no_terminal"), say("fix.terminal"))
+        return
+    columns, rows = shutil.get_terminal_size()
+    term = os.environ.get("TERM", "")
+    size = say("doctor.terminal", term=term or "?", columns=columns, rows=rows)
+    if term in ("", "dumb"):
+        yield DoctorFinding("terminal", "note", size, say("fix.dumb"))
+    else:
+        yield judged("terminal", columns >= NARROW, size, say("fix.narrow"), "note")
+    yield good("terminal", _colours(term))
+
+
+def _colours(term: str) -> Phrase:
+    if os.environ.get("NO_COLOR"):
+        return say("doctor.no_colours", why="NO_COLOR")
+    if term in ("", "dumb"):
+        return say("doctor.no_colours", why=f"TERM={term}")
+    if os.environ.get("COLORTERM") in ("truecolor", "24bit"):
+        return say("doctor.colours", colours=16_777_216)
+    return say("doctor.colours", colours=256 if "256" in term else 16)
+
 
 GIB = 1024**3
 LITTLE_SPACE = 1 * GIB
 PROGRAM_SECONDS = 5.0
 
 
-def machine_checked(settings: Settings, paths: Paths, folder: Path) -> Iterator[Finding]:
+def machine_checked(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
     python = ".".join(map(str, sys.version_info[:3]))
     system = f"{platform.system()} {platform.release()}"
     yield good("machine", say("doctor.version", version=__version__, python=python, system=system))
@@ -35,7 +97,7 @@ def machine_checked(settings: Settings, paths: Paths, folder: Path) -> Iterator[
     yield from _disk({paths.data, folder})
 
 
-def _sandbox(settings: Settings, paths: Paths, folder: Path) -> Finding:
+def _sandbox(settings: Settings, paths: Paths, folder: Path) -> DoctorFinding:
     from duckflow.safety.sandbox.choose import choose
 
     sandbox = choose(settings.sandbox, folder, private=[paths.data, paths.config])
@@ -43,16 +105,16 @@ def _sandbox(settings: Settings, paths: Paths, folder: Path) -> Finding:
     return judged("machine", sandbox.kind != "none", sandbox.says, say("fix.sandbox"), "note")
 
 
-def _local(paths: Paths) -> Iterator[Finding]:
+def _local(paths: Paths) -> Iterator[DoctorFinding]:
     if find_spec("xllamacpp") is None:
-        yield Finding("machine", "note", say("doctor.no_runtime"), say("fix.local"))
+        yield DoctorFinding("machine", "note", say("doctor.no_runtime"), say("fix.local"))
     else:
         yield good("machine", say("doctor.runtime"))
     try:
         holdings = Weights(paths.models, os.environ).holdings()
     except OSError as problem:
         unseen = say("doctor.no_data", path=str(paths.models), reason=problem.strerror or str(problem))
-        yield Finding("machine", "note", unseen, say("fix.data"))
+        yield DoctorFinding("machine", "note", unseen, say("fix.data"))
         return
     for holding in holdings:
         if holding.complete:
@@ -60,31 +122,31 @@ def _local(paths: Paths) -> Iterator[Finding]:
         elif holding.size:
             share = round(100 * holding.size / holding.model.size)
             partly = say("doctor.weights_partly", name=holding.model.name, percent=share)
-            yield Finding("machine", "note", partly, say("fix.weights_partly", name=holding.model.name))
+            yield DoctorFinding("machine", "note", partly, say("fix.weights_partly", name=holding.model.name))
     if not any(holding.size for holding in holdings):
-        yield Finding("machine", "note", say("doctor.no_weights"), say("fix.weights"))
+        yield DoctorFinding("machine", "note", say("doctor.no_weights"), say("fix.weights"))
 
 
-def _program(program: str) -> Finding:
+def _program(program: str) -> DoctorFinding:
     path = shutil.which(program)
     if path is None:
-        return Finding("machine", "note", say("doctor.no_program", program=program), say(f"fix.{program}"))
+        return DoctorFinding("machine", "note", say("doctor.no_program", program=program), say(f"fix.{program}"))
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=PROGRAM_SECONDS, check=True, errors="replace"
         )
     except (OSError, subprocess.SubprocessError) as problem:
         broken = say("doctor.program_broken", program=path, reason=type(problem).__name__)
-        return Finding("machine", "note", broken, say(f"fix.{program}"))
+        return DoctorFinding("machine", "note", broken, say(f"fix.{program}"))
     return good("machine", say("doctor.program", program=done.stdout.split("\n")[0].strip() or program, path=path))
 
 
-def _folder(folder: Path) -> Finding:
+def _folder(folder: Path) -> DoctorFinding:
     usable = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
     return judged("machine", usable, say("doctor.folder", folder=str(folder)), say("fix.folder"), "note")
 
 
-def _data(paths: Paths) -> Finding:
+def _data(paths: Paths) -> DoctorFinding:
     """Being allowed to write is not the same as being able to: a full or read-only disk only shows when one tries."""
     try:
         paths.data.mkdir(parents=True, exist_ok=True)
@@ -93,11 +155,13 @@ def _data(paths: Paths) -> Finding:
             file.flush()
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        return Finding("machine", "bad", say("doctor.no_data", path=str(paths.data), reason=reason), say("fix.data"))
+        return DoctorFinding(
+            "machine", "bad", say("doctor.no_data", path=str(paths.data), reason=reason), say("fix.data")
+        )
     return good("machine", say("doctor.data", path=str(paths.data), log=str(paths.log)))
 
 
-def _disk(folders: set[Path]) -> Iterator[Finding]:
+def _disk(folders: set[Path]) -> Iterator[DoctorFinding]:
     seen: set[int] = set()
     for folder in sorted(folders):
         nearest = next(place for place in (folder, *folder.parents) if place.exists())

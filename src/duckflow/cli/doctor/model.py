@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import aclosing
 
 from duckflow.agent.calls import closable
-from duckflow.cli.doctor.finding import Finding, broken, good
+from duckflow.cli.doctor.finding import DoctorFinding, broken, good
 from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, ProviderUnreachable
-from duckflow.llm.choice import Choice
+from duckflow.llm.choice import ModelChoice
 from duckflow.llm.connect import Places, connect
 from duckflow.llm.discover import discover
 from duckflow.llm.endpoints import KNOWN
@@ -25,31 +25,34 @@ HERE_SECONDS = 120.0
 """A model on this machine may first have to be loaded."""
 
 
-async def model_checked(flag: str, settings: Settings, paths: Paths) -> list[Finding]:
+async def model_checked(flag: str, settings: Settings, paths: Paths) -> list[DoctorFinding]:
     found = [*_keys()]
     try:
         async with asyncio.timeout(SEARCH_SECONDS):
             choice = await discover(flag, settings.llm, os.environ)
     except TimeoutError:
-        return [*found, Finding("model", "bad", say("doctor.model_none"), say("fix.search", seconds=SEARCH_SECONDS))]
+        return [
+            *found,
+            DoctorFinding("model", "bad", say("doctor.model_none"), say("fix.search", seconds=SEARCH_SECONDS)),
+        ]
     except DuckflowError as problem:
         return [*found, broken("model", problem)]
     found.append(good("model", say("doctor.model", model=choice.name)))
     found.append(good("model", choice.why))
-    found += [Finding("model", "note", note) for note in choice.notes]
+    found += [DoctorFinding("model", "note", note) for note in choice.notes]
     if choice.key_source:
         found.append(good("model", say("doctor.key", source=choice.key_source)))
     return [*found, await _answer(choice, settings, paths)]
 
 
-def _keys() -> Iterator[Finding]:
+def _keys() -> Iterator[DoctorFinding]:
     """Only the names: what is in them is nobody's business."""
     names = dict.fromkeys(name for endpoint in KNOWN for name in endpoint.key_names if os.environ.get(name))
     if names:
         yield good("model", say("doctor.keys", names=", ".join(names)))
 
 
-async def _answer(choice: Choice, settings: Settings, paths: Paths) -> Finding:
+async def _answer(choice: ModelChoice, settings: Settings, paths: Paths) -> DoctorFinding:
     """Ask for one word, once, with little patience."""
     here = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
     seconds = HERE_SECONDS if here else ANSWER_SECONDS
@@ -59,14 +62,14 @@ async def _answer(choice: Choice, settings: Settings, paths: Paths) -> Finding:
             await _ask(choice, _impatient(settings.llm, seconds), settings, paths)
     except TimeoutError:
         slow = say("doctor.model_slow", model=choice.name, seconds=round(seconds))
-        return Finding("model", "bad", slow, say("fix.slow"))
+        return DoctorFinding("model", "bad", slow, say("fix.slow"))
     except DuckflowError as problem:
         return broken("model", problem)
     took = round(time.monotonic() - began, 1)
     return good("model", say("doctor.model_answers", model=choice.name, seconds=took))
 
 
-async def _ask(choice: Choice, llm: LlmSettings, settings: Settings, paths: Paths) -> None:
+async def _ask(choice: ModelChoice, llm: LlmSettings, settings: Settings, paths: Paths) -> None:
     places = Places(paths.models, paths.abilities, paths.local_log)
     provider = connect(choice, llm, settings.local, places, os.environ)
     try:

@@ -1,17 +1,17 @@
-"""`duckflow init`: three questions at the terminal; without one, or with --yes, the usual answers."""
+"""`duckflow init`: three questions, a config and an AGENTS.md."""
 
 import asyncio
 import sys
 from pathlib import Path
 
-from duckflow.cli.init.interview import LEAVE, Left
+from duckflow.cli.init.interview import LEAVE, InterviewLeft
 from duckflow.cli.init.set_up import CHANGE, set_up
 from duckflow.cli.parser import Options
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.choices import FREE, read_choice
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
 from duckflow.ui.streams import print_out
 
 INTERRUPTED = 130
@@ -24,7 +24,7 @@ def init(options: Options, words: Words, paths: Paths) -> int:
     ask = _Unasked(options.force) if alone else _Asking(words)
     try:
         told = asyncio.run(set_up(ask, given, words, paths, Path.cwd()))
-    except Left:
+    except InterviewLeft:
         print_out(words("init.nothing"))
         return INTERRUPTED
     for phrase in told:

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from duckflow.events.ports import Ask
+from duckflow.i18n.words import LANGUAGES
 from duckflow.llm.endpoints import KEYED, KNOWN
 from duckflow.safety.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
-from duckflow.ui.i18n.words import LANGUAGES
 
 MOST_MODELS = 5
 BY_ITSELF = "auto"
 LEAVE = "leave"
 
 
-class Left(Exception):
+class InterviewLeft(Exception):
     """The user does not want to go on; nothing has been written."""
 
 
@@ -50,7 +50,7 @@ async def _asked(ask: Ask, what: str, keys: list[str]) -> str:
     leave = Choice(key=LEAVE, label=say("init.leave"))
     answer = await ask(Question(kind="choice", title=say(f"init.ask.{what}"), choices=(*choices, leave)))
     if answer.choice not in keys:
-        raise Left
+        raise InterviewLeft
     return answer.choice
 
 

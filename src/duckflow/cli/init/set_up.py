@@ -1,20 +1,50 @@
-"""Writes what the interview decided. What is there already is changed only after a yes, and never lost."""
+"""Writes what init found out: the config, and an AGENTS.md to start from."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Template
 
 from duckflow.cli.init.interview import Wishes, interview
-from duckflow.cli.init.starter import agents_text, config_text
-from duckflow.cli.init.survey import survey
-from duckflow.config.edit import with_value
-from duckflow.config.file import read_text, write_text
+from duckflow.cli.init.survey import ProjectSurvey, survey
+from duckflow.config.edit import read_text, with_value, write_text
 from duckflow.config.load import read
+from duckflow.config.toml_text import written
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask
+from duckflow.i18n import words as i18n
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
-from duckflow.ui.i18n.words import Words
+
+STARTERS = Path(i18n.__file__).parent / "starters"
+
+
+def config_text(language: str, model: str, mode: str) -> str:
+    """A config in which everything but the three answers is a comment."""
+    template = (STARTERS / f"config.{language}.toml").read_text(encoding="utf-8")
+    return Template(template).substitute(language=written(language), model=written(model), mode=written(mode))
+
+
+def agents_text(found: ProjectSurvey, words: Words) -> str:
+    """A first AGENTS.md: what the folder tells, and room for what only people know."""
+    lines = [f"# {found.name}", ""]
+    if found.about:
+        lines += [found.about, ""]
+    if found.languages:
+        told = ", ".join(words("init.language", name=name, files=files) for name, files in found.languages)
+        lines += [words("init.languages", languages=told), ""]
+    lines += [f"## {words('init.commands')}", ""]
+    lines += [f"- {words(f'init.purpose.{purpose}')}: `{command}`" for purpose, command in found.commands]
+    lines += [] if any(purpose == "test" for purpose, _ in found.commands) else [f"- {words('init.no_tests')}"]
+    if found.folders:
+        lines += ["", f"## {words('init.layout')}", ""]
+        for name, files, language in found.folders:
+            mostly = words("init.mostly", language=language) if language else ""
+            lines.append(f"- `{name}/` {words('init.files', files=files)}{mostly}")
+    lines += ["", f"## {words('init.rules')}", "", f"- {words('init.rules_hint')}", ""]
+    return "\n".join(lines)
+
 
 AGENTS_FILE = "AGENTS.md"
 CHANGE = "change"

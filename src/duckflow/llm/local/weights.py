@@ -10,10 +10,8 @@ from pathlib import Path
 
 from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
-from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub
-from duckflow.llm.local.incoming import Incoming, has_hash
-from duckflow.llm.local.source import Meter, Progress, Source, SourceUnavailable
-from duckflow.llm.local.wheels import Wheels
+from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub, Incoming, Meter, Progress, Source, SourceUnavailable, has_hash
+from duckflow.llm.local.runtime import Wheels
 
 SLACK = 256 * 1024 * 1024
 MIB = 1024 * 1024

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CommandFacts:
     """The folders, and whether the repository brings settings that make git run programs."""
 
     folder: str = ""
@@ -15,4 +15,4 @@ class Facts:
     None: nobody has looked. Even `git status` runs them, so git only reads when somebody has looked and found none."""
 
 
-NOTHING_KNOWN = Facts()
+NOTHING_KNOWN = CommandFacts()

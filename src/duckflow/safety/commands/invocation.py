@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from duckflow.safety.commands.facts import NOTHING_KNOWN, Facts
+from duckflow.safety.commands.facts import NOTHING_KNOWN, CommandFacts
 from duckflow.safety.commands.text.words import Word
 
 VERSIONED = re.compile(r"^(python|pip|perl|ruby|node|php|lua|bash|gcc|clang|java)[-.\d]+$")
@@ -46,7 +46,7 @@ class Assignment:
 class Scene:
     """Where a call happens."""
 
-    facts: Facts = NOTHING_KNOWN
+    facts: CommandFacts = NOTHING_KNOWN
     place: str | None = ""
     """The folder it runs in, seen from the work folder; None when nobody can say."""
     downloaded: frozenset[str] = frozenset()

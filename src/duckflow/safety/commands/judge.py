@@ -1,6 +1,6 @@
 """The verdict on a shell command: what it would do, unwrapped down to the programs it really runs."""
 
-from duckflow.safety.commands.facts import NOTHING_KNOWN, Facts
+from duckflow.safety.commands.facts import NOTHING_KNOWN, CommandFacts
 from duckflow.safety.commands.follow import Follower
 from duckflow.safety.commands.report import Report, TooMuch
 from duckflow.safety.commands.scope import Scope
@@ -14,7 +14,7 @@ BRACKET = "test"
 """Also spelled `[`."""
 
 
-def judge_command(text: str, facts: Facts = NOTHING_KNOWN) -> CommandVerdict:
+def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerdict:
     """Pure: nothing is run and nothing is read from the disk."""
     report = Report()
     if len(text) > LONGEST:

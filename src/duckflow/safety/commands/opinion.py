@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.text.words import Word
-from duckflow.safety.commands.verdict import Finding
+from duckflow.safety.commands.verdict import CommandFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,5 +23,5 @@ class RunsText:
     arguments: tuple[Word, ...] = ()
 
 
-Opinion = Finding | Runs | RunsText
+Opinion = CommandFinding | Runs | RunsText
 Rule = Callable[[Invocation], Iterator[Opinion]]

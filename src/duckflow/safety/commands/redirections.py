@@ -6,12 +6,12 @@ from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.rules.deleting import judge_written
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.targets import is_outside
-from duckflow.safety.commands.verdict import Finding, ask
+from duckflow.safety.commands.verdict import CommandFinding, ask
 
 NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 
 
-def judge_redirects(call: Invocation) -> Iterator[Finding]:
+def judge_redirects(call: Invocation) -> Iterator[CommandFinding]:
     for redirect in call.redirects:
         target = redirect.target
         if not target.plain:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from duckflow.safety.commands.verdict import CommandVerdict, Finding
+from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict
 
 MOST_STEPS = 1500
 MOST_REASONS = 6
@@ -18,14 +18,14 @@ class TooMuch(Exception):
 class Report:
     """Collects findings, programs and written files in order, each once."""
 
-    findings: dict[Finding, None] = field(default_factory=dict[Finding, None])
+    findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
     programs: dict[str, None] = field(default_factory=dict[str, None])
     writes: dict[str, None] = field(default_factory=dict[str, None])
     spelled: list[str] = field(default_factory=list[str])
     """Every word of the text itself, as it was understood."""
     steps: int = 0
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: CommandFinding) -> None:
         self.findings[finding] = None
 
     def step(self) -> None:

@@ -3,7 +3,7 @@
 import posixpath
 from dataclasses import dataclass, field, replace
 
-from duckflow.safety.commands.facts import Facts
+from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.invocation import Scene
 from duckflow.safety.commands.text.words import UNKNOWN, Word
 
@@ -15,7 +15,7 @@ Values = tuple[Word, ...]
 class Scope:
     """Kept while the commands of a text are followed in order."""
 
-    facts: Facts
+    facts: CommandFacts
     variables: dict[str, Values] = field(default_factory=dict[str, Values])
     functions: dict[str, str] = field(default_factory=dict[str, str])
     aliases: dict[str, str] = field(default_factory=dict[str, str])

@@ -21,7 +21,7 @@ class CommandVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CommandFinding:
     """One reason not to run a command unasked."""
 
     verdict: Literal["ask", "dangerous"]
@@ -33,12 +33,12 @@ class Finding:
         return Phrase(key=self.key, values=dict(self.values))
 
 
-def ask(key: str, **values: str) -> Finding:
-    return Finding("ask", f"harm.{key}", _short(values))
+def ask(key: str, **values: str) -> CommandFinding:
+    return CommandFinding("ask", f"harm.{key}", _short(values))
 
 
-def danger(key: str, **values: str) -> Finding:
-    return Finding("dangerous", f"harm.{key}", _short(values))
+def danger(key: str, **values: str) -> CommandFinding:
+    return CommandFinding("dangerous", f"harm.{key}", _short(values))
 
 
 def _short(values: dict[str, str]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ LARGEST_COMPARED = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveFact:
     """One path on its way from one state to another."""
 
     path: str
@@ -27,7 +27,7 @@ class Describer:
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    def describe(self, moves: Sequence[Move]) -> tuple[tuple[FileImpact, ...], str]:
+    def describe(self, moves: Sequence[MoveFact]) -> tuple[tuple[FileImpact, ...], str]:
         renamed = _renamed(moves)
         compared = [move for move in moves if move.path not in renamed][: self._site.settings.compared_files]
         paths = {move.path for move in compared}
@@ -43,11 +43,11 @@ class Describer:
             lines = [*lines[:limit], f"… +{len(lines) - limit}"]
         return tuple(impacts), "\n".join(lines)
 
-    def _contents(self, moves: Iterable[Move]) -> dict[str, bytes]:
+    def _contents(self, moves: Iterable[MoveFact]) -> dict[str, bytes]:
         facts = [fact for move in moves for fact in (move.old, move.new)]
         return self._site.vault.contents(fact.blob for fact in facts if fact and fact.size <= LARGEST_COMPARED)
 
-    def _compare(self, move: Move, contents: dict[str, bytes]) -> TextDiff:
+    def _compare(self, move: MoveFact, contents: dict[str, bytes]) -> TextDiff:
         if move.old and move.new and move.old.content == move.new.content:
             return TextDiff(0, 0, ())
         old, new = (self._content(move.path, fact, contents) for fact in (move.old, move.new))
@@ -64,7 +64,7 @@ class Describer:
         return read[1] if read and read[0].fact.blob == fact.blob else None
 
 
-def _renamed(moves: Iterable[Move]) -> dict[str, str]:
+def _renamed(moves: Iterable[MoveFact]) -> dict[str, str]:
     """Both ends of files that only get another name, each with the other end."""
     listed = list(moves)
     gone = {move.old.content: move.path for move in listed if move.new is None and move.old and move.old.kind == "file"}
@@ -77,7 +77,7 @@ def _renamed(moves: Iterable[Move]) -> dict[str, str]:
     return found
 
 
-def _impact(move: Move, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
+def _impact(move: MoveFact, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
     name = shown(move.path)
     fact = move.new or move.old
     if fact and fact.kind == "folder":
@@ -87,7 +87,7 @@ def _impact(move: Move, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
     return FileImpact(path=name, change="edit" if move.old else "create", added=found.added, removed=found.removed)
 
 
-def _header(move: Move, renamed: dict[str, str]) -> list[str]:
+def _header(move: MoveFact, renamed: dict[str, str]) -> list[str]:
     """In git's words."""
     name, old, new = shown(move.path), move.old, move.new
     if move.path in renamed:

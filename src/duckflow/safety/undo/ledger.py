@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from duckflow.safety.shown import shown
 from duckflow.safety.undo.database import Database
 from duckflow.safety.undo.fact import Fact, dump_fact, load_fact, load_facts
-from duckflow.safety.undo.turn import Turn, TurnState
+from duckflow.safety.undo.turn import TurnState, UndoTurn
 from duckflow.state.phrase import Phrase, say
 
 NAMED = 5
@@ -34,20 +34,20 @@ class Window:
     """A change, command or undo under way; one that is left over from a crash is closed later."""
 
     window_id: int
-    turn: Turn
+    turn: UndoTurn
     token: str
     kind: str
     roots: tuple[str, ...]
     before: str
 
 
-class Ledger:
+class UndoLedger:
     """Tables of the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def open(self, turn: Turn, token: str, kind: str, roots: Iterable[str], before: str) -> int:
+    def open(self, turn: UndoTurn, token: str, kind: str, roots: Iterable[str], before: str) -> int:
         self._database.execute(
             "INSERT INTO windows (session, turn, token, kind, roots, before) VALUES (?, ?, ?, ?, ?, ?)",
             (*turn, token, kind, json.dumps(list(roots)), before),
@@ -59,9 +59,11 @@ class Ledger:
 
     def windows(self) -> list[Window]:
         rows = self._database.execute("SELECT id, session, turn, token, kind, roots, before FROM windows ORDER BY id")
-        return [Window(row[0], Turn(row[1], row[2]), row[3], row[4], tuple(json.loads(row[5])), row[6]) for row in rows]
+        return [
+            Window(row[0], UndoTurn(row[1], row[2]), row[3], row[4], tuple(json.loads(row[5])), row[6]) for row in rows
+        ]
 
-    def record(self, turn: Turn, changes: Iterable[Change]) -> None:
+    def record(self, turn: UndoTurn, changes: Iterable[Change]) -> None:
         """A path changed twice in a turn keeps what it was first and what it is now."""
         found = list(changes)
         if found:
@@ -73,7 +75,7 @@ class Ledger:
             [(*turn, os.fsencode(one.path), dump_fact(one.before), dump_fact(one.after), one.sure) for one in found],
         )
 
-    def changes(self, turn: Turn) -> list[Change]:
+    def changes(self, turn: UndoTurn) -> list[Change]:
         """Without paths that ended as they began."""
         rows = self._database.execute(
             "SELECT path, before, after, sure, undone FROM changes WHERE session = ? AND turn = ? ORDER BY path", turn
@@ -84,7 +86,7 @@ class Ledger:
             if before != after
         ]
 
-    def settle(self, turn: Turn, changes: Iterable[Change]) -> None:
+    def settle(self, turn: UndoTurn, changes: Iterable[Change]) -> None:
         """What was found when a turn was undone or redone."""
         self._database.each(
             "UPDATE changes SET before = ?, after = ?, sure = ?, undone = ? "
@@ -95,7 +97,7 @@ class Ledger:
             ],
         )
 
-    def mark_undone(self, turn: Turn, undone: bool) -> None:
+    def mark_undone(self, turn: UndoTurn, undone: bool) -> None:
         """Turns are redone in the opposite order of being undone."""
         order = self._database.execute("SELECT coalesce(max(undone), 0) + 1 FROM turns")[0][0] if undone else 0
         self._database.execute("UPDATE turns SET undone = ? WHERE session = ? AND turn = ?", (order, *turn))
@@ -111,7 +113,7 @@ class Ledger:
         )
         return [TurnState(turn, files, undone) for turn, undone, files, others in rows if files or others]
 
-    def leave_out(self, turn: Turn, kind: str, names: Mapping[str, int]) -> None:
+    def leave_out(self, turn: UndoTurn, kind: str, names: Mapping[str, int]) -> None:
         """Something the turn may have changed that undo does not cover, with how many files."""
         if names:
             self._touch(turn)
@@ -120,7 +122,7 @@ class Ledger:
             [(*turn, kind, os.fsencode(name), count) for name, count in names.items()],
         )
 
-    def left_out(self, turn: Turn) -> list[Phrase]:
+    def left_out(self, turn: UndoTurn) -> list[Phrase]:
         """One phrase a kind."""
         rows = self._database.execute(
             "SELECT kind, name, count FROM uncovered WHERE session = ? AND turn = ? ORDER BY kind, count DESC, name",
@@ -131,11 +133,11 @@ class Ledger:
             kinds.setdefault(kind, []).append((os.fsdecode(name), count))
         return [uncovered(kind, dict(names)) for kind, names in kinds.items()]
 
-    def left_out_names(self, turn: Turn) -> set[str]:
+    def left_out_names(self, turn: UndoTurn) -> set[str]:
         rows = self._database.execute("SELECT name FROM uncovered WHERE session = ? AND turn = ?", turn)
         return {os.fsdecode(name) for (name,) in rows}
 
-    def forget(self, turn: Turn) -> None:
+    def forget(self, turn: UndoTurn) -> None:
         for table in ("turns", "changes", "uncovered"):
             self._database.execute(f"DELETE FROM {table} WHERE session = ? AND turn = ?", turn)
         self._database.execute(
@@ -147,8 +149,8 @@ class Ledger:
         rows = self._database.execute("SELECT turn FROM forgotten WHERE session = ?", (session,))
         return rows[0][0] if rows else 0
 
-    def oldest_first(self) -> list[Turn]:
-        return [Turn(*row) for row in self._database.execute("SELECT session, turn FROM turns ORDER BY at")]
+    def oldest_first(self) -> list[UndoTurn]:
+        return [UndoTurn(*row) for row in self._database.execute("SELECT session, turn FROM turns ORDER BY at")]
 
     def blobs(self) -> set[str]:
         """Every content that a turn, or a change under way, may need."""
@@ -159,7 +161,7 @@ class Ledger:
                 facts += load_facts(window.before).values()
         return {fact.blob for fact in facts if fact}
 
-    def _touch(self, turn: Turn) -> None:
+    def _touch(self, turn: UndoTurn) -> None:
         self._database.execute("INSERT OR IGNORE INTO turns (session, turn, at) VALUES (?, ?, ?)", (*turn, time.time()))
 
 

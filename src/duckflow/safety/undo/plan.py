@@ -19,7 +19,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UndoStep:
     """A wish, and what the path is now."""
 
     wish: Wish
@@ -77,33 +77,33 @@ class Step:
 
 
 @dataclass(slots=True)
-class Plan:
+class UndoPlan:
     """Steps to take, steps that would destroy someone else's work, and steps that cannot be taken at all."""
 
-    steps: list[Step] = field(default_factory=list[Step])
-    conflicts: list[Step] = field(default_factory=list[Step])
-    impossible: list[Step] = field(default_factory=list[Step])
+    steps: list[UndoStep] = field(default_factory=list[UndoStep])
+    conflicts: list[UndoStep] = field(default_factory=list[UndoStep])
+    impossible: list[UndoStep] = field(default_factory=list[UndoStep])
 
     def moves(self) -> dict[str, str]:
         """From where to where: files whose content is not kept can only be moved back."""
         return _moves(self.steps)
 
-    def drop(self, stuck: list[Step]) -> list[Step]:
+    def drop(self, stuck: list[UndoStep]) -> list[UndoStep]:
         """Take out, and give, the steps that cannot be taken because others are not."""
-        dropped: list[Step] = []
+        dropped: list[UndoStep] = []
         while blocked := self._blocked([*stuck, *dropped]):
             dropped += blocked
             gone = {step.path for step in blocked}
             self.steps = [step for step in self.steps if step.path not in gone]
         return dropped
 
-    def _blocked(self, stuck: list[Step]) -> list[Step]:
+    def _blocked(self, stuck: list[UndoStep]) -> list[UndoStep]:
         by_path = {step.path: step for step in stuck}
         holding = {above for path in by_path for above in upwards(path)[1:]}
         moves = self.moves()
         moved = {*moves, *moves.values()}
 
-        def blocked(step: Step) -> bool:
+        def blocked(step: UndoStep) -> bool:
             above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
             if any(not is_folder(one.fact) for one in above):
                 return True
@@ -125,17 +125,17 @@ def wishes(changes: Iterable[Change], back: bool) -> list[Wish]:
     return [Wish(one, one.before, one.after) for one in changes if one.undone]
 
 
-def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
+def plan(tree: Tree, wanted: Iterable[Wish]) -> UndoPlan:
     """Look at every path, and sort the wishes that are not yet true."""
-    found = Plan()
+    found = UndoPlan()
     for wish in wanted:
-        step = Step(wish, tree.look(wish.change.path))
+        step = UndoStep(wish, tree.look(wish.change.path))
         if not step.reached:
             (found.conflicts if step.conflicts else found.steps).append(step)
     moves = _moves([*found.steps, *found.conflicts])
     moved = {*moves, *moves.values()}
 
-    def possible(step: Step) -> bool:
+    def possible(step: UndoStep) -> bool:
         return step.path in moved or step.safe
 
     found.impossible = [step for step in (*found.steps, *found.conflicts) if not possible(step)]
@@ -145,7 +145,7 @@ def plan(tree: Tree, wanted: Iterable[Wish]) -> Plan:
     return found
 
 
-def _moves(steps: list[Step]) -> dict[str, str]:
+def _moves(steps: list[UndoStep]) -> dict[str, str]:
     wanted = {step.target.content: step.path for step in steps if step.target and step.target.elusive}
     return {
         step.path: wanted[step.fact.content]

@@ -16,7 +16,7 @@ COARSE_TICK = 2_000_000_000
 SECOND = 1_000_000_000
 
 
-class Reader:
+class FactReader:
     """Names contents as git does, so that what a repository already has is recognised."""
 
     def __init__(self, object_format: str, largest: int) -> None:

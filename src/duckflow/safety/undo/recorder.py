@@ -12,7 +12,7 @@ from duckflow.safety.undo.left_out import left_out_of
 from duckflow.safety.undo.retention import retain
 from duckflow.safety.undo.site import Site
 from duckflow.safety.undo.survey import Survey, TooManyFiles
-from duckflow.safety.undo.turn import Turn
+from duckflow.safety.undo.turn import UndoTurn
 
 
 class Recorder:
@@ -24,13 +24,13 @@ class Recorder:
         self._survey: Survey | None = None
         self._ignored: Ignored | None = None
 
-    def open_change(self, turn: Turn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
+    def open_change(self, turn: UndoTurn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
         before = self._site.vault.keep(self._capture(turn, paths), with_git=False)
         facts = {path: seen.fact for path, seen in before.items()}
         return self._opened(turn, CHANGE, paths, dump_facts(facts)), facts
 
-    def open_command(self, turn: Turn) -> int | None:
+    def open_command(self, turn: UndoTurn) -> int | None:
         """For everything a command may do. Nothing when the folder has too many files for that."""
         others = [window for window in self._site.ledger.windows() if window.kind == COMMAND]
         try:
@@ -59,14 +59,14 @@ class Recorder:
             if (mine and window.window_id not in self._open) or not (mine or self._site.presence.alive(window.token)):
                 self._close(window, sure=False)
 
-    def open_restore(self, turn: Turn) -> int:
+    def open_restore(self, turn: UndoTurn) -> int:
         return self._opened(turn, RESTORE, (), "")
 
     def restored(self, now: Mapping[str, Seen | None]) -> None:
         """An undo or redo changed these: no command did."""
         self._note(now)
 
-    def _opened(self, turn: Turn, kind: str, roots: Iterable[str], before: str) -> int:
+    def _opened(self, turn: UndoTurn, kind: str, roots: Iterable[str], before: str) -> int:
         window_id = self._site.ledger.open(turn, self._site.presence.token, kind, roots, before)
         self._open.add(window_id)
         return window_id
@@ -107,7 +107,7 @@ class Recorder:
             ledger.leave_out(window.turn, "ignored", after.touched_since(before))
         ledger.leave_out(window.turn, "blind", {after.ignored_above(path): 1 for path in after.blind})
 
-    def _sync(self, turn: Turn | None, sure: bool) -> Survey:
+    def _sync(self, turn: UndoTurn | None, sure: bool) -> Survey:
         """Bring the baseline up to date. What differs is a turn's doing, or nobody's in particular."""
         site = self._site
         ignored = site.shadow.ignored()
@@ -137,7 +137,7 @@ class Recorder:
         now = self._site.baseline.entries.get(one.path)
         return Change(one.path, one.before.fact if one.before else None, now.fact if now else None, sure)
 
-    def _record(self, turn: Turn, changes: list[Change], sure: bool) -> None:
+    def _record(self, turn: UndoTurn, changes: list[Change], sure: bool) -> None:
         ledger, largest = self._site.ledger, self._site.settings.largest_file_mb
         ledger.record(turn, changes)
         for kind, names in left_out_of(changes, largest).items():
@@ -145,7 +145,7 @@ class Recorder:
         if changes and not sure:
             ledger.leave_out(turn, "interrupted", {one.path: 1 for one in changes})
 
-    def _capture(self, turn: Turn, paths: Iterable[str]) -> dict[str, Seen]:
+    def _capture(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen]:
         """These paths, all that is beneath them unless it is too much, and the folders above them."""
         found: dict[str, Seen] = {}
         known = self._site.baseline.entries

@@ -3,7 +3,7 @@
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.shown import shown
 from duckflow.safety.undo.ledger import Change
-from duckflow.safety.undo.plan import Plan, Step, Wish, is_folder, plan
+from duckflow.safety.undo.plan import UndoPlan, UndoStep, Wish, is_folder, plan
 from duckflow.safety.undo.tree import Tree
 from duckflow.safety.undo.vault import Vault
 
@@ -17,7 +17,7 @@ class Restorer:
         self._tree = tree
         self._vault = vault
 
-    def carry_out(self, planned: Plan) -> list[str]:
+    def carry_out(self, planned: UndoPlan) -> list[str]:
         """Gives the folders that had to stay because other things are in them. On failure all is put back."""
         try:
             return self._take(planned.steps, planned.moves())
@@ -27,7 +27,7 @@ class Restorer:
             reason = problem.strerror or str(problem) if isinstance(problem, OSError) else problem.for_model
             raise DuckflowError(key, path=shown(str(path or "")), reason=reason) from problem
 
-    def _put_back(self, planned: Plan) -> bool:
+    def _put_back(self, planned: UndoPlan) -> bool:
         try:
             changes = (Change(step.path, None, None) for step in planned.steps)
             wanted = [Wish(change, None, step.fact) for change, step in zip(changes, planned.steps, strict=True)]
@@ -38,7 +38,7 @@ class Restorer:
             return False
         return not back.impossible
 
-    def _take(self, steps: list[Step], moves: dict[str, str]) -> list[str]:
+    def _take(self, steps: list[UndoStep], moves: dict[str, str]) -> list[str]:
         steps = sorted(steps, key=lambda step: step.path)
         self._open_folders(steps)
         for step in steps:
@@ -55,13 +55,13 @@ class Restorer:
         self._dress(steps, moves)
         return stayed
 
-    def _open_folders(self, steps: list[Step]) -> None:
+    def _open_folders(self, steps: list[UndoStep]) -> None:
         """A folder that is closed even to its owner cannot be emptied or filled."""
         for step in steps:
             if step.fact and step.fact.kind == "folder" and step.fact.mode & OPEN != OPEN:
                 self._tree.dress(step.path, step.fact._replace(mode=step.fact.mode | OPEN))
 
-    def _make_folders(self, steps: list[Step], made: set[str], strict: bool) -> set[str]:
+    def _make_folders(self, steps: list[UndoStep], made: set[str], strict: bool) -> set[str]:
         """Not strict: something may still be in the way."""
         for step in steps:
             target = step.target
@@ -74,11 +74,11 @@ class Restorer:
                         raise
         return made
 
-    def _remove_folders(self, steps: list[Step]) -> list[str]:
+    def _remove_folders(self, steps: list[UndoStep]) -> list[str]:
         unwanted = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
         return [path for path in reversed(unwanted) if not self._tree.remove_folder(path)]
 
-    def _put(self, step: Step) -> None:
+    def _put(self, step: UndoStep) -> None:
         target = step.target
         if target is None or target.kind == "folder" or step.same_content:
             return
@@ -92,7 +92,7 @@ class Restorer:
             raise OSError(0, "the content is gone", step.path)
         self._tree.put_file(step.path, data, target, now)
 
-    def _dress(self, steps: list[Step], moves: dict[str, str]) -> None:
+    def _dress(self, steps: list[UndoStep], moves: dict[str, str]) -> None:
         """Modes last, and from below: a folder may be one that nobody can enter."""
         for step in reversed(steps):
             target = step.target
@@ -102,7 +102,7 @@ class Restorer:
                 self._tree.dress(step.path, target)
 
 
-def _replaced(step: Step) -> bool:
+def _replaced(step: UndoStep) -> bool:
     """Whether something new takes the place of what is there by a mere renaming."""
     target = step.target
     return target is not None and target.kind in ("file", "link") and not is_folder(step.fact)

@@ -2,13 +2,13 @@
 
 from duckflow.safety.undo.settings import MB
 from duckflow.safety.undo.site import Site
-from duckflow.safety.undo.turn import Turn
+from duckflow.safety.undo.turn import UndoTurn
 
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""
 
 
-def retain(site: Site, current: Turn) -> None:
+def retain(site: Site, current: UndoTurn) -> None:
     """Forget turns beyond the allowed number, then until little enough is kept. The current turn always stays.
 
     Sweeping looks at everything that is kept, so turns are forgotten some at a time and not one with every turn."""

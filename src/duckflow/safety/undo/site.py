@@ -8,9 +8,9 @@ from duckflow.safety.undo.database import Database
 from duckflow.safety.undo.git_folder import git_folder_around
 from duckflow.safety.undo.git_program import find_git
 from duckflow.safety.undo.git_watch import GitWatch
-from duckflow.safety.undo.ledger import Ledger
+from duckflow.safety.undo.ledger import UndoLedger
 from duckflow.safety.undo.presence import Presence
-from duckflow.safety.undo.reader import Reader
+from duckflow.safety.undo.reader import FactReader
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.shadow import Shadow
 from duckflow.safety.undo.survey import Surveyor
@@ -25,7 +25,7 @@ class Site:
     settings: UndoSettings
     database: Database
     presence: Presence
-    ledger: Ledger
+    ledger: UndoLedger
     baseline: Baseline
     vault: Vault
     tree: Tree
@@ -41,14 +41,14 @@ def open_site(work: Path, data: Path, settings: UndoSettings) -> Site:
     # Contents are named by it for as long as the data lives, whatever becomes of the repository.
     object_format = database.fact("object_format", repository.object_format if repository else "sha1")
     presence = Presence(data / "alive")
-    tree = Tree(work, Reader(object_format, settings.largest_file_mb * MB), presence.token)
+    tree = Tree(work, FactReader(object_format, settings.largest_file_mb * MB), presence.token)
     shadow = Shadow(data / "shadow.git", work, find_git(), object_format, settings.git_seconds)
     facts = data.stat()
     return Site(
         settings=settings,
         database=database,
         presence=presence,
-        ledger=Ledger(database),
+        ledger=UndoLedger(database),
         baseline=Baseline(database),
         vault=Vault(database, shadow, tree, settings.copied_mb * MB),
         tree=tree,

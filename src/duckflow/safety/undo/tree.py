@@ -11,7 +11,7 @@ from pathlib import Path
 from duckflow.safety.atomic import NEW, changed, rename_new
 from duckflow.safety.beneath import Trail
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
-from duckflow.safety.undo.reader import Reader
+from duckflow.safety.undo.reader import FactReader
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -25,7 +25,7 @@ def temporary_name(token: str) -> str:
 class Tree:
     """Looks at single paths and puts things back. Paths are relative, without `.`, `..` and links."""
 
-    def __init__(self, root: Path, reader: Reader, token: str) -> None:
+    def __init__(self, root: Path, reader: FactReader, token: str) -> None:
         self._temporary = temporary_name(token)
         self.root = os.open(root, READ_FOLDER)
         weakref.finalize(self, os.close, self.root)

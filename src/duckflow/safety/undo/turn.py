@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Turn(NamedTuple):
+class UndoTurn(NamedTuple):
     """One turn of one session."""
 
     session: str

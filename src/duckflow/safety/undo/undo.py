@@ -18,7 +18,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
 
 if TYPE_CHECKING:
-    from duckflow.safety.undo.desk import Desk
+    from duckflow.safety.undo.desk import UndoDesk
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Undo:
         self._settings = settings
         self._session = session
         self._turn = 0
-        self._desk: Desk | None = None
+        self._desk: UndoDesk | None = None
         self._lock = threading.Lock()
 
     def begin_turn(self, turn: int) -> None:
@@ -115,7 +115,7 @@ class Undo:
         found.pop(".", None)
         return list(found)
 
-    async def _prepare(self, work: Callable[["Desk"], T]) -> T:
+    async def _prepare(self, work: Callable[["UndoDesk"], T]) -> T:
         try:
             return await asyncio.to_thread(self._at_desk, work)
         except (sqlite3.Error, OSError) as problem:
@@ -139,7 +139,7 @@ class Undo:
             log.warning("undo: could not note what changed: %s", problem)
             self._at_desk(lambda desk: desk.give_up(window))
 
-    async def _do(self, work: Callable[["Desk"], T]) -> T:
+    async def _do(self, work: Callable[["UndoDesk"], T]) -> T:
         if not self._settings.enabled:
             raise DuckflowError("undo.off")
         try:
@@ -147,12 +147,12 @@ class Undo:
         except (sqlite3.Error, OSError) as problem:
             raise DuckflowError("undo.unusable", reason=str(problem)) from problem
 
-    def _at_desk(self, work: Callable[["Desk"], T]) -> T:
+    def _at_desk(self, work: Callable[["UndoDesk"], T]) -> T:
         with self._lock:
             if self._desk is None:
-                from duckflow.safety.undo.desk import Desk
+                from duckflow.safety.undo.desk import UndoDesk
 
-                self._desk = Desk(self._workspace.root, self._data, self._settings)
+                self._desk = UndoDesk(self._workspace.root, self._data, self._settings)
             return work(self._desk)
 
     def _close(self) -> None:

@@ -10,10 +10,8 @@ from duckflow.safety.entry import Entry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
-from duckflow.tools.files.change import refuse_if_changed
-from duckflow.tools.files.diff import diff
-from duckflow.tools.files.failure import told
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.change import diff, refuse_if_changed
+from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
 
 NAMED = 50

@@ -1,13 +1,142 @@
-"""A text file as it was read: its text, its form on disk, and its digest."""
+"""A text file: its bytes, encoding, newlines and lines."""
 
+import re
 from dataclasses import dataclass
 
 from duckflow.errors import ToolError
 from duckflow.safety.digest import digest
 from duckflow.safety.shown import shown, shown_size
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.encoding import TextForm, decode, to_lf
-from duckflow.tools.files.magic import kind_of_bytes
+
+KINDS = (
+    (b"\x89PNG\r\n", "PNG image"),
+    (b"\xff\xd8\xff", "JPEG image"),
+    (b"GIF8", "GIF image"),
+    (b"%PDF", "PDF document"),
+    (b"PK\x03\x04", "ZIP archive (or office document)"),
+    (b"\x1f\x8b", "gzip archive"),
+    (b"BZh", "bzip2 archive"),
+    (b"\xfd7zXZ", "xz archive"),
+    (b"7z\xbc\xaf", "7z archive"),
+    (b"\x7fELF", "executable program"),
+    (b"MZ", "Windows program"),
+    (b"SQLite format 3", "SQLite database"),
+    (b"OggS", "Ogg sound"),
+    (b"ID3", "MP3 sound"),
+    (b"wOF2", "font"),
+)
+
+
+def kind_of_bytes(data: bytes) -> str:
+    return next((kind for start, kind in KINDS if data.startswith(start)), "binary file")
+
+
+BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+KANA = re.compile("[\u3041-\u30fe]")
+NAMES = {"cp932": "CP932", "euc_jp": "EUC-JP", "cp1252": "Windows-1252", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How a text lies on disk."""
+
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    newline: str = "\n"
+    exact: bool = True
+    """Whether encoding the text again gives the same bytes; if not, the file can be read but not rewritten."""
+
+    def describe(self) -> str:
+        """What is unusual about it, or nothing."""
+        name = "UTF-8 with BOM" if self.bom and self.encoding == "utf-8" else NAMES.get(self.encoding, "")
+        line_ends = {"\r\n": "CRLF", "\r": "CR"}.get(self.newline, "")
+        return ", ".join(filter(None, (name, line_ends)))
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Text with the line ends as they are in the file."""
+
+    text: str
+    form: TextForm
+
+
+def decode(data: bytes) -> Decoded | None:
+    """The text of a file, or nothing when it is no text."""
+    if data.startswith(UTF32):
+        return None
+    for bom, encoding in BOMS:
+        if data.startswith(bom):
+            text = _read(data.removeprefix(bom), encoding)
+            return None if text is None else Decoded(text, TextForm(encoding, bom, dominant_newline(text)))
+    if b"\0" in data:
+        return None
+    encoding, text = _guess(data)
+    if text is None:
+        return None
+    return Decoded(text, TextForm(encoding, b"", dominant_newline(text), text.encode(encoding) == data))
+
+
+def encode(text: str, form: TextForm) -> bytes:
+    """The bytes of a text in a file's form; the line ends must already be right."""
+    try:
+        return form.bom + text.encode(form.encoding)
+    except UnicodeEncodeError as problem:
+        char = problem.object[problem.start]
+        line = text.count("\n", 0, problem.start) + 1
+        name = NAMES.get(form.encoding, "UTF-8")
+        code = f"U+{ord(char):04X}"
+        visible = char if char.isprintable() else code
+        raise ToolError(
+            f"The file is {name}, which has no character {visible} ({code}, line {line} of the new text). "
+            "Nothing was written. Write the text without it.",
+            "file.encoding",
+            encoding=name,
+            char=f"{visible} ({code})",
+            line=line,
+        ) from None
+
+
+def dominant_newline(text: str) -> str:
+    """The line end most lines have; `\\n` when there is none."""
+    crlf = text.count("\r\n")
+    lf = text.count("\n") - crlf
+    if crlf > lf:
+        return "\r\n"
+    return "\r" if not lf and "\r" in text else "\n"
+
+
+def to_lf(text: str) -> str:
+    """As the model sees it."""
+    text = text.replace("\r\n", "\n")
+    return text if "\n" in text else text.replace("\r", "\n")
+
+
+def with_newline(text: str, newline: str) -> str:
+    return to_lf(text).replace("\n", newline)
+
+
+def _guess(data: bytes) -> tuple[str, str | None]:
+    """UTF-8 when it is valid, then the Japanese encodings, then Western text; control characters mean no text."""
+    text = _read(data, "utf-8")
+    if text is not None:
+        return "utf-8", text
+    if CONTROL.search(data):
+        return "", None
+    readings = {name: text for name in ("cp932", "euc_jp") if (text := _read(data, name)) is not None}
+    if readings:
+        # EUC-JP often reads as CP932 too, but as half-width letters without kana; the reverse hardly occurs.
+        return max(readings.items(), key=lambda reading: len(KANA.findall(reading[1])))
+    return "cp1252", _read(data, "cp1252")
+
+
+def _read(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

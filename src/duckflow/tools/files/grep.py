@@ -8,12 +8,10 @@ from dataclasses import replace
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import say
-from duckflow.tools.files.failure import told
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.gitignore import ALWAYS_IGNORED
 from duckflow.tools.files.ignored import program
-from duckflow.tools.files.match import Found, Match, collect
-from duckflow.tools.files.search import Search
+from duckflow.tools.files.search import Match, Search, TextMatch, collect
 from duckflow.tools.tool import Args, Done
 
 RIPGREP = (
@@ -50,7 +48,7 @@ class Grep(FileTool[GrepArgs]):
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
         return Done("\n".join([*map(_line, found.matches), *self._notes(found, pattern, path)]), phrase)
 
-    async def _by_ripgrep(self, args: GrepArgs, path: str) -> Found | None:
+    async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
         """Nothing when Python has to do it: ripgrep reads only UTF-8, and knows fewer kinds of expressions."""
         ripgrep = program("rg")
         if ripgrep is None or not args.pattern.isascii():
@@ -62,7 +60,7 @@ class Grep(FileTool[GrepArgs]):
         found = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
         return None if found.exit_code > 1 and not found.matches else found
 
-    async def _by_python(self, args: GrepArgs, path: str) -> Found:
+    async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
         request = Search(
             folder=str(self.workspace.root),
             path=path,
@@ -78,7 +76,7 @@ class Grep(FileTool[GrepArgs]):
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
         return found
 
-    async def _collect(self, command: list[str], path: str, request: bytes) -> Found:
+    async def _collect(self, command: list[str], path: str, request: bytes) -> TextMatch:
         """Matches of a command that runs in a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with told(self.workspace, path):
@@ -87,7 +85,7 @@ class Grep(FileTool[GrepArgs]):
             found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
         return found
 
-    def _notes(self, found: Found, pattern: str, path: str) -> list[str]:
+    def _notes(self, found: TextMatch, pattern: str, path: str) -> list[str]:
         if found.timed_out:
             seconds = self.settings.grep_seconds
             return [f"[stopped after {seconds:g} s, not all was searched; use a simpler pattern or a folder below]"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from duckflow.tools.files.encoding import decode
+from duckflow.tools.files.document import decode
 
 PIECE = 64 * 1024
 """Longer lines come in pieces of this size, all with the same number."""

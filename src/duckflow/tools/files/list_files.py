@@ -6,8 +6,7 @@ from itertools import islice
 from duckflow.safety.entry import Entry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
-from duckflow.tools.files.failure import told
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.tool import Args, Done
 

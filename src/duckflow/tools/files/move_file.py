@@ -6,8 +6,7 @@ from duckflow.safety.shown import shown
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
-from duckflow.tools.files.failure import told
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
 
 

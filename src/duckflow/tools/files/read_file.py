@@ -8,8 +8,7 @@ from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import Document
-from duckflow.tools.files.failure import told
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.large import large_lines
 from duckflow.tools.tool import Args, Done
 

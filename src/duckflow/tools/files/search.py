@@ -1,12 +1,13 @@
-"""Searching files line by line with Python's regular expressions.
+"""Searching texts: line by line, in bounded time."""
 
-Runs as a process of its own (`python -m`), so that an expression that takes forever can be ended."""
-
+import asyncio
+import contextlib
 import json
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,79 @@ from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import load
 from duckflow.tools.files.glob_pattern import glob_regex
 from duckflow.tools.files.ignored import ignored_in
-from duckflow.tools.files.large import large_lines
+from duckflow.tools.files.large import large_lines, line_text
+
+LONGEST = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(slots=True)
+class TextMatch:
+    """What a search brought, and how it ended."""
+
+    matches: list[Match] = field(default_factory=list[Match])
+    more: bool = False
+    timed_out: bool = False
+    exit_code: int = 0
+
+
+async def collect(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
+    """Runs a search that prints `path NUL line : text`, takes at most `limit` matches, and ends it."""
+    found = TextMatch()
+    async with _running(command, folder) as process:
+        try:
+            async with asyncio.timeout(seconds):
+                await _send(process, request)
+                async for match in _matches(process):
+                    if len(found.matches) == limit:
+                        found.more = True
+                        return found
+                    found.matches.append(match)
+                found.exit_code = await process.wait()
+        except TimeoutError:
+            found.timed_out = True
+    return found
+
+
+@contextlib.asynccontextmanager
+async def _running(command: Sequence[str], folder: Path) -> AsyncGenerator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LONGEST
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _send(process: Process, request: bytes) -> None:
+    if process.stdin:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(request)
+            await process.stdin.drain()
+        process.stdin.close()
+
+
+async def _matches(process: Process) -> AsyncGenerator[Match]:
+    if not process.stdout:
+        return
+    while True:
+        try:
+            path = await process.stdout.readuntil(b"\0")
+            number, _, text = (await process.stdout.readuntil(b"\n")).partition(b":")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            return
+        if number.isdigit():
+            yield Match(path[:-1].decode("utf-8", "surrogateescape").removeprefix("./"), int(number), line_text(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenFile:
     """One file as the model knows it."""
 
     digest: str
@@ -21,24 +21,24 @@ class SeenFiles:
     """Shared by all file tools. Paths are in the one spelling of the workspace."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenFile] = {}
         self._previewed: dict[str, str] = {}
 
     def saw(self, path: str, digest: str, lines: range, total: int) -> None:
         """Lines (from 1) of a file that has `total`."""
         known = self._seen.get(path)
         if known is None or known.digest != digest:
-            known = self._seen[path] = Seen(digest, total)
+            known = self._seen[path] = SeenFile(digest, total)
         known.lines.update(lines)
         # The model has looked again, so what it was shown before no longer counts.
         self._previewed.pop(path, None)
 
-    def of(self, path: str) -> Seen | None:
+    def of(self, path: str) -> SeenFile | None:
         return self._seen.get(path)
 
     def wrote(self, path: str, digest: str) -> None:
         """The model made this text itself, so it knows all of it."""
-        self._seen[path] = Seen(digest)
+        self._seen[path] = SeenFile(digest)
         self._previewed.pop(path, None)
 
     def edited(self, path: str, before: str, digest: str) -> None:

@@ -7,7 +7,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
-from duckflow.tools.files.encoding import with_newline
+from duckflow.tools.files.document import with_newline
 from duckflow.tools.files.file_tool import FileTool
 from duckflow.tools.files.seen import SeenFiles
 from duckflow.tools.files.settings import FileSettings

@@ -7,15 +7,14 @@ from typing import Any, TypeVar
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
 from duckflow.prompts.wording import listed
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
-from duckflow.state.operation import Operation
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Table, Think
-from duckflow.tools.plan.task_check import task_problems
-from duckflow.tools.plan.tests_step import still_with_tests, with_tests
+from duckflow.tools.plan.task_check import still_with_tests, task_problems, with_tests
 
 T = TypeVar("T")
 MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")

@@ -9,8 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.repair import read_json
 from duckflow.state.noun import Line200, shorten
-from duckflow.state.plan import Plan, Step
-from duckflow.state.plan_check import dependency_problems
+from duckflow.state.plan import Plan, Step, dependency_problems
 
 MOST_STEPS = 200
 NUMBER = re.compile(r"\s*(?:step\s*|ステップ\s*)?#?(\d+)\s*", re.IGNORECASE)

@@ -1,16 +1,51 @@
-"""`plan_tool`: propose, get, revise, update_step."""
+"""The tools that draft, show and change plans."""
+
+from functools import cache
+from typing import Any
+
+from pydantic import AliasChoices, Field
 
 from duckflow.errors import ToolError
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
-from duckflow.state.plan import Plan, Step
-from duckflow.tools.plan.args import IdArgs, PlanTool, StepArgs, WordsArgs
+from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.drafting import as_listed, draft_plan, draft_tasks, revise_plan
 from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.proof import proof
-from duckflow.tools.tool import Done
+from duckflow.tools.tool import A, Args, Done, Tool
+
+
+class PlanTool(Tool[A]):
+    """Ten operations with three shapes: each shape is worked out once, since every start waits for it."""
+
+    def describe(self) -> Operation:
+        return Operation(name=self.operation, parameters=_shape(self.args))
+
+
+@cache
+def _shape(args: type[Args]) -> dict[str, Any]:
+    return args.model_json_schema()
+
+
+class WordsArgs(Args):
+    """What is wanted, in words: a goal, or changes."""
+
+    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
+
+
+class IdArgs(Args):
+    """A plan, step or job; without one, the one at hand."""
+
+    id: str | None = Field(default=None, validation_alias=AliasChoices("id", "step_id", "plan_id", "job_id"))
+
+
+class StepArgs(Args):
+    id: str = Field(validation_alias=AliasChoices("id", "step_id"))
+    status: StepStatus
+
 
 LESSON_WANTED = (
     "The plan is completed. If it taught something that later sessions should know (a recipe, a failure and its fix, "

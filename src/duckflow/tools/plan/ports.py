@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from duckflow.events.ports import Emit
+from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
-from duckflow.state.operation import Operation
 
 
 class Think(Protocol):

@@ -6,9 +6,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_line
-from duckflow.tools.plan.args import IdArgs, PlanTool
 from duckflow.tools.plan.drafting import draft_tasks
-from duckflow.tools.plan.plan_tools import approved_plan, needs_done, the_step
+from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs, Table
 from duckflow.tools.tool import Done
 

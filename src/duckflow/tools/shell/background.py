@@ -10,7 +10,7 @@ from duckflow.tools.shell.process import Process
 
 
 @dataclass
-class Job:
+class BackgroundCommand:
     """A command in the background."""
 
     command: str
@@ -36,19 +36,19 @@ class Background:
     """All commands in the background. None outlives Duckflow: `close` ends them, and the sandbox does if it cannot."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BackgroundCommand] = {}
         self._told: set[str] = set()
 
-    def add(self, job: Job) -> None:
+    def add(self, job: BackgroundCommand) -> None:
         self._jobs[job.job_id] = job
 
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[BackgroundCommand, ...]:
         return tuple(self._jobs.values())
 
-    def running(self) -> tuple[Job, ...]:
+    def running(self) -> tuple[BackgroundCommand, ...]:
         return tuple(job for job in self._jobs.values() if job.running)
 
-    def ended(self) -> tuple[Job, ...]:
+    def ended(self) -> tuple[BackgroundCommand, ...]:
         """Those that have ended by themselves since this was last asked."""
         news = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
         self._told |= {job.job_id for job in news}

@@ -1,11 +1,125 @@
-"""What a command prints: to the screen as it comes, and an excerpt for the model."""
+"""What a command prints: cleaned, cut to its head and tail, shown live."""
 
-from duckflow.tools.shell.cleaner import Cleaner
-from duckflow.tools.shell.excerpt import Excerpt
-from duckflow.tools.shell.live import Live, OnOutput
+import asyncio
+import codecs
+import re
+from collections.abc import Callable
+
+STEERING = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links and other texts for the terminal
+    r"|\x1b[ -/]*[0-~]"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)|\x9b[0-?]*[ -/]*|\r)\Z")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+LONGEST_CODE = 4096
 
 
-class Output:
+class Cleaner:
+    """Piece by piece; a character or a code may be split between two pieces. What is no UTF-8 becomes `�`."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._kept = ""
+
+    def clean(self, data: bytes, last: bool = False) -> str:
+        text = self._kept + self._decoder.decode(data, last)
+        self._kept = ""
+        if not last and (cut := UNFINISHED.search(text, max(0, len(text) - LONGEST_CODE))):
+            text, self._kept = text[: cut.start()], text[cut.start() :]
+        if "\x1b" in text or "\x9b" in text:
+            text = STEERING.sub("", text)
+        return CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+REDRAWN = re.compile(r"[^\n\r]*\r")
+"""What a progress bar printed over."""
+
+
+class Excerpt:
+    """Takes any amount of text and keeps its head and its tail."""
+
+    def __init__(self, head: int, tail: int) -> None:
+        self._head_size = head
+        self._tail_size = tail
+        self._head = ""
+        self._tail = ""
+        self._seen = 0
+
+    def add(self, text: str) -> None:
+        self._seen += len(text)
+        room = self._head_size - len(self._head)
+        if room > 0:
+            self._head += text[:room]
+            text = text[room:]
+        self._tail += text
+        # Twice as much before it is cut, so that cutting is rare.
+        if len(self._tail) > 2 * self._tail_size:
+            self._tail = self._tail[len(self._tail) - self._tail_size :]
+
+    def text(self) -> str:
+        """All of it, or head and tail with a line between them that says how much is missing."""
+        if self._seen == len(self._head) + len(self._tail) and len(self._tail) <= self._tail_size:
+            return REDRAWN.sub("", self._head + self._tail)
+        head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
+        tail = self._tail[len(self._tail) - self._tail_size :]
+        tail = tail[tail.find("\n") + 1 :] or tail
+        missing = self._seen - len(head) - len(tail)
+        return REDRAWN.sub("", f"{head}[… {missing} characters left out …]\n{tail}")
+
+
+EVERY_SECONDS = 0.1
+AT_ONCE = 4000
+
+OnOutput = Callable[[str, int], None]
+"""Takes a text, and how many lines before it were left out."""
+
+
+class Live:
+    """Hands text on at once when there is little of it; of a flood, the end of what came since the last time."""
+
+    def __init__(self, on_output: OnOutput) -> None:
+        self._on_output = on_output
+        self._waiting = ""
+        self._left_out = 0
+        self._pause: asyncio.TimerHandle | None = None
+        self._open = True
+
+    def add(self, text: str) -> None:
+        if self._open:
+            self._waiting += text
+            if len(self._waiting) > AT_ONCE:
+                self._cut()
+            if self._pause is None:
+                self._hand_on()
+
+    def close(self) -> None:
+        """Hand on what is left, and nothing after that."""
+        self._open = False
+        if self._pause:
+            self._pause.cancel()
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        self._pause = None
+        if not self._waiting:
+            return
+        if self._open:
+            self._pause = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._hand_on)
+        text, left_out = self._waiting, self._left_out
+        self._waiting, self._left_out = "", 0
+        self._on_output(text, left_out)
+
+    def _cut(self) -> None:
+        """Keep the end, from the beginning of a line on where there is one."""
+        cut = len(self._waiting) - AT_ONCE
+        cut = self._waiting.find("\n", cut, -1) + 1 or cut
+        self._left_out += self._waiting.count("\n", 0, cut)
+        self._waiting = self._waiting[cut:]
+
+
+class CommandOutput:
     """Takes bytes as they come; memory is bounded, however many there are."""
 
     def __init__(self, head: int, tail: int, on_output: OnOutput) -> None:

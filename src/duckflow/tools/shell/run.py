@@ -1,7 +1,8 @@
-"""`shell.run`: a command in the sandbox."""
+"""Running a shell command in the sandbox."""
 
 import asyncio
 import os
+import re
 import shutil
 import time
 from collections.abc import Awaitable, Callable
@@ -18,14 +19,34 @@ from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.reins import Reins, reins
-from duckflow.tools.shell.background import Background, Job
-from duckflow.tools.shell.environment import caches, environment
-from duckflow.tools.shell.hint import hint
-from duckflow.tools.shell.live import OnOutput
-from duckflow.tools.shell.output import Output
-from duckflow.tools.shell.process import Process
+from duckflow.tools.shell.background import Background, BackgroundCommand
+from duckflow.tools.shell.output import CommandOutput, OnOutput
+from duckflow.tools.shell.process import Process, caches, environment
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, Done, Tool
+
+NO_NETWORK = re.compile(
+    r"could not resolve|name resolution|network is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN|no such host"
+    r"|failed to establish a new connection|failed to lookup address|name or service not known",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(r"read-only file system|EROFS|permission denied|operation not permitted", re.IGNORECASE)
+
+
+def hint(output: str, network: bool, writes: bool) -> str:
+    """Nothing when the failure looks like the command's own."""
+    if not network and NO_NETWORK.search(output):
+        return "The sandbox has no network. If the command needs it, run it again with network=true."
+    if not REFUSED.search(output):
+        return ""
+    if not writes:
+        return "The command was taken for one that only reads, so it ran with everything read-only."
+    return (
+        "The sandbox lets commands write only in the work folder and in $TMPDIR, not in .git/hooks and .git/config; "
+        f"it hides secrets{'' if network else ', and without network=true there is no network'}. "
+        "Do not try to get around it: use another way, or ask the user."
+    )
+
 
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
@@ -52,7 +73,7 @@ class Running:
 
     args: ShellArgs
     process: Process
-    output: Output
+    output: CommandOutput
     writes: bool
     reins: Reins = field(default_factory=reins)
     started: float = field(default_factory=time.monotonic)
@@ -137,7 +158,7 @@ class ShellRun(Tool[ShellArgs]):
         writes = self._writes(args)
         network = args.network or self._sandbox.grounds.settings.network
         seen = environment(os.environ, self._settings.environment, network)
-        output = Output(self._settings.head_characters, self._settings.tail_characters, self._on_output)
+        output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, self._on_output)
         launch = self._sandbox.launch((self._shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
         process = await Process.start(launch, str(self._sandbox.grounds.folder), seen, output.take)
@@ -160,7 +181,7 @@ class ShellRun(Tool[ShellArgs]):
             async with asyncio.timeout(self._settings.first_output_seconds):
                 code = await running.process.wait()
         except TimeoutError:
-            job = Job(running.args.command, running.process, running.output.text)
+            job = BackgroundCommand(running.args.command, running.process, running.output.text)
             self._background.add(job)
             job.end.add_done_callback(lambda _: running.reins.drop(running.process))
             return Done(

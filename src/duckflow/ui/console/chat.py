@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from duckflow import __version__
+from duckflow.commands.command import CommandContext, Quit, Say, Switch
+from duckflow.commands.desk import Desk
+from duckflow.commands.table import Commands
 from duckflow.events.types import Event, OutputStreamed
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import fitted
+from duckflow.i18n.words import Words
 from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Question
-from duckflow.ui.commands.table import Commands
 from duckflow.ui.console.completion import LineCompletions
 from duckflow.ui.console.errands import Errands
-from duckflow.ui.console.job_lines import job_progress
 from duckflow.ui.console.listener import Fragments, Line
 from duckflow.ui.console.paper import Paper
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
-from duckflow.ui.console.status_bar import status_bar
-from duckflow.ui.counter import Counter, Quit, Say, Switch
-from duckflow.ui.desk import Desk
-from duckflow.ui.i18n.words import Words
+from duckflow.ui.console.status_bar import job_progress, status_bar
 from duckflow.ui.mentions import mentioned
-from duckflow.ui.plain import plain
 from duckflow.ui.settings import UiSettings
-from duckflow.ui.width import fitted
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
@@ -158,7 +157,7 @@ class Chat:
 
     async def _command(self, text: str, desk: Desk) -> None:
         try:
-            if shown := await self._slash.run(Counter(desk, self._words, self.questions.ask), text):
+            if shown := await self._slash.run(CommandContext(desk, self._words, self.questions.ask), text):
                 self.screen.say(shown)
         except Say as wanted:
             self._submit(wanted.text)

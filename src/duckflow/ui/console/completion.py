@@ -9,10 +9,10 @@ from pathlib import Path
 from prompt_toolkit.completion import Completion
 from prompt_toolkit.document import Document
 
-from duckflow.ui.commands.table import Commands
+from duckflow.commands.table import Commands
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
 from duckflow.ui.console.file_index import FileIndex
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
 
 MOST = 40
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from duckflow.errors import DuckflowError
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
 from duckflow.ui.console.glyphs import Glyphs
 from duckflow.ui.console.waiting import Wait
-from duckflow.ui.i18n.words import Words
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,12 @@
-"""The keyboard of the input line: no key is lost or changed while something is printed above the line."""
+"""The keyboard lent to others: an editor of the user's choice."""
 
 import os
+import shlex
+import subprocess
 import sys
+import tempfile
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from prompt_toolkit.input import Input, create_input
 
@@ -36,3 +40,17 @@ def cooked() -> AbstractContextManager[None]:
     from prompt_toolkit.input.vt100 import cooked_mode
 
     return cooked_mode(sys.stdin.fileno())
+
+
+def edit_text(text: str) -> str:
+    """What the text is after the user has edited it; the same text when there is no editor that works."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "proposed.txt"
+        file.write_text(text, encoding="utf-8")
+        try:
+            with cooked():
+                subprocess.run([*shlex.split(editor), str(file)], check=True)
+        except (OSError, ValueError, subprocess.CalledProcessError):
+            return text
+        return file.read_text(encoding="utf-8", errors="replace")

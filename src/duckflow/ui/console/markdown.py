@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from rich.text import Text
 
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import cells
 from duckflow.ui.console.code import Code
 from duckflow.ui.console.inline import inline
 from duckflow.ui.console.paper import Paper
-from duckflow.ui.console.table import Table
-from duckflow.ui.plain import plain
-from duckflow.ui.width import cells
+from duckflow.ui.console.table import MarkdownTable
 
 FENCE = re.compile(r"(?P<indent>\s*)(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*")
 HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<text>.*?)\s*#*")
@@ -29,7 +29,7 @@ class Markdown:
         self._line = ""
         self._fence = ""
         self._code = Code("")
-        self._table: Table | None = None
+        self._table: MarkdownTable | None = None
         self._blank = True
         self._kinds: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], None]], ...] = (
             (FENCE, self._open_fence),
@@ -62,7 +62,7 @@ class Markdown:
             self._take_code(line)
             return
         if ROW.fullmatch(line):
-            self._table = self._table or Table()
+            self._table = self._table or MarkdownTable()
             self._table.lines.append(line)
             return
         self._end_table()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duckflow.safety.sandbox.sandbox import Launch
-from duckflow.tools.shell.output import Output
+from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.process import Process
 
 HEAD, TAIL = 4000, 8000
@@ -29,7 +29,7 @@ class Ran:
 async def run_own(command: str, folder: str, show: Callable[[str, int], None]) -> Ran:
     """To its end. Cancelled, it is ended with everything it started, and that is a result too."""
     start = time.monotonic()
-    output = Output(HEAD, TAIL, show)
+    output = CommandOutput(HEAD, TAIL, show)
     shell = os.environ.get("SHELL", "")
     launch = Launch((shell if shutil.which(shell) else "/bin/sh", "-c", command))
     process: Process | None = None

@@ -3,10 +3,9 @@
 from rich.console import Console
 from rich.text import Text
 
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import cells, line_ends
 from duckflow.ui.console.glyphs import Glyphs
-from duckflow.ui.plain import plain
-from duckflow.ui.width import cells
-from duckflow.ui.wrapping import line_ends
 
 NARROWEST = 20
 TAB = 4

@@ -12,8 +12,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.processors import BeforeInput
 
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.session_rows import SessionRow, session_lines
+from duckflow.commands.session_rows import SessionRow, session_lines
+from duckflow.i18n.words import Words
 
 SHOWN = 12
 ESCAPE_SECONDS = 0.05

@@ -1,4 +1,4 @@
-"""The input line of a terminal that can only print: lines in, lines out."""
+"""The input line, and the plain one where the terminal cannot have it."""
 
 import asyncio
 import os
@@ -6,8 +6,9 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from duckflow.ui.console.listener import Listener
+from duckflow.ui.console.listener import Line, Listener
 
 READ_AT_ONCE = 65536
 PROMPT = "> "
@@ -82,3 +83,15 @@ class PlainLine:
                 self._early.append(text)
         # A moment later it is known whether the user is to say more.
         asyncio.get_running_loop().call_later(SETTLED_SECONDS, self.redraw)
+
+
+DUMB = ("dumb", "unknown", "")
+
+
+def open_line(history: Path | None) -> Line:
+    """One that draws where the terminal can be drawn on, else one that only prints."""
+    if os.name == "posix" and os.environ.get("TERM", "").lower() in DUMB:
+        return PlainLine()
+    from duckflow.ui.console.input_line import InputLine
+
+    return InputLine(history)

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from duckflow.i18n.words import Words
 from duckflow.safety.answers import read_answer
 from duckflow.state.question import Answer, Question
 from duckflow.ui.choices import FREE, read_choice, wants_words
-from duckflow.ui.console.editor import edit_text
+from duckflow.ui.console.keyboard import edit_text
 from duckflow.ui.console.screen import Screen
-from duckflow.ui.i18n.words import Words
 
 UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear"}
 Lend = Callable[[Callable[[], str]], Awaitable[str]]

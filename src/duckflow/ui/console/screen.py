@@ -1,22 +1,37 @@
-"""Prints the conversation as it happens: finished lines above the prompt, the line in the making beside the spinner."""
+"""What stands on the screen."""
+
+import re
 
 from rich.text import Text
 
+from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.events import types as happened
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import fitted
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
-from duckflow.ui.console.diff_styles import diff_style, looks_like_diff
 from duckflow.ui.console.feed import Feed
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.paper import Paper, rows
-from duckflow.ui.console.question_panel import QuestionPanel
-from duckflow.ui.console.tree import print_tree
+from duckflow.ui.console.question_panel import QuestionPanel, diff_style, looks_like_diff
 from duckflow.ui.console.waiting import Wait
 from duckflow.ui.headless import RETRY
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
-from duckflow.ui.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
-from duckflow.ui.width import fitted
+
+BRANCH = re.compile(r"(?P<lines>[│├└─ ]*)(?P<mark>[○▶✓✗?] )?(?P<number>\d+\. )?")
+STYLES = {"✓": "green", "✗": "red", "▶": "bold yellow", "?": "yellow"}
+BELOW = str.maketrans({"├": "│", "└": " ", "─": " "})
+
+
+def print_tree(tree: str, paper: Paper) -> None:
+    for line in plain(tree).split("\n"):
+        found = BRANCH.match(line)
+        begin = found[0] if found else ""
+        lines = found["lines"] if found else ""
+        mark = (found["mark"] or "") if found else ""
+        text = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
+        paper.wrapped(text, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
+
 
 TALK = frozenset({"response", "duck_call", "exit"})
 QUIET = TALK | {"user.shell"}

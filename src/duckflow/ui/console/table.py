@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
+from duckflow.i18n.width import cells
 from duckflow.ui.console.inline import inline
 from duckflow.ui.console.paper import Paper, rows
-from duckflow.ui.width import cells
 
 CELL = re.compile(r"(?<!\\)\|")
 DELIMITER = re.compile(r"\s*:?-+:?\s*")
@@ -16,7 +16,7 @@ NARROWEST = 6
 
 
 @dataclass
-class Table:
+class MarkdownTable:
     """Its lines are collected until it ends: no column is known before the last line."""
 
     lines: list[str] = field(default_factory=list[str])

@@ -2,12 +2,12 @@
 
 import time
 
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import cells, fitted
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
 from duckflow.state.usage import Usage
 from duckflow.ui.console.glyphs import Glyphs
-from duckflow.ui.i18n.words import Words
-from duckflow.ui.plain import plain
-from duckflow.ui.width import cells, fitted
 
 SPINS_A_SECOND = 8
 CHARACTERS_A_TOKEN = 3

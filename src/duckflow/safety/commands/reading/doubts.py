@@ -12,13 +12,13 @@ from duckflow.safety.commands.reading.programs import READERS, Reader
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.targets import is_outside
 from duckflow.safety.commands.text.options import read_options
-from duckflow.safety.commands.verdict import Finding, ask
+from duckflow.safety.commands.verdict import CommandFinding, ask
 
 SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 JUDGED_ELSEWHERE = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "find", "gfind"))
 
 
-def doubts(call: Invocation) -> Iterator[Finding]:
+def doubts(call: Invocation) -> Iterator[CommandFinding]:
     yield from _doubt_spelling(call)
     yield from _doubt_place(call)
     name = call.words[0].text.rpartition("/")[2]
@@ -38,7 +38,7 @@ def doubts(call: Invocation) -> Iterator[Finding]:
         yield ask("reads_secret", path=" ".join(call.texts))
 
 
-def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
+def _doubt_spelling(call: Invocation) -> Iterator[CommandFinding]:
     is_git = call.words[0].text == "git"
     for word in call.words:
         if not word.plain and not (is_git and is_revision(word)):
@@ -46,12 +46,12 @@ def _doubt_spelling(call: Invocation) -> Iterator[Finding]:
             return
 
 
-def _doubt_place(call: Invocation) -> Iterator[Finding]:
+def _doubt_place(call: Invocation) -> Iterator[CommandFinding]:
     if not is_trusted_place(call.words[0].text):
         yield ask("program_place", program=call.words[0].text)
 
 
-def _doubt_options(call: Invocation, reader: Reader) -> Iterator[Finding]:
+def _doubt_options(call: Invocation, reader: Reader) -> Iterator[CommandFinding]:
     options = read_options(call.arguments, reader.with_value, reader.long_with_value)
     for option, _ in options.given:
         never = any(option == name or (option.startswith("--") and name.startswith(option)) for name in reader.never)
@@ -68,13 +68,13 @@ def _doubt_options(call: Invocation, reader: Reader) -> Iterator[Finding]:
         yield ask("operand_changes", program=call.program)
 
 
-def _doubt_date(call: Invocation) -> Iterator[Finding]:
+def _doubt_date(call: Invocation) -> Iterator[CommandFinding]:
     options = read_options(call.arguments, "dfrI", ("--date", "--reference", "--file"))
     if options.has("-s", "--set") or any(not word.text.startswith("+") for word in options.operands):
         yield ask("option_changes", program=call.program, option="--set")
 
 
-def _doubt_git(call: Invocation) -> Iterator[Finding]:
+def _doubt_git(call: Invocation) -> Iterator[CommandFinding]:
     git = read_git(call)
     if call.scene.facts.git_runs_programs is None:
         yield ask("git_unchecked")
@@ -86,7 +86,7 @@ def _doubt_git(call: Invocation) -> Iterator[Finding]:
         yield ask("git_changes", action=git.subcommand or "git")
 
 
-def _doubt_files(call: Invocation) -> Iterator[Finding]:
+def _doubt_files(call: Invocation) -> Iterator[CommandFinding]:
     if call.scene.place is None and call.program not in NO_FILES and call.program != "git":
         yield ask("reads_elsewhere")
     for word in files_read(call):

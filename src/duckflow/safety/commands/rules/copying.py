@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.rules.deleting import judge_written
 from duckflow.safety.commands.text.options import read_options
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 DELETES = ("--delete", "--del", "--remove-source-files", "--remove-sent-files", "--force")
 DRY = frozenset(("--dry-run", "--dryrun", "--list-only", "--help", "--version"))
 
 
-def judge_rsync(call: Invocation) -> Iterator[Finding]:
+def judge_rsync(call: Invocation) -> Iterator[CommandFinding]:
     options = read_options(call.arguments, "efBTM", ("--rsh", "--exclude", "--include", "--filter"))
     if options.has("-n") or not DRY.isdisjoint(call.texts):
         return
@@ -22,7 +22,7 @@ def judge_rsync(call: Invocation) -> Iterator[Finding]:
         yield from judge_written(call, word)
 
 
-def judge_archive(call: Invocation) -> Iterator[Finding]:
+def judge_archive(call: Invocation) -> Iterator[CommandFinding]:
     """Unpacking over the system, or an archive that removes its sources."""
     options = read_options(call.arguments, "fCIXTbgKNVHL", ("--directory", "--file"))
     for option in ("--remove-files", "--recursive-unlink"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 CLIENTS = frozenset(
     ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "sqlcmd", "sqlplus", "duckdb", "clickhouse-client", "clickhouse")
@@ -66,7 +66,7 @@ def judge_database(call: Invocation) -> Iterator[Opinion]:
             yield RunsText(found[1])
 
 
-def _judge_statement(text: str) -> Iterator[Finding]:
+def _judge_statement(text: str) -> Iterator[CommandFinding]:
     found = STATEMENT.search(text)
     if found:
         yield danger("database", statement=found[0])
@@ -77,7 +77,7 @@ def _judge_statement(text: str) -> Iterator[Finding]:
                 yield danger("database", statement=statement.strip())
 
 
-def judge_database_tool(call: Invocation) -> Iterator[Finding]:
+def judge_database_tool(call: Invocation) -> Iterator[CommandFinding]:
     """Tools that drop as their name or an option says."""
     options = DROPS[call.program]
     if not options or not options.isdisjoint(call.texts):

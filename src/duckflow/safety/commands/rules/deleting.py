@@ -7,13 +7,13 @@ from duckflow.safety.commands.secret_names import is_secret, starts_by_itself
 from duckflow.safety.commands.targets import BROAD, Target, target_of
 from duckflow.safety.commands.text.options import read_options
 from duckflow.safety.commands.text.words import Word
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 NEVER = frozenset((Target.SYSTEM, Target.ROOT, Target.HOME, Target.DEVICE, Target.REPOSITORY))
 EVEN_ONE_FILE = frozenset((Target.SYSTEM, Target.DEVICE, Target.REPOSITORY))
 
 
-def judge_rm(call: Invocation) -> Iterator[Finding]:
+def judge_rm(call: Invocation) -> Iterator[CommandFinding]:
     """Recursion with force is dangerous everywhere but in temporary folders; recursion alone when it is broad."""
     options = read_options(call.arguments)
     recursive = options.has("-r", "-R", "--recursive")
@@ -26,7 +26,7 @@ def judge_rm(call: Invocation) -> Iterator[Finding]:
         yield from _judge_target(call, word, recursive, force)
 
 
-def _judge_target(call: Invocation, word: Word, recursive: bool, force: bool) -> Iterator[Finding]:
+def _judge_target(call: Invocation, word: Word, recursive: bool, force: bool) -> Iterator[CommandFinding]:
     target = target_of(word, call.scene)
     if target in EVEN_ONE_FILE or (recursive and target in BROAD):
         yield danger("deletes_broad", path=word.text)
@@ -38,25 +38,25 @@ def _judge_target(call: Invocation, word: Word, recursive: bool, force: bool) ->
         yield danger("deletes_secret", path=word.text)
 
 
-def judge_deleter(call: Invocation) -> Iterator[Finding]:
+def judge_deleter(call: Invocation) -> Iterator[CommandFinding]:
     """Programs that delete whole trees by nature, such as rimraf."""
     for word in read_options(call.arguments).operands:
         if target_of(word, call.scene) is not Target.TEMPORARY:
             yield danger("deletes_tree", path=word.text)
 
 
-def judge_shred(call: Invocation) -> Iterator[Finding]:
+def judge_shred(call: Invocation) -> Iterator[CommandFinding]:
     yield danger("destroys_for_good", program=call.program)
 
 
-def judge_truncate(call: Invocation) -> Iterator[Finding]:
+def judge_truncate(call: Invocation) -> Iterator[CommandFinding]:
     options = read_options(call.arguments, "srlo", ("--size", "--reference"))
     if any(value.text.lstrip("0") == "" for value in options.values("-s", "--size")):
         for word in options.operands:
             yield danger("empties", path=word.text)
 
 
-def judge_move(call: Invocation) -> Iterator[Finding]:
+def judge_move(call: Invocation) -> Iterator[CommandFinding]:
     """Moving something broad away, or moving into nowhere, is a deletion."""
     options = read_options(call.arguments, "tSm", ("--target-directory", "--suffix"))
     words = options.operands
@@ -72,7 +72,7 @@ def judge_move(call: Invocation) -> Iterator[Finding]:
         yield danger("empties", path=words[-1].text)
 
 
-def judge_written(call: Invocation, word: Word) -> Iterator[Finding]:
+def judge_written(call: Invocation, word: Word) -> Iterator[CommandFinding]:
     """Writing to this path replaces what the machine or the user lives on."""
     target = target_of(word, call.scene)
     if target is Target.DEVICE:
@@ -83,7 +83,7 @@ def judge_written(call: Invocation, word: Word) -> Iterator[Finding]:
         yield danger("writes_system", path=word.text)
 
 
-def judge_writer(call: Invocation) -> Iterator[Finding]:
+def judge_writer(call: Invocation) -> Iterator[CommandFinding]:
     """tee, touch and their kin: every operand is written."""
     for word in read_options(call.arguments).operands:
         yield from judge_written(call, word)

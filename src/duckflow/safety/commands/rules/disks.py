@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.rules.deleting import judge_written
 from duckflow.safety.commands.text.words import Word
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 OVERWRITES = frozenset(
     ("fdisk", "sfdisk", "cfdisk", "parted", "gdisk", "sgdisk", "wipefs", "mkswap", "blkdiscard", "badblocks", "hdparm")
@@ -26,7 +26,7 @@ DESTROYS = {
 }
 
 
-def judge_disk(call: Invocation) -> Iterator[Finding]:
+def judge_disk(call: Invocation) -> Iterator[CommandFinding]:
     if call.program.startswith("mkfs") or (
         call.program in OVERWRITES and call.texts and LOOKS_ONLY.isdisjoint(call.texts)
     ):
@@ -36,7 +36,7 @@ def judge_disk(call: Invocation) -> Iterator[Finding]:
             yield danger("overwrites_disk", program=f"{call.program} {word}")
 
 
-def judge_dd(call: Invocation) -> Iterator[Finding]:
+def judge_dd(call: Invocation) -> Iterator[CommandFinding]:
     for word in call.arguments:
         name, _, path = word.text.partition("=")
         if name == "of":

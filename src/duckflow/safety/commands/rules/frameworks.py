@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 TASK = re.compile(
     r"^(?:db:(?:drop|reset|purge|truncate|wipe|rollback|schema:load|migrate:reset|migrate:down)\S*"
@@ -29,7 +29,7 @@ RUNNERS = frozenset(
 )
 
 
-def judge_task(call: Invocation) -> Iterator[Finding]:
+def judge_task(call: Invocation) -> Iterator[CommandFinding]:
     words = [text for text in call.texts if not text.startswith("-")]
     for word in words[:3]:
         if TASK.match(word):

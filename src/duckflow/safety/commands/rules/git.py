@@ -7,9 +7,9 @@ from duckflow.safety.commands.git_call import GitCall, read_git
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
 from duckflow.safety.commands.text.options import Options, read_options
-from duckflow.safety.commands.verdict import Finding, ask, danger
+from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 
-GitRule = Callable[[GitCall], Iterator[Finding]]
+GitRule = Callable[[GitCall], Iterator[CommandFinding]]
 
 RUNS_PROGRAMS = (
     ("alias.", "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.hookspath", "core.askpass")
@@ -75,7 +75,7 @@ def _options(git: GitCall, with_value: str = "", long_with_value: tuple[str, ...
     return read_options(git.arguments, with_value, long_with_value)
 
 
-def _checkout(git: GitCall) -> Iterator[Finding]:
+def _checkout(git: GitCall) -> Iterator[CommandFinding]:
     """Switching branches keeps work; naming paths or using force throws it away."""
     options = _options(
         git, "bBU", ("--orphan", "--conflict", "--pathspec-from-file", "--unified", "--inter-hunk-context")
@@ -94,30 +94,30 @@ def _looks_like_path(text: str) -> bool:
     return text in (".", "..", "*", ":/", ":/*") or text.startswith(("./", "../", ":")) or text.endswith("/")
 
 
-def _switch(git: GitCall) -> Iterator[Finding]:
+def _switch(git: GitCall) -> Iterator[CommandFinding]:
     if _options(git, "cC", ("--orphan", "--conflict")).has("-f", "--force", "--discard-changes"):
         yield danger("git_discards", action="switch")
 
 
-def _restore(git: GitCall) -> Iterator[Finding]:
+def _restore(git: GitCall) -> Iterator[CommandFinding]:
     """Only taking back `git add` keeps the files as they are."""
     options = _options(git, "s", ("--source", "--conflict", "--pathspec-from-file"))
     if not options.has("-S", "--staged") or options.has("-W", "--worktree"):
         yield danger("git_discards", action="restore")
 
 
-def _reset(git: GitCall) -> Iterator[Finding]:
+def _reset(git: GitCall) -> Iterator[CommandFinding]:
     if _options(git).has("--hard", "--merge") or any(text.lower() == "--hard" for text in git.texts):
         yield danger("git_discards", action="reset")
 
 
-def _clean(git: GitCall) -> Iterator[Finding]:
+def _clean(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git, "e", ("--exclude",))
     if options.has("-f", "--force") and not options.has("-n", "--dry-run"):
         yield danger("git_deletes_untracked")
 
 
-def _push(git: GitCall) -> Iterator[Finding]:
+def _push(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git, "o", ("--push-option", "--repo", "--receive-pack", "--exec"))
     if options.has("-n", "--dry-run"):
         return
@@ -130,7 +130,7 @@ def _push(git: GitCall) -> Iterator[Finding]:
         yield danger("git_deletes_remote")
 
 
-def _branch(git: GitCall) -> Iterator[Finding]:
+def _branch(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git, "u", ("--set-upstream-to",))
     forced = options.has("-f", "--force")
     if options.has("-D") or (options.has("-d", "--delete") and forced):
@@ -139,37 +139,37 @@ def _branch(git: GitCall) -> Iterator[Finding]:
         yield danger("git_rewrites", action="branch --force")
 
 
-def _stash(git: GitCall) -> Iterator[Finding]:
+def _stash(git: GitCall) -> Iterator[CommandFinding]:
     if git.texts[:1] in (("drop",), ("clear",)):
         yield danger("git_deletes", what="stash")
 
 
-def _worktree(git: GitCall) -> Iterator[Finding]:
+def _worktree(git: GitCall) -> Iterator[CommandFinding]:
     if git.texts[:1] == ("remove",) and _options(git).has("-f", "--force"):
         yield danger("git_deletes", what="worktree")
 
 
-def _reflog(git: GitCall) -> Iterator[Finding]:
+def _reflog(git: GitCall) -> Iterator[CommandFinding]:
     if git.texts[:1] in (("expire",), ("delete",), ("drop",)):
         yield danger("git_deletes", what="reflog")
 
 
-def _gc(git: GitCall) -> Iterator[Finding]:
+def _gc(git: GitCall) -> Iterator[CommandFinding]:
     prunes = git.subcommand == "prune" or any(text.startswith("--prune") for text in git.texts)
     if prunes and "--prune=never" not in git.texts and not _options(git).has("-n", "--dry-run"):
         yield danger("git_deletes", what="objects")
 
 
-def _rewrites(git: GitCall) -> Iterator[Finding]:
+def _rewrites(git: GitCall) -> Iterator[CommandFinding]:
     yield danger("git_rewrites", action=git.subcommand)
 
 
-def _update_ref(git: GitCall) -> Iterator[Finding]:
+def _update_ref(git: GitCall) -> Iterator[CommandFinding]:
     if _options(git).has("-d", "--delete", "--stdin"):
         yield danger("git_deletes", what="ref")
 
 
-def _rm(git: GitCall) -> Iterator[Finding]:
+def _rm(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git)
     if options.has("-n", "--dry-run", "--cached"):
         return
@@ -178,24 +178,24 @@ def _rm(git: GitCall) -> Iterator[Finding]:
         yield danger("git_discards", action="rm")
 
 
-def _submodule(git: GitCall) -> Iterator[Finding]:
+def _submodule(git: GitCall) -> Iterator[CommandFinding]:
     if git.texts[:1] == ("deinit",) and _options(git).has("-f", "--force", "--all"):
         yield danger("git_discards", action="submodule deinit")
 
 
-def _read_tree(git: GitCall) -> Iterator[Finding]:
+def _read_tree(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git)
     if options.has("-u", "--reset") or (git.subcommand == "checkout-index" and options.has("-f", "--force")):
         yield danger("git_discards", action=git.subcommand)
 
 
-def _tag(git: GitCall) -> Iterator[Finding]:
+def _tag(git: GitCall) -> Iterator[CommandFinding]:
     options = _options(git, "mFu", ("--message", "--file", "--local-user"))
     if options.has("-d", "--delete"):
         yield danger("git_deletes", what="tag")
 
 
-def _remote(git: GitCall) -> Iterator[Finding]:
+def _remote(git: GitCall) -> Iterator[CommandFinding]:
     if git.texts[:1] in (("remove",), ("rm",), ("prune",)):
         yield danger("git_deletes", what="remote")
 

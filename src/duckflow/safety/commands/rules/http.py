@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.text.options import read_options
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 DELETING = frozenset(("DELETE", "PURGE"))
 SENDING = frozenset(("POST", "PUT", "PATCH"))
@@ -33,7 +33,7 @@ UPLOADS = (
 PIECES = re.compile(r"[@<=:,\s()\"'`]")
 
 
-def judge_request(call: Invocation) -> Iterator[Finding]:
+def judge_request(call: Invocation) -> Iterator[CommandFinding]:
     options = read_options(call.arguments, CURL_VALUES, ("--request", "--method"))
     methods = [word.text.upper() for word in options.values("-X", "--request", "--method")]
     if call.program in METHOD_AS_WORD:
@@ -45,7 +45,7 @@ def judge_request(call: Invocation) -> Iterator[Finding]:
     yield from judge_sending(call)
 
 
-def judge_sending(call: Invocation) -> Iterator[Finding]:
+def judge_sending(call: Invocation) -> Iterator[CommandFinding]:
     """A file that looks like a secret on its way to another machine."""
     options = read_options(call.arguments, VALUES.get(call.program, ""), UPLOADS)
     sent = [word.text for word in (*options.operands, *options.values(*UPLOADS))]

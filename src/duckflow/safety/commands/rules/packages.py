@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 SYSTEM_REMOVES: dict[str, tuple[str, ...]] = {
     "apt": ("remove", "purge", "autoremove", "autopurge"),
@@ -42,7 +42,7 @@ PUBLISHES: dict[str, tuple[str, ...]] = {
 DRY = frozenset(("--dry-run", "-n", "-s", "--simulate", "--help", "--list", "--just-print", "--no-act"))
 
 
-def judge_packages(call: Invocation) -> Iterator[Finding]:
+def judge_packages(call: Invocation) -> Iterator[CommandFinding]:
     if not DRY.isdisjoint(call.texts):
         return
     words = [text for text in call.texts if not text.startswith("-") or text in SYSTEM_REMOVES.get(call.program, ())]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from duckflow.safety.commands.invocation import Invocation
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 SUBCOMMAND = re.compile(r"^[a-zA-Z][\w:-]*$")
 PARTS = re.compile(r"[-_:]|(?<=[a-z])(?=[A-Z])")
@@ -54,7 +54,7 @@ LOCAL = frozenset(
 """Programs that are given names of files, tests and packages: a word such as `delete` is a name there."""
 
 
-def judge_service_call(call: Invocation) -> Iterator[Finding]:
+def judge_service_call(call: Invocation) -> Iterator[CommandFinding]:
     """The first telling word decides: `list` and `create` are harmless, `delete` is not."""
     if _only_tries(call):
         return
@@ -74,7 +74,7 @@ def judge_service_call(call: Invocation) -> Iterator[Finding]:
     yield from _judge_approval(call, words)
 
 
-def judge_unknown(call: Invocation) -> Iterator[Finding]:
+def judge_unknown(call: Invocation) -> Iterator[CommandFinding]:
     """A program nobody here knows, told in plain words to destroy something."""
     if call.program in LOCAL or _only_tries(call):
         return
@@ -92,7 +92,7 @@ def _only_tries(call: Invocation) -> bool:
     return tries or not TELLS.isdisjoint(call.texts)
 
 
-def _judge_options(call: Invocation) -> Iterator[Finding]:
+def _judge_options(call: Invocation) -> Iterator[CommandFinding]:
     for text in call.texts:
         name = PARTS.split(text.lstrip("-").partition("=")[0])
         if text.startswith("-") and not OPTIONS.isdisjoint(name[:2]) and not text.endswith("=false"):
@@ -100,7 +100,7 @@ def _judge_options(call: Invocation) -> Iterator[Finding]:
             return
 
 
-def _judge_approval(call: Invocation, words: list[str]) -> Iterator[Finding]:
+def _judge_approval(call: Invocation, words: list[str]) -> Iterator[CommandFinding]:
     """`apply` and `up` with the question switched off, and scaling down to nothing."""
     if words[:1] in (["apply"], ["up"], ["deploy"]) and not UNASKED.isdisjoint(call.texts):
         yield danger("service_unasked", program=call.program, action=words[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.targets import Target, target_of
 from duckflow.safety.commands.text.options import read_options
-from duckflow.safety.commands.verdict import Finding, danger
+from duckflow.safety.commands.verdict import CommandFinding, danger
 
 OPEN_TO_ALL = re.compile(r"^0?[0-7]?[0-7][0-7][2367]$|^[ugo]*a[ugo]*[+=]\w*w|^[ugoa]*o[ugoa]*[+=]\w*w|^\+\w*w|^=\w*w")
 RUNS_AS_OWNER = re.compile(r"^[2467]\d{3}$|^[ugoa]*[+=]\w*s")
@@ -42,14 +42,14 @@ BY_OWNER = frozenset(("-u", "-U", "--euid", "--uid", "-v", "--inverse"))
 SIGNALS = re.compile(r"^-(?:\d+|[A-Z]+\d?|s|n|l)$")
 
 
-def judge_power(call: Invocation) -> Iterator[Finding]:
+def judge_power(call: Invocation) -> Iterator[CommandFinding]:
     if call.program in POWER and not any(text in ("--help", "-c", "--show") for text in call.texts):
         yield danger("power", program=call.program)
     if call.program == "init" and call.texts[:1] in (("0",), ("6",), ("1",)):
         yield danger("power", program=call.program)
 
 
-def judge_service(call: Invocation) -> Iterator[Finding]:
+def judge_service(call: Invocation) -> Iterator[CommandFinding]:
     """The action comes first for systemctl and launchctl, after the name for service."""
     words = [text for text in call.texts if not text.startswith("-")]
     for word in words[:1] if call.program in ACTION_FIRST else words[1:2]:
@@ -57,20 +57,20 @@ def judge_service(call: Invocation) -> Iterator[Finding]:
             yield danger("stops_service", program=call.program, action=word)
 
 
-def judge_account(call: Invocation) -> Iterator[Finding]:
+def judge_account(call: Invocation) -> Iterator[CommandFinding]:
     if call.program in ACCOUNTS:
         yield danger("accounts", program=call.program)
     if call.program in KERNEL:
         yield danger("system_setting", program=call.program)
 
 
-def judge_system_option(call: Invocation) -> Iterator[Finding]:
+def judge_system_option(call: Invocation) -> Iterator[CommandFinding]:
     for option in SETTINGS[call.program]:
         if any(text == option or (len(option) > 2 and text.startswith(f"{option}=")) for text in call.texts):
             yield danger("system_setting", program=f"{call.program} {option}")
 
 
-def judge_kill(call: Invocation) -> Iterator[Finding]:
+def judge_kill(call: Invocation) -> Iterator[CommandFinding]:
     """Everything at once, or the first process."""
     names = [text for text in call.texts if not SIGNALS.match(text)]
     after = call.texts[1:]
@@ -82,7 +82,7 @@ def judge_kill(call: Invocation) -> Iterator[Finding]:
         yield danger("kills_all")
 
 
-def judge_rights(call: Invocation) -> Iterator[Finding]:
+def judge_rights(call: Invocation) -> Iterator[CommandFinding]:
     """chmod, chown, chgrp: everything below a broad place, or open to everybody."""
     options = read_options(call.arguments, "", ("--reference",))
     recursive = options.has("-R", "--recursive")

@@ -12,7 +12,7 @@ from duckflow.safety.commands.reading.programs import READERS
 from duckflow.safety.commands.secret_names import is_secret
 from duckflow.safety.commands.unwrap.shells import SHELLS
 from duckflow.safety.commands.unwrap.wrappers import WRAPPERS, Wrapper, behind, judge_behind
-from duckflow.safety.commands.verdict import Finding, ask, danger
+from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 
 ADMINISTRATORS: dict[str, Wrapper] = {
     "sudo": Wrapper(
@@ -50,7 +50,7 @@ def unwrap_administrator(call: Invocation) -> Iterator[Opinion]:
         yield danger("becomes_administrator")
 
 
-def _judge_rights(inner: Invocation) -> Iterator[Finding]:
+def _judge_rights(inner: Invocation) -> Iterator[CommandFinding]:
     if inner.program in JUDGED_BY_ITSELF:
         return
     if inner.program == "git":

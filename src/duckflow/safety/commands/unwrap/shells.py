@@ -6,7 +6,7 @@ from duckflow.safety.commands.effects import DOWNLOADERS
 from duckflow.safety.commands.invocation import Invocation
 from duckflow.safety.commands.opinion import Opinion, RunsText
 from duckflow.safety.commands.text.words import Word, joined
-from duckflow.safety.commands.verdict import Finding, ask, danger
+from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 
 SHELLS = frozenset(
     ("sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash", "elvish")
@@ -66,11 +66,11 @@ def judge_fed(call: Invocation) -> Iterator[Opinion]:
         yield RunsText(call.feed.text)
 
 
-def judge_origins(word: Word) -> Iterator[Finding]:
+def judge_origins(word: Word) -> Iterator[CommandFinding]:
     yield from judge_programs(word.origins)
 
 
-def judge_programs(programs: tuple[str, ...]) -> Iterator[Finding]:
+def judge_programs(programs: tuple[str, ...]) -> Iterator[CommandFinding]:
     """Programs whose output is run as code."""
     if not DOWNLOADERS.isdisjoint(programs):
         yield danger("runs_download")

@@ -1,0 +1,109 @@
+"""A session as one HTML page."""
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from html import escape
+from pathlib import Path
+
+from duckflow.commands.export.chart import svg_chart
+from duckflow.commands.export.transcript import Item, Transcript, TurnRecord, costs, facts, title
+from duckflow.commands.plan_tree import plan_tree
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+
+# No script, no picture, no font, no request: not even if something slipped through.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+MARKS = {True: "✓", False: "✗", None: "…"}
+DIFF_CLASSES = {"+": "added", "-": "removed", "@": "place"}
+
+
+def as_html(transcript: Transcript, words: Words) -> str:
+    return "\n".join(_page(transcript, words))
+
+
+def _page(transcript: Transcript, words: Words) -> Iterator[str]:
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    name = safe(title(transcript))
+    yield f'<!doctype html>\n<html lang="{words.language}"><head><meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{name}</title><style>\n{style}</style></head><body>"
+    yield f"<header><h1>🦆 {name}</h1><dl>"
+    yield from (f"<dt>{safe(term)}</dt><dd>{safe(value)}</dd>" for term, value in facts(transcript, words))
+    yield "</dl></header>"
+    if plans := transcript.state.plans.values():
+        trees = "\n\n".join(plan_tree(plan, words) for plan in plans)
+        yield f"<h2>{safe(words('export.plan'))}</h2><pre>{safe(trees)}</pre>"
+    if chart := svg_chart(transcript.vitals, words):
+        yield f"<h2>{safe(words('export.vitals'))}</h2>{chart}"
+    if told := costs(transcript, words):
+        yield f"<h2>{safe(words('export.cost'))}</h2><ul>{''.join(f'<li>{safe(one)}</li>' for one in told)}</ul>"
+    render = _renderer()
+    for turn in transcript.turns:
+        yield from _turn(turn, words, render)
+    yield "</body></html>\n"
+
+
+def _turn(turn: TurnRecord, words: Words, render: Callable[[str], str]) -> Iterator[str]:
+    when = time.strftime("%H:%M", time.localtime(turn.at))
+    place = f"turn-{turn.number}"
+    name = safe(words("export.turn", turn=turn.number))
+    yield f'<section class="turn" id="{place}"><h3><a href="#{place}">{name}</a> <time>{when}</time></h3>'
+    yield f'<div class="user">{safe(turn.asked)}</div>'
+    for item in turn.items:
+        yield from _item(item, words, render)
+    if turn.why:
+        yield f'<p class="why {escape(turn.outcome)}">{safe(words.phrase(turn.why))}</p>'
+    yield "</section>"
+
+
+def _item(item: Item, words: Words, render: Callable[[str], str]) -> Iterator[str]:
+    told = safe(words.phrase(item.phrase)) if item.phrase else ""
+    match item.kind:
+        case "said":
+            yield f'<div class="said">{render(plain(item.text))}</div>'
+        case "user":
+            yield f'<div class="user">{safe(item.text)}</div>'
+        case "note":
+            text = f"<div>{render(plain(item.text))}</div>" if item.text else ""
+            yield f'<div class="note">{told}{text}</div>'
+        case "deed":
+            mark = f'<span class="{_state(item)}">{MARKS[item.ok]}</span>'
+            yield _details(item, f"{mark} <code>{safe(item.text)}</code> {told}", words)
+        case "gate" | "duck":
+            answer = words("export.answer", answer=item.answer) if item.answer else words("export.unanswered")
+            face = "🦆" if item.kind == "duck" else "?"
+            yield _details(item, f"{face} <b>{told}</b> {safe(answer)}", words)
+
+
+def _state(item: Item) -> str:
+    return {True: "good", False: "bad", None: "open"}[item.ok]
+
+
+def _details(item: Item, summary: str, words: Words) -> str:
+    inside = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in item.details)
+    if item.diff:
+        inside += f'<pre class="diff">{_diff(item.diff)}</pre>'
+    if item.output:
+        inside += f"<pre>{safe(item.output)}</pre>"
+    opened = " open" if item.kind == "duck" else ""
+    return f'<details class="{item.kind}"{opened}><summary>{summary}</summary>{inside}</details>'
+
+
+def _diff(diff: str) -> str:
+    lines = [(DIFF_CLASSES.get(line[:1], ""), safe(line)) for line in diff.splitlines()]
+    return "\n".join(f'<span class="{kind}">{line}</span>' if kind else line for kind, line in lines)
+
+
+def safe(text: str) -> str:
+    return escape(plain(text))
+
+
+@functools.cache
+def _renderer() -> Callable[[str], str]:
+    """Markdown to HTML, without HTML of its own, pictures, or links that do anything but lead somewhere."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    return reader.render

@@ -1,0 +1,85 @@
+"""The record, the cost and the layers of a request as lines for people."""
+
+import time
+from collections.abc import Iterable
+
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.llm.endpoints import SERVERS
+from duckflow.prompts.layers import Layer
+from duckflow.safety.secrets import redacted
+from duckflow.state.agent import AgentState
+from duckflow.state.usage import Usage
+from duckflow.store.audit import AuditEntry
+
+SUBJECTS = ("path", "command", "source", "words")
+MARKS = {True: "✓", False: "✗", None: "…"}
+
+
+def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
+    lines: list[str] = []
+    for entry in entries:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+        subject = (
+            entry.args.get("path")
+            or entry.args.get("command")
+            or entry.args.get("source")
+            or entry.args.get("words", "")
+        )
+        lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}")))
+        if entry.why:
+            lines.append(plain(redacted(f"    {words('audit.why')}: {entry.why}")))
+        if entry.answer:
+            lines.append(plain(redacted(f"    {words('audit.answer')}: {entry.answer}")))
+        if entry.told:
+            lines.append(plain(redacted(f"    {words('audit.came')}: {words.phrase(entry.told)}")))
+    return lines or [words("audit.nothing")]
+
+
+ON_THIS_MACHINE = frozenset({"local", "scripted", *SERVERS})
+
+
+def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
+    if not state.usage.calls:
+        lines = [words("cost.none")]
+    else:
+        lines = [
+            words("cost.turn", figures=_figures(state.turn_usage, words)),
+            words("cost.session", figures=_figures(state.usage, words)),
+            *(f"  {model}: {model_cost(model, usage, words)}" for model, usage in state.usage_by_model.items()),
+        ]
+    if budget_usd:
+        left = max(0.0, budget_usd - state.usage.cost_usd)
+        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{left:.2f}"))
+    return lines
+
+
+def model_cost(model: str, usage: Usage, words: Words) -> str:
+    """The figures of one model. Where nothing was charged it is free, or its price is not known: that is said."""
+    figures = _figures(usage, words)
+    if usage.cost_usd > 0:
+        return figures
+    free = model.partition(":")[0] in ON_THIS_MACHINE
+    return f"{figures} · {words('cost.free' if free else 'cost.unknown')}"
+
+
+def _figures(usage: Usage, words: Words) -> str:
+    figures = words(
+        "cost.line",
+        calls=f"{usage.calls:,}",
+        sent=f"{usage.prompt_tokens:,}",
+        cached=f"{usage.cached_tokens:,}",
+        received=f"{usage.completion_tokens:,}",
+    )
+    return f"{figures} · ${usage.cost_usd:.4f}" if usage.cost_usd > 0 else figures
+
+
+def layer_lines(layers: Iterable[Layer], words: Words) -> list[str]:
+    """One line a layer, with its tokens and its budget, and their sum."""
+    shown: list[str] = []
+    total = 0
+    for layer in layers:
+        total += layer.tokens
+        key = "context.budget" if layer.budget else "context.layer"
+        shown.append(words(key, name=words(f"context.{layer.name}"), tokens=layer.tokens, budget=layer.budget))
+    return [*shown, words("context.sum", tokens=total)]

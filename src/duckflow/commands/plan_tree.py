@@ -1,0 +1,78 @@
+"""A plan as a tree, its jobs as lines."""
+
+from duckflow.i18n.words import Words
+from duckflow.state.agent import AgentState
+from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.plan import Plan, Step
+from duckflow.state.progress import progress
+
+MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
+UNVERIFIED = "?"
+SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
+"""A plan in these states is shown whenever it changes, by whoever changed it."""
+
+
+def plan_tree(plan: Plan, words: Words) -> str:
+    """Name and state of the plan, then its steps as branches."""
+    status = words(f"plan.status.{plan.status}")
+    lines = [words("plan.title", name=plan.name, status=status, done=plan.done(), total=len(plan.steps))]
+    if plan.goal != plan.name:
+        lines.append(f"│ {words('plan.goal', goal=plan.goal)}")
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
+    for number, step in enumerate(plan.steps, 1):
+        last = number == len(plan.steps)
+        lines.append(f"{'└─' if last else '├─'} {_step(step, number, numbers, words)}")
+        lines += [f"{'  ' if last else '│ '}   {text}" for text in (step.description, step.success) if text]
+    if plan.risks:
+        lines.append(words("plan.risks", risks="; ".join(plan.risks)))
+    return "\n".join(lines)
+
+
+def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str:
+    notes: list[str] = []
+    if step.depends_on:
+        before = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
+        notes.append(words("plan.after", steps=before))
+    if step.tasks:
+        notes.append(words("plan.tasks", done=step.tasks_done(), total=len(step.tasks)))
+    if step.unverified:
+        notes.append(words("plan.unverified"))
+    elif step.evidence:
+        notes.append(step.evidence)
+    if step.added and step.status == "pending":
+        notes.append(words("plan.added", number=number))
+    mark = UNVERIFIED if step.unverified else MARKS[step.status]
+    return f"{mark} {number}. {step.name}" + (f"  ({'; '.join(notes)})" if notes else "")
+
+
+def job_lines(state: AgentState, words: Words) -> str:
+    """Every job, the latest last."""
+    return "\n".join(_job(state, job, words) for job in state.jobs.values()) or words("job.none")
+
+
+def _job(state: AgentState, job: Job, words: Words) -> str:
+    now = progress(state, job)
+    status = words("job.status.waits" if job.question else f"job.status.{job.status}")
+    return words(
+        "job.line", id=job.job_id, job=job.name, status=status, done=now.done, total=now.total, doing=now.doing
+    ).rstrip()
+
+
+def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -> str:
+    """What is shown when a job has ended."""
+    counts = {"done": report.done, "failed": report.failed, "left": report.left}
+    lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
+    lines += [words("job.cause", cause=cause) for cause in report.causes]
+    lines += [words("job.shown", shown=shown) for shown in report.shown]
+    lines += [words("job.unverified", step=step) for step in report.unverified]
+    if report.next_action:
+        lines.append(words("job.next", next=report.next_action))
+    return "\n".join(line for line in lines if line)
+
+
+def plan_bar(state: AgentState, words: Words) -> str:
+    """The plan in progress, for the status bar."""
+    plan = state.plan
+    if plan is None or plan.status not in ("approved", "in_progress"):
+        return ""
+    return words("plan.bar", name=plan.name, done=plan.done(), total=len(plan.steps))

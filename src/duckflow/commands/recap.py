@@ -1,0 +1,69 @@
+"""What a user should see of a session before going on with it."""
+
+import json
+from typing import Any
+
+from duckflow.commands.plan_tree import plan_tree
+from duckflow.i18n.figures import age, turns
+from duckflow.i18n.words import Words
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
+from duckflow.state.question import Question
+from duckflow.store.headline import Headline
+
+TITLE = 60
+ASKED = 300
+REPLIED = 600
+SHOWN_FILES = 5
+SAYING = frozenset({"response", "duck_call", "exit"})
+
+
+def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
+    """Made before the conversation is wired: that closes the open turn and forgets the open question."""
+    last = state.messages[-1].at if state.messages else now
+    title = shorten(Headline.of(state).title, TITLE)
+    lines = [words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))]
+    if state.forked_from:
+        lines.append(words("recap.fork", session=state.forked_from))
+    lines += _exchange(state.messages, words)
+    if state.turn_open:
+        lines.append(words("turn.crashed"))
+    if state.pending_gate:
+        lines.append(_open_question(state.pending_gate, words))
+    if state.plan and state.plan.status != "completed":
+        lines.append(plan_tree(state.plan, words))
+    if state.files_changed:
+        lines.append(words("status.files", files=", ".join(state.files_changed[-SHOWN_FILES:])))
+    if state.mode and state.mode != mode:
+        lines.append(words("recap.mode", was=state.mode, mode=mode))
+    if state.model:
+        lines.append(words("recap.model", model=state.model))
+    return lines
+
+
+def _exchange(messages: list[Message], words: Words) -> list[str]:
+    """What the user said last, and what came back."""
+    asked = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user"), None)
+    if asked is None:
+        return []
+    said = [text for message in messages[asked:] if message.role == "assistant" for text in _said(message.text)]
+    lines = [f"› {shorten(messages[asked].text, ASKED)}"]
+    return [*lines, shorten(said[-1], REPLIED)] if said else lines
+
+
+def _said(decision: str) -> list[str]:
+    """What a Decision told the user."""
+    try:
+        actions: list[dict[str, Any]] = json.loads(decision)["actions"]
+        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in SAYING]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return []
+
+
+def _open_question(question: Question, words: Words) -> str:
+    if question.gate is None:
+        return words("recap.duck", question=words.phrase(question.title))
+    files = [impact.path for impact in question.gate.impacts]
+    wanted = "; ".join((*question.gate.intent, *files)) or ", ".join(question.gate.operations)
+    return words("recap.gate", what=shorten(wanted, ASKED))

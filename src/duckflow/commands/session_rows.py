@@ -1,0 +1,70 @@
+"""Sessions as rows of a list."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckflow.i18n.figures import age, money, turns
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import cells, fitted, padded
+from duckflow.i18n.words import Words
+from duckflow.store.sessions import SessionEntry
+
+TITLE_WIDTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """What is shown of one session; `folder` is empty for those of the folder one is in."""
+
+    number: int
+    session_id: str
+    title: str
+    asked: str
+    folder: str
+    facts: tuple[str, str, str]
+
+    def matches(self, wanted: str) -> bool:
+        """Every word occurs somewhere in it."""
+        text = f"{self.title} {self.asked} {self.folder} {self.session_id}".casefold()
+        return all(word in text for word in wanted.casefold().split())
+
+
+def session_rows(entries: Sequence[SessionEntry], words: Words, now: float) -> list[SessionRow]:
+    return [_row(number, entry, words, now) for number, entry in enumerate(entries, 1)]
+
+
+def _row(number: int, entry: SessionEntry, words: Words, now: float) -> SessionRow:
+    head = entry.headline
+    facts = (age(entry.updated, now, words), turns(head.turns, words), money(head.cost_usd))
+    folder = "" if entry.here else plain(short_folder(head.folder)) or "?"
+    return SessionRow(number, entry.session_id, _line(head.title), _line(head.asked), folder, facts)
+
+
+def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) -> list[str]:
+    """One line a row, at most `width` cells wide, with a line for every other folder."""
+    widths = [max((cells(row.facts[place]) for row in rows), default=0) for place in range(3)]
+    digits = len(str(max((row.number for row in rows), default=0)))
+    ids = max((len(row.session_id) for row in rows), default=0) if with_id else 0
+    room = max(TITLE_WIDTH, width - digits - 2 - sum(widths) - 6 - (ids + 2 if ids else 0))
+    room = min(room, max((cells(row.title) for row in rows), default=0))
+    lines: list[str] = []
+    folder = ""
+    for row in rows:
+        if row.folder != folder:
+            folder = row.folder
+            lines.append(folder)
+        facts = "  ".join(" " * (size - cells(text)) + text for text, size in zip(row.facts, widths, strict=True))
+        shown = f"{row.number:>{digits}}. {padded(fitted(row.title, room), room)}  {facts}"
+        lines.append(f"{shown}  {row.session_id}" if with_id else shown)
+    return lines
+
+
+def short_folder(folder: str) -> str:
+    home = str(Path.home())
+    return "~" + folder.removeprefix(home) if folder == home or folder.startswith(home + os.sep) else folder
+
+
+def _line(text: str) -> str:
+    return plain(" ".join(text.split()))

@@ -1,0 +1,108 @@
+"""How events change the five items and the context."""
+
+from duckflow.events import types as happened
+from duckflow.state.action import ActionResult, Decision
+from duckflow.state.agent import AgentState
+from duckflow.state.context import RECEIPTS_LIMIT
+from duckflow.state.five import FiveItems
+from duckflow.state.fold import holds
+from duckflow.state.noun import shorten
+from duckflow.state.one_question import ends_asking
+from duckflow.state.phase import Phase
+from duckflow.state.plan import Plan
+
+TELLING = 12
+"""A shorter message ("yes, go on") says nothing of a goal."""
+RECENT = 20
+MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
+"""Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
+ASKING = frozenset({"response", "duck_call"})
+BRIEF_STEPS = 3
+
+
+def begin_anew(state: AgentState) -> None:
+    """A new request after one that is done: its goal is reached. What the user forbade stays forbidden."""
+    if state.plan is None or not state.plan.under_way:
+        _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
+
+
+def hear(state: AgentState, text: str) -> None:
+    """The user has spoken: what was asked is answered, and what is forbidden now counts."""
+    state.heard = True
+    state.five.open_questions = [one for one in state.five.open_questions if one != state.asked]
+    state.asked = ""
+    if not any(word in text for word in MAY_FORBID):
+        return
+    from duckflow.state.wishes import constraints_in
+
+    if found := constraints_in(text):
+        _change(state, constraints=[*found, *(one for one in state.five.constraints if one not in found)])
+
+
+def decided(state: AgentState, decision: Decision) -> None:
+    """Work begins: without a goal in other words it is what the user said."""
+    state.heard = False
+    if decision.step is Phase.EXECUTION and not state.five.goal:
+        said = [one.text for one in state.messages[-RECENT:] if one.role == "user"]
+        telling = next((text for text in reversed(said) if len(text) >= TELLING), said[-1] if said else "")
+        _change(state, goal=telling)
+
+
+def asked(state: AgentState, result: ActionResult) -> None:
+    """A question to the user is open until they speak."""
+    text = str(result.for_user.values.get("text", "")).rstrip()
+    if result.ok and result.operation in ASKING and ends_asking(text):
+        from duckflow.state.question_rules import last_question
+
+        state.asked = shorten(last_question(text), 100)
+        _change(state, open_questions=[state.asked, *(one for one in state.five.open_questions if one != state.asked)])
+
+
+def follow_plan(state: AgentState, plan: Plan | None) -> None:
+    """The goal of an approved plan, and the steps that come next."""
+    if plan is None or plan.plan_id != state.active_plan:
+        if plan is not None and state.plan is None:
+            state.five.plan_brief = []
+        return
+    if plan.under_way:
+        current = plan.current()
+        left = [step for step in plan.steps if step.status != "completed" and step is not current]
+        steps = [*([current] if current else []), *left][:BRIEF_STEPS]
+        _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
+    elif plan.status in ("completed", "failed"):
+        state.five.plan_brief = []
+
+
+def _change(state: AgentState, **items: str | list[str]) -> None:
+    state.five = FiveItems.model_validate(state.five.model_dump() | items)
+
+
+def apply_memory(
+    state: AgentState, event: happened.ContextPruned | happened.PastSummarised | happened.PastForgotten
+) -> None:
+    match event:
+        case happened.ContextPruned():
+            state.context.kept, state.context.upto = list(event.kept), event.upto
+            state.context.receipts = [*state.context.receipts, event.receipt][-RECEIPTS_LIMIT:]
+        case happened.PastSummarised():
+            state.context.add_summary(event.summary)
+        case happened.PastForgotten():
+            state.context.forget(event.numbers, event.words)
+            if event.words:
+                _strike_out(state, event.words)
+
+
+def _strike_out(state: AgentState, words: str) -> None:
+    """Everything in the state that would say the words to a model again."""
+    five = state.five
+    kept = {
+        name: [line for line in getattr(five, name) if not holds(line, words)]
+        for name in ("constraints", "plan_brief", "open_questions")
+    }
+    lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
+    state.five = FiveItems.model_validate(kept | lines)
+    state.decision_log = [line for line in state.decision_log if not holds(line, words)]
+    state.last_delta = "" if holds(state.last_delta, words) else state.last_delta
+    state.title = "" if holds(state.title, words) else state.title
+    for job in state.jobs.values():
+        job.messages = [message for message in job.messages if not holds(message.text, words)]

@@ -1,0 +1,78 @@
+"""How wide text is in a terminal, and how it is made to fit."""
+
+import unicodedata
+
+from wcwidth import wcswidth, wcwidth
+
+ELLIPSIS = "…"
+
+
+def cells(text: str) -> int:
+    """Columns of a text that has no control characters."""
+    if text.isascii():
+        return len(text)
+    whole = wcswidth(text)
+    return whole if whole >= 0 else sum(map(cell, text))
+
+
+def cell(character: str) -> int:
+    return 1 if character.isascii() else max(0, wcwidth(character))
+
+
+def fitted(text: str, columns: int) -> str:
+    """The text, cut with an ellipsis when it is too wide."""
+    if cells(text) <= columns:
+        return text
+    kept, room = "", columns - 1
+    for character in text:
+        room -= cell(character)
+        if room < 0:
+            break
+        kept += character
+    return kept.rstrip() + ELLIPSIS if columns > 0 else ""
+
+
+def padded(text: str, columns: int) -> str:
+    """The text with spaces after it, up to so many columns."""
+    return text + " " * max(0, columns - cells(text))
+
+
+def is_wide(character: str) -> bool:
+    """Whether it is written without spaces between words, so that a line may end after it."""
+    return character > "\u2e7f" and unicodedata.east_asian_width(character) in "WF"
+
+
+NOT_FIRST = frozenset(
+    "、。，．・：；？！）」』】〕〉》”’ー々〜～…‥％℃ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ" + ",.!?:;)]}%"
+)
+NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
+
+
+def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
+    """Places at which the text is cut so that no line takes more columns; `hanging` fewer after the first line."""
+    ends: list[int] = []
+    start = used = last = 0
+    room = max(2, columns)
+    for place, character in enumerate(text):
+        width = cell(character)
+        if place > start and _may_end(text, place):
+            last = place
+        while used + width > room and place > start and not character.isspace():
+            start = last if last > start else place
+            ends.append(start)
+            used = sum(map(cell, text[start:place]))
+            room = max(2, columns - hanging)
+        used += width
+    return ends
+
+
+def _may_end(text: str, place: int) -> bool:
+    """Whether a line may end before this character."""
+    before, after = text[place - 1], text[place]
+    if after.isspace():
+        return False
+    if before.isspace():
+        return True
+    if after in NOT_FIRST or before in NOT_LAST or cell(after) == 0:
+        return False
+    return is_wide(before) or is_wide(after)

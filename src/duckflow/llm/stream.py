@@ -1,0 +1,259 @@
+"""A streamed reply: server-sent events, their pieces, and what they come to."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Literal, cast
+
+import httpx
+
+from duckflow.llm.failures import Failures
+from duckflow.llm.loose import first_table, table, text_of
+from duckflow.llm.settings import LlmSettings
+from duckflow.llm.thoughts import Thoughts
+
+LARGEST = 16 * 1024 * 1024
+FIELDS = (b"event:", b"id:", b"retry:", b":")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class TooLarge(Exception):
+    """More came without an event than any reply needs."""
+
+
+class EventReader:
+    """Turns bytes into the JSON objects of `data:` lines.
+
+    `done` is set by `[DONE]`. `stray` holds what came before the first event, for endpoints that answer with one
+    JSON body instead of a stream.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self.count = 0
+        self.stray = bytearray()
+        self._buffer = b""
+        self._pending = ""
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        lines = (self._buffer + data).replace(b"\r\n", b"\n").split(b"\n")
+        self._buffer = lines.pop()
+        if len(self._buffer) + len(self.stray) > LARGEST:
+            raise TooLarge
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def finish(self) -> list[dict[str, Any]]:
+        """What an unended last line holds."""
+        last, self._buffer = self._buffer, b""
+        event = self._line(last) if last else None
+        return [] if event is None else [event]
+
+    def _line(self, line: bytes) -> dict[str, Any] | None:
+        line = line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r")
+        if line.startswith(b"data:"):
+            return self._data(line[5:].decode("utf-8", "replace").strip())
+        if not line:
+            self._pending = ""
+        elif not self.count and not line.startswith(FIELDS):
+            self.stray += line + b"\n"
+        return None
+
+    def _data(self, text: str) -> dict[str, Any] | None:
+        if text == "[DONE]":
+            self.done = True
+            return None
+        # A line is tried by itself first: some servers forget the empty line between events, few split one over lines.
+        event = _object(text)
+        if event is None and self._pending:
+            event = _object(self._pending + text)
+        if event is None:
+            self._pending = (self._pending + text)[:LARGEST]
+            return None
+        self._pending = ""
+        self.count += 1
+        return event
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+Reason = Literal["stop", "length", "refusal"]
+
+REASONS: dict[str, Reason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "safety": "refusal",
+}
+FAILED = ("error", "insufficient_system_resource")
+
+
+class Reply:
+    """Collects text, reason and usage from chunks or from one whole body. Reasoning is not part of the text."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.failed = False
+        self.reported: dict[str, Any] = {}
+        self._reason: Reason = "stop"
+        self._refused = False
+        self._texts: list[str] = []
+        self._thoughts = Thoughts()
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    @property
+    def reason(self) -> Reason:
+        return "refusal" if self._refused else self._reason
+
+    def take(self, event: dict[str, Any]) -> str:
+        """The text that this event adds."""
+        usage = event.get("usage") or table(event.get("x_groq")).get("usage")
+        if usage:
+            self.reported = table(usage)
+        choice = first_table(event.get("choices"))
+        said = table(choice.get("delta") or choice.get("message"))
+        text = text_of(said.get("content")) or text_of(choice.get("text"))
+        if refusal := text_of(said.get("refusal")):
+            self._refused = True
+            text += refusal
+        text = self._thoughts.pass_on(text) if text else ""
+        finish = choice.get("finish_reason")
+        if finish in FAILED:
+            self.failed = True
+        elif finish:
+            self.ended = True
+            self._reason = REASONS.get(str(finish).lower(), "stop")
+            text += self._thoughts.rest()
+        if text:
+            self._texts.append(text)
+        return text
+
+    def rest(self) -> str:
+        """What is left when an endpoint ends a reply without giving a reason."""
+        text = self._thoughts.rest()
+        self._texts.append(text)
+        return text
+
+
+ERROR_BYTES = 64 * 1024
+ERROR_SECONDS = 5.0
+USAGE_GRACE_SECONDS = 5.0
+"""How long a complete reply may keep its usage waiting."""
+DRAIN_SECONDS = 0.05
+
+
+class ReplyListener:
+    """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
+
+    def __init__(self, response: httpx.Response, failures: Failures, settings: LlmSettings) -> None:
+        self.reply = Reply()
+        self._reader = EventReader()
+        self._failures = failures
+        self._settings = settings
+        self._pieces = _bytes_of(response)
+
+    async def texts(self, deadline: float) -> AsyncGenerator[str, None]:
+        """The text as it comes. A Setback means that this was no whole reply."""
+        now = asyncio.get_running_loop().time
+        latest = now() + self._settings.reply_seconds
+        async with aclosing(self._pieces):
+            while not self._reader.done and (data := await self._next(min(deadline, latest))) is not None:
+                for event in self._events(data):
+                    if text := self._take(event):
+                        yield text
+                patience = USAGE_GRACE_SECONDS if self.reply.ended else self._settings.between_chunks_seconds
+                deadline = now() + patience
+            if self._reader.done:
+                await self._drain()
+        for text in self._last_texts():
+            yield text
+
+    async def _next(self, deadline: float) -> bytes | None:
+        """The next bytes; None at the end, and when nothing comes any more that the reply needs."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await anext(self._pieces, None)
+        except TimeoutError:
+            if self.reply.ended:
+                return None
+            raise self._failures.timed_out(round(loop.time() - began, 1)) from None
+        except (httpx.HTTPError, httpx.StreamError):
+            if self.reply.ended:
+                return None
+            raise self._failures.broken() from None
+
+    async def _drain(self) -> None:
+        """Read the end of a finished stream, mostly there already, so that the connection can be used again."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await anext(self._pieces, None)
+        except (TimeoutError, httpx.HTTPError, httpx.StreamError):
+            pass
+
+    def _events(self, data: bytes) -> list[dict[str, Any]]:
+        try:
+            return self._reader.feed(data)
+        except TooLarge:
+            raise self._failures.garbage("") from None
+
+    def _take(self, event: dict[str, Any]) -> str:
+        if error := event.get("error"):
+            raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
+        text = self.reply.take(event)
+        if self.reply.failed:
+            raise self._failures.broken()
+        return text
+
+    def _last_texts(self) -> list[str]:
+        """Text that only the end of the stream gives away."""
+        texts = [self._take(event) for event in self._reader.finish()]
+        if not self._reader.count and self._reader.stray.strip():
+            texts.append(self._whole(self._reader.stray.decode("utf-8", "replace")))
+        elif not self._reader.count and self._reader.done:
+            raise self._failures.garbage("")
+        elif not self.reply.ended and not self._reader.done:
+            raise self._failures.broken()
+        return [text for text in [*texts, self.reply.rest()] if text]
+
+    def _whole(self, answer: str) -> str:
+        """The reply of an endpoint that does not stream."""
+        try:
+            value: Any = json.loads(answer)
+        except (ValueError, RecursionError):
+            cut_off = answer.lstrip().startswith("{")
+            raise (self._failures.broken() if cut_off else self._failures.garbage(answer)) from None
+        event = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        if not event.get("choices") and not event.get("error"):
+            raise self._failures.garbage(answer)
+        return self._take(event)
+
+
+async def error_text(response: httpx.Response) -> str:
+    """As much of an error's body as comes in time and is worth reading."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(ERROR_SECONDS), aclosing(_bytes_of(response)) as pieces:
+            async for data in pieces:
+                body += data
+                if len(body) > ERROR_BYTES:
+                    break
+    except (TimeoutError, httpx.HTTPError, httpx.StreamError):
+        pass
+    return bytes(body[:ERROR_BYTES]).decode("utf-8", "replace")
+
+
+def _bytes_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())

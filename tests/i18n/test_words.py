@@ -1,0 +1,72 @@
+"""Both languages say everything, with the same values."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import duckflow
+from duckflow import errors
+from duckflow.commands.table import Commands
+from duckflow.i18n.words import Words, catalogue, language_of
+from duckflow.safety.mode import Mode
+from duckflow.state.phrase import say
+
+SOURCE = Path(duckflow.__file__).parent
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+SPEAKERS = {"say", "words", "_words", *(name for name, value in vars(errors).items() if isinstance(value, type))}
+
+
+def keys_spoken() -> set[str]:
+    """Every key that is handed to a phrase, an error or a lookup in the code."""
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+        found |= {key for call in calls if _name(call) in SPEAKERS for key in map(_key, call.args[:2]) if key}
+    return found
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _key(node: ast.expr) -> str:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return text if isinstance(text, str) and re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", text) else ""
+
+
+def test_both_catalogues_have_the_same_keys_with_the_same_values() -> None:
+    english, japanese = catalogue("en"), catalogue("ja")
+    assert english.keys() == japanese.keys()
+    for key, text in english.items():
+        assert set(PLACEHOLDER.findall(text)) == set(PLACEHOLDER.findall(japanese[key])), key
+
+
+def test_every_phrase_in_the_code_has_words() -> None:
+    assert keys_spoken() - catalogue("en").keys() == set()
+
+
+def test_every_command_and_mode_is_explained_in_both_languages() -> None:
+    for language in ("en", "ja"):
+        words = Words(language)
+        for command in Commands():
+            assert words(command.help_key) != command.help_key
+        assert all(mode in words("command.mode") for mode in Mode)
+
+
+def test_the_language_is_the_configured_one_else_the_locales_else_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(variable, raising=False)
+    assert language_of("") == "en"
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    assert language_of("") == "ja"
+    assert language_of("en") == "en"
+
+
+def test_a_phrase_nobody_knows_is_shown_roughly_instead_of_failing() -> None:
+    assert Words("en").phrase(say("from.the.future", path="a.py")) == "from.the.future a.py"
+
+
+def test_braces_from_outside_are_plain_text() -> None:
+    assert Words("en")("tool.failed", reason="{x} {0} {") == "Not done: {x} {0} {"
