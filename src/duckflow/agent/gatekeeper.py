@@ -1,7 +1,9 @@
 """Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from duckflow.agent.session import Session
 from duckflow.events.ports import Ask
@@ -9,8 +11,8 @@ from duckflow.events.types import GateAnswered, GateOpened, PermissionGiven
 from duckflow.safety.gate import Risky, gate_question
 from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
+from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import assess
-from duckflow.safety.tracked import tracked_files
 from duckflow.state.action import Action, Decision
 from duckflow.state.question import Answer, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
@@ -71,7 +73,7 @@ class Gatekeeper:
 
     async def _put(self, risky: Sequence[Risky], decision: Decision, doubtful: bool) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
-        tracked = await tracked_files(self._session.state.folder, paths)
+        tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
         self._session.emit(GateOpened(question=question))
         answer = await self._ask(question)

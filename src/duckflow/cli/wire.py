@@ -131,7 +131,7 @@ class Sandboxes:
     def judge(self, command: str) -> "CommandVerdict":
         from duckflow.safety.commands.facts import CommandFacts
         from duckflow.safety.commands.judge import judge_command
-        from duckflow.safety.git_programs import git_runs_programs
+        from duckflow.safety.repository import git_runs_programs
 
         folder = self._wiring.folder
         # Looked at anew each time: a command may have changed the repository's settings.
