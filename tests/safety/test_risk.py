@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.safety.policy import Mode, judge
-from duckflow.safety.risk import Assessment, Command, Deed, assess
+from duckflow.safety.risk import Assessment, Deed, JudgedCommand, assess
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Risk
@@ -29,12 +29,12 @@ CASES = [
     (Deed(changes=True, impacts=(file("big.txt", added=3000),)), "high", False),
     (Deed(changes=True, impacts=(file("a.py"),), diff="+key = 'AKIAABCDEFGHIJKLMNOP'"), "high", True),
     (Deed(changes=True, impacts=(file("a.py"),), diff="-key = 'AKIAABCDEFGHIJKLMNOP'"), "medium", False),
-    (Deed(changes=False, command=Command("safe")), "low", False),
-    (Deed(changes=True, command=Command("safe", sandboxed=False)), "high", True),
-    (Deed(changes=True, command=Command("ask")), "high", False),
-    (Deed(changes=True, command=Command("ask", network=True)), "high", True),
-    (Deed(changes=True, command=Command("ask", (say("harm.unreadable"),))), "high", True),
-    (Deed(changes=True, command=Command("dangerous")), "forbidden", True),
+    (Deed(changes=False, command=JudgedCommand("safe")), "low", False),
+    (Deed(changes=True, command=JudgedCommand("safe", sandboxed=False)), "high", True),
+    (Deed(changes=True, command=JudgedCommand("ask")), "high", False),
+    (Deed(changes=True, command=JudgedCommand("ask", network=True)), "high", True),
+    (Deed(changes=True, command=JudgedCommand("ask", (say("harm.unreadable"),))), "high", True),
+    (Deed(changes=True, command=JudgedCommand("dangerous")), "forbidden", True),
 ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from duckflow.agent.session import Session
 from duckflow.events.ports import Ask
 from duckflow.events.types import GateAnswered, GateOpened, PermissionGiven
-from duckflow.safety.gate import Risky, gate_question
+from duckflow.safety.gate import RiskyAction, gate_question
 from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.repository import tracked_files
@@ -51,7 +51,7 @@ class Gatekeeper:
         self._ask = ask
 
     async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool) -> Clearance:
-        risky: list[Risky] = []
+        risky: list[RiskyAction] = []
         for one in deeds:
             changes = not one.tool.reads_only(one.args)
             assessment = assess(one.tool.deed(one.args, one.preview))
@@ -62,7 +62,7 @@ class Gatekeeper:
             known = self.permissions.allows(one.action.operation, one.preview.impacts, command)
             if verdict == "ask" and (assessment.always_ask or doubtful or not known):
                 rule = rule_for(one.action.operation, one.preview.impacts, command)
-                risky.append(Risky(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
+                risky.append(RiskyAction(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
         if not risky:
             return Clearance(True)
         return await self._put(risky, decision, doubtful)
@@ -71,7 +71,7 @@ class Gatekeeper:
         assessment = assess(one.tool.deed(one.args, one.preview))
         return judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
 
-    async def _put(self, risky: Sequence[Risky], decision: Decision, doubtful: bool) -> Clearance:
+    async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)

@@ -9,7 +9,7 @@ Kind = Literal["file", "folder", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One name, with its path relative to the work folder."""
 
     path: str
@@ -22,8 +22,8 @@ class Entry:
         return self.path.rpartition("/")[2]
 
 
-def entry(path: str, facts: os.stat_result) -> Entry:
-    return Entry(path, kind_of(facts.st_mode), facts.st_size, facts.st_mtime)
+def entry(path: str, facts: os.stat_result) -> FolderEntry:
+    return FolderEntry(path, kind_of(facts.st_mode), facts.st_size, facts.st_mtime)
 
 
 def kind_of(mode: int) -> Kind:

@@ -11,7 +11,7 @@ from duckflow.state.question import Choice, GateRequest, Preview, Question
 
 
 @dataclass(frozen=True, slots=True)
-class Risky:
+class RiskyAction:
     """One action that needs a yes."""
 
     action: Action
@@ -23,7 +23,7 @@ class Risky:
 
 
 def gate_question(
-    risky: Sequence[Risky], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
+    risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
 ) -> Question:
     """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
     impacts = [impact for one in risky for impact in one.preview.impacts]
@@ -45,7 +45,7 @@ def gate_question(
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))
 
 
-def _choices(risky: Sequence[Risky], request: GateRequest) -> tuple[Choice, ...]:
+def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
     """What always asks cannot be allowed beyond once."""
     choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
     if request.editable:

@@ -22,7 +22,7 @@ Verdict = Literal["safe", "ask", "dangerous"]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class JudgedCommand:
     """What a shell command was judged to be, and what it is given."""
 
     verdict: Verdict
@@ -40,7 +40,7 @@ class Deed:
     diff: str = ""
     reads: str = ""
     """The path that is read, for what only reads."""
-    command: Command | None = None
+    command: JudgedCommand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def assess(deed: Deed) -> Assessment:
     return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask)
 
 
-def _weigh_command(command: Command, scale: _Scale) -> None:
+def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
     if command.verdict == "safe" and command.sandboxed and not command.network:
         return
     scale.add("high")

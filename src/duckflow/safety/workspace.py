@@ -13,7 +13,7 @@ from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.atomic import rename_new, write_whole
 from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
 from duckflow.safety.digest import digest
-from duckflow.safety.entry import Entry, entry
+from duckflow.safety.entry import FolderEntry, entry
 from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
 from duckflow.safety.regular import open_regular
 from duckflow.safety.shown import shown, shown_size
@@ -103,11 +103,11 @@ class Workspace:
         with _naming(path):
             os.close(self._walk.open_folder(self._names(path), create=True))
 
-    def stat(self, path: str, follow: bool = True) -> Entry:
+    def stat(self, path: str, follow: bool = True) -> FolderEntry:
         with self._place(path, follow=follow) as place:
             return self._entry(place, path, follow)
 
-    def listdir(self, path: str = HERE) -> list[Entry]:
+    def listdir(self, path: str = HERE) -> list[FolderEntry]:
         """What lies in a folder, sorted by name; links are named, not followed."""
         prefix = self.relative(path)
         with self._place(path) as place:
@@ -118,7 +118,9 @@ class Workspace:
         finally:
             os.close(handle)
 
-    def walk(self, path: str = HERE, enter: Callable[[Entry], bool] = lambda folder: True) -> Iterator[Entry]:
+    def walk(
+        self, path: str = HERE, enter: Callable[[FolderEntry], bool] = lambda folder: True
+    ) -> Iterator[FolderEntry]:
         """All beneath a folder, a folder before what is in it. One that `enter` refuses is named but not entered."""
         pending = self.listdir(path)[::-1]
         while pending:
@@ -171,7 +173,7 @@ class Workspace:
         handle = self._kernel.open_folder(names) if self._kernel else None
         return self._walk.open_folder(names, create) if handle is None else handle
 
-    def _entry(self, place: Place, path: str, follow: bool) -> Entry:
+    def _entry(self, place: Place, path: str, follow: bool) -> FolderEntry:
         facts = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
         return entry(self.relative(path, follow), facts)
 
@@ -203,7 +205,7 @@ def _remove_folder(place: Place, recursive: bool) -> None:
         raise OSError(errno.ENAMETOOLONG, "folders nested too deep", place.name) from None
 
 
-def _entries(found: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[Entry]:
+def _entries(found: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[FolderEntry]:
     for one in found:
         try:
             yield entry(prefix + one.name, one.stat(follow_symlinks=False))

@@ -47,7 +47,7 @@ def test_the_exit_code_is_the_commands(place: Yard, sandbox: Sandbox) -> None:
 def test_temporary_files_last_from_one_command_to_the_next_and_not_longer(place: Yard, sandbox: Sandbox) -> None:
     place.run(sandbox, "echo kept > /tmp/note; echo more > /var/tmp/more; echo own > $TMPDIR/own")
     assert place.run(sandbox, "cat /tmp/note /var/tmp/more /tmp/own").output.split() == ["kept", "more", "own"]
-    scratch = sandbox.grounds.scratch.top
+    scratch = sandbox.paths.scratch.top
     assert (scratch / "tmp/note").exists()
     sandbox.close()
     assert not scratch.exists()

@@ -46,7 +46,7 @@ async def test_output_is_heard_while_it_is_printed(shell: Shell) -> None:
     running = asyncio.create_task(shell.run("echo first; while [ ! -e go ]; do sleep 0.02; done; echo second"))
     await until(lambda: "first" in "".join(shell.heard))
     assert not running.done()
-    (shell.sandbox.grounds.folder / "go").touch()
+    (shell.sandbox.paths.folder / "go").touch()
     await running
     assert "".join(shell.heard) == "first\nsecond\n"
 

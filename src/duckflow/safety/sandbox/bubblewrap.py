@@ -9,8 +9,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.grounds import Grounds, between
 from duckflow.safety.sandbox.handle import hold
+from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import Repositories, repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox, close_all
 from duckflow.safety.sandbox.seccomp import bytecode
@@ -27,16 +27,16 @@ class Bubblewrap(Sandbox):
 
     kind = "bubblewrap"
 
-    def __init__(self, program: str, machine: Machine, grounds: Grounds) -> None:
-        super().__init__(grounds, say("sandbox.bubblewrap"))
+    def __init__(self, program: str, machine: Machine, paths: SandboxPaths) -> None:
+        super().__init__(paths, say("sandbox.bubblewrap"))
         self._program = program
         self._machine = machine
 
     def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
-        network = network or self.grounds.settings.network
-        found = repositories(self.grounds.folder) if writes else NO_REPOSITORIES
+        network = network or self.paths.settings.network
+        found = repositories(self.paths.folder) if writes else NO_REPOSITORIES
         before = found.traces()
-        mounts = Mounts(self.grounds, writes)
+        mounts = Mounts(self.paths, writes)
         try:
             mounts.lay()
             mounts.guard(found.guarded())
@@ -49,18 +49,18 @@ class Bubblewrap(Sandbox):
         argv = (
             *(self._program, *APART, *(["--share-net"] if network else [])),
             *mounts.arguments(),
-            *("--chdir", str(self.grounds.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *command),
+            *("--chdir", str(self.paths.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *command),
         )
         return Launch(
             argv=argv,
             environment={"TMPDIR": "/tmp"},
             fds=tuple(mounts.fds),
-            meddled=lambda: found.meddled(before, self.grounds.folder),
+            meddled=lambda: found.meddled(before, self.paths.folder),
             info=info,
         )
 
     def _rules(self, network: bool) -> int:
-        unix_sockets = self.grounds.settings.unix_sockets
+        unix_sockets = self.paths.settings.unix_sockets
         file = os.memfd_create("rules")
         os.write(file, bytecode(self._machine, namespaces=True, network=network, unix_sockets=unix_sockets))
         os.lseek(file, 0, os.SEEK_SET)
@@ -70,16 +70,16 @@ class Bubblewrap(Sandbox):
 class Mounts:
     """What is mounted where. Outer places come first, so that inner ones lie on top of them."""
 
-    def __init__(self, grounds: Grounds, writes: bool) -> None:
+    def __init__(self, paths: SandboxPaths, writes: bool) -> None:
         self.fds: list[int] = []
-        self._grounds = grounds
-        self._writable = grounds.writable() if writes else ()
+        self._paths = paths
+        self._writable = paths.writable() if writes else ()
         self._at: dict[Path, tuple[str, ...]] = {}
 
     def lay(self) -> None:
         """The file system of every command."""
-        scratch = str(self._grounds.scratch.folder)
-        folder = self._grounds.folder
+        scratch = str(self._paths.scratch.folder)
+        folder = self._paths.folder
         self._at = {
             Path("/"): ("--ro-bind", "/", "/"),
             # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
@@ -87,7 +87,7 @@ class Mounts:
             Path("/dev"): ("--dev", "/dev"),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
-        hidden = [path for path in self._grounds.hidden() if path.is_relative_to(folder) or not _temporary(path)]
+        hidden = [path for path in self._paths.hidden() if path.is_relative_to(folder) or not _temporary(path)]
         for path in hidden:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
@@ -109,8 +109,8 @@ class Mounts:
         return [word for path in sorted(self._at) for word in self._at[path]]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
-        scratch = self._grounds.scratch
-        if any(inner.is_relative_to(path) for inner in (self._grounds.folder, *self._writable)):
+        scratch = self._paths.scratch
+        if any(inner.is_relative_to(path) for inner in (self._paths.folder, *self._writable)):
             # What lies in it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
         else:

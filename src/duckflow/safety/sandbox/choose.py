@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import machine
@@ -23,17 +23,17 @@ NOT_INSTALLED = ""
 
 def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None) -> Sandbox:
     """The best that works here. `private`: folders that no command may see, such as Duckflow's own."""
-    grounds = Grounds(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
+    paths = SandboxPaths(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
     if settings.kind == "none":
-        return Unconfined(grounds, say("sandbox.off"))
+        return Unconfined(paths, say("sandbox.off"))
     if sys.platform == "darwin":
-        seatbelt = Seatbelt(grounds)
+        seatbelt = Seatbelt(paths)
         problem = failure(seatbelt) if Path(PROGRAM).exists() else f"{PROGRAM}?"
-        return Unconfined(grounds, say("sandbox.none_broken", reason=problem)) if problem else seatbelt
+        return Unconfined(paths, say("sandbox.none_broken", reason=problem)) if problem else seatbelt
     known = machine()
     if sys.platform != "linux" or known is None:
-        return Unconfined(grounds, say("sandbox.none_here"))
-    return _on_linux(grounds, known)
+        return Unconfined(paths, say("sandbox.none_here"))
+    return _on_linux(paths, known)
 
 
 def failure(sandbox: Sandbox) -> str:
@@ -50,7 +50,7 @@ def failure(sandbox: Sandbox) -> str:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env={"PATH": os.defpath},
-            cwd=sandbox.grounds.folder,
+            cwd=sandbox.paths.folder,
             timeout=TRY_SECONDS,
             check=False,
         )
@@ -63,20 +63,20 @@ def failure(sandbox: Sandbox) -> str:
     return done.stderr.decode(errors="replace").strip()[:200] or f"exit code {done.returncode}"
 
 
-def _on_linux(grounds: Grounds, known: Machine) -> Sandbox:
-    wanted = grounds.settings.kind
+def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
+    wanted = paths.settings.kind
     problem = NOT_INSTALLED
-    if wanted != "landlock" and (program := _bubblewrap(grounds.folder)):
+    if wanted != "landlock" and (program := _bubblewrap(paths.folder)):
         from duckflow.safety.sandbox.bubblewrap import Bubblewrap
 
-        bubblewrap = Bubblewrap(program, known, grounds)
+        bubblewrap = Bubblewrap(program, known, paths)
         problem = failure(bubblewrap)
         if not problem:
             return bubblewrap
-    if wanted != "bubblewrap" and (landlock := _landlock(grounds, known, _second_best(wanted, problem))):
+    if wanted != "bubblewrap" and (landlock := _landlock(paths, known, _second_best(wanted, problem))):
         return landlock
     missing = problem == NOT_INSTALLED
-    return Unconfined(grounds, say("sandbox.none_missing") if missing else say("sandbox.none_broken", reason=problem))
+    return Unconfined(paths, say("sandbox.none_missing") if missing else say("sandbox.none_broken", reason=problem))
 
 
 def _bubblewrap(folder: Path) -> str | None:
@@ -85,13 +85,13 @@ def _bubblewrap(folder: Path) -> str | None:
     return program if program and not Path(program).resolve().is_relative_to(folder) else None
 
 
-def _landlock(grounds: Grounds, known: Machine, says: Phrase) -> Sandbox | None:
+def _landlock(paths: SandboxPaths, known: Machine, says: Phrase) -> Sandbox | None:
     from duckflow.safety.sandbox.landlock import OLDEST, SCOPES_SINCE, Landlock, version
 
     kernel = version()
     # Some kernels claim the version that brought scopes without having them.
     for tried in dict.fromkeys((kernel, min(kernel, SCOPES_SINCE - 1))):
-        if tried >= OLDEST and not failure(landlock := Landlock(tried, known, grounds, says)):
+        if tried >= OLDEST and not failure(landlock := Landlock(tried, known, paths, says)):
             return landlock
     return None
 

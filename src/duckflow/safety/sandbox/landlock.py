@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.grounds import Grounds
 from duckflow.safety.sandbox.orders import launch_by_orders
+from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
@@ -52,15 +52,15 @@ class Landlock(Sandbox):
 
     kind = "landlock"
 
-    def __init__(self, version: int, machine: Machine, grounds: Grounds, says: Phrase) -> None:
-        super().__init__(grounds, says)
+    def __init__(self, version: int, machine: Machine, paths: SandboxPaths, says: Phrase) -> None:
+        super().__init__(paths, says)
         self._version = version
         self._machine = machine
 
     def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
-        settings = self.grounds.settings
+        settings = self.paths.settings
         network = network or settings.network
-        found = repositories(self.grounds.folder)
+        found = repositories(self.paths.folder)
         before = found.traces()
         launch = launch_by_orders(
             command,
@@ -68,8 +68,8 @@ class Landlock(Sandbox):
             rules=tuple(self._rules(writes)),
             program=bytecode(self._machine, namespaces=False, network=network, unix_sockets=settings.unix_sockets),
         )
-        launch.environment["TMPDIR"] = str(self.grounds.scratch.folder)
-        launch.meddled = lambda: found.meddled(before, self.grounds.folder)
+        launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
+        launch.meddled = lambda: found.meddled(before, self.paths.folder)
         return launch
 
     def _handled(self) -> tuple[int, int, int]:
@@ -80,10 +80,10 @@ class Landlock(Sandbox):
     def _rules(self, writes: bool) -> Iterator[Rule]:
         handled = self._handled()[0]
         yield READ_DIR, "/"
-        yield from _readable(Path("/"), frozenset((*self.grounds.hidden(), RAW)))
-        folders = self.grounds.writable() if writes else ()
-        yield READ, str(self.grounds.folder)
-        for path in (*folders, self.grounds.scratch.folder):
+        yield from _readable(Path("/"), frozenset((*self.paths.hidden(), RAW)))
+        folders = self.paths.writable() if writes else ()
+        yield READ, str(self.paths.folder)
+        for path in (*folders, self.paths.scratch.folder):
             yield WRITE, str(path)
         for name in DEVICES:
             yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.state.phrase import Phrase
 
 if TYPE_CHECKING:
-    from duckflow.safety.sandbox.family import Family
+    from duckflow.safety.sandbox.process_tree import ProcessTree
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
@@ -38,7 +38,7 @@ class Launch:
     """Closing it ends everything that the launcher looks after."""
     _first: int | None = field(default=None, init=False)
     _ended: bool = field(default=False, init=False)
-    _family: "Family | None" = field(default=None, init=False)
+    _processes: "ProcessTree | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
@@ -62,15 +62,15 @@ class Launch:
         The launcher is not stopped: it sees to it that nothing is left when Duckflow dies."""
         if not self.takes_along:
             return _signal_group(pid, signal.SIGSTOP)
-        from duckflow.safety.sandbox.family import Family
+        from duckflow.safety.sandbox.process_tree import ProcessTree
 
-        if self._family is None:
-            self._family = Family(pid, head_too=self.lifeline is None)
-        return self._family.stop()
+        if self._processes is None:
+            self._processes = ProcessTree(pid, head_too=self.lifeline is None)
+        return self._processes.stop()
 
     def go_on(self, pid: int) -> None:
-        if self._family:
-            self._family.go_on()
+        if self._processes:
+            self._processes.go_on()
         elif not self.takes_along:
             _signal_group(pid, signal.SIGCONT)
 
@@ -83,9 +83,9 @@ class Launch:
             os.close(self.lifeline)
             self.lifeline = None
         elif self.info is not None:
-            from duckflow.safety.sandbox.family import end_family
+            from duckflow.safety.sandbox.process_tree import end_process_tree
 
-            end_family(pid)
+            end_process_tree(pid)
         else:
             _signal_group(pid, signal.SIGKILL)
 
@@ -100,8 +100,8 @@ class Sandbox(ABC):
 
     kind: ClassVar[Kind]
 
-    def __init__(self, grounds: Grounds, says: Phrase) -> None:
-        self.grounds = grounds
+    def __init__(self, paths: SandboxPaths, says: Phrase) -> None:
+        self.paths = paths
         self.says = says
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Sandbox(ABC):
 
     def close(self) -> None:
         """Remove what was kept for the commands: their temporary files."""
-        self.grounds.scratch.close()
+        self.paths.scratch.close()
 
 
 def _signal_group(pid: int, number: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.grounds import Grounds
+from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox
 from duckflow.state.phrase import say
@@ -25,31 +25,31 @@ class Seatbelt(Sandbox):
 
     kind = "seatbelt"
 
-    def __init__(self, grounds: Grounds) -> None:
-        super().__init__(grounds, say("sandbox.seatbelt"))
+    def __init__(self, paths: SandboxPaths) -> None:
+        super().__init__(paths, say("sandbox.seatbelt"))
 
     def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
-        found = repositories(self.grounds.folder)
+        found = repositories(self.paths.folder)
         before = found.traces()
-        text = profile(self.grounds, network or self.grounds.settings.network, writes)
+        text = profile(self.paths, network or self.paths.settings.network, writes)
         return Launch(
             argv=(PROGRAM, "-p", text, *command),
-            environment={"TMPDIR": str(self.grounds.scratch.folder)},
-            meddled=lambda: found.meddled(before, self.grounds.folder),
+            environment={"TMPDIR": str(self.paths.scratch.folder)},
+            meddled=lambda: found.meddled(before, self.paths.folder),
         )
 
 
-def profile(grounds: Grounds, network: bool, writes: bool) -> str:
+def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
     """Everything is allowed but what is denied, and denied but what is allowed again."""
-    folders = [grounds.scratch.folder, *(grounds.writable() if writes else ())]
-    inside = [path for path in grounds.hidden() if not grounds.folder.is_relative_to(path)]
+    folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
+    inside = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
     lines = [
         "(version 1)",
         "(allow default)",
         "(deny file-write*)",
         f"(allow file-write* {_each('subpath', folders)} {_each('literal', DEVICES)})",
         f'(deny file-write* (regex #"{GIT_RUNS}"))',
-        f"(deny file-write* {_each('literal', [grounds.folder / '.git'])})",
+        f"(deny file-write* {_each('literal', [paths.folder / '.git'])})",
         f"(deny file-read* file-write* {_each('subpath', inside)})" if inside else "",
         "(deny signal)",
         "(allow signal (target same-sandbox))",
@@ -60,7 +60,7 @@ def profile(grounds: Grounds, network: bool, writes: bool) -> str:
     ]
     if not network:
         lines.append("(deny network*)")
-    elif not grounds.settings.unix_sockets:
+    elif not paths.settings.unix_sockets:
         lines.append('(deny network-outbound (remote unix-socket (subpath "/")))')
         lines.append('(allow network-outbound (literal "/private/var/run/mDNSResponder"))')
     return "\n".join(line for line in lines if line) + "\n"

@@ -13,11 +13,11 @@ class Unconfined(Sandbox):
     kind = "none"
 
     def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
-        found = repositories(self.grounds.folder)
+        found = repositories(self.paths.folder)
         before = found.traces()
         launch = _launch(command)
-        launch.environment["TMPDIR"] = str(self.grounds.scratch.folder)
-        launch.meddled = lambda: found.meddled(before, self.grounds.folder)
+        launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
+        launch.meddled = lambda: found.meddled(before, self.paths.folder)
         return launch
 
 

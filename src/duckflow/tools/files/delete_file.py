@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import islice
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
@@ -56,7 +56,7 @@ class DeleteFile(FileTool[DeleteArgs]):
         told_model = f"Deleted the folder {name} with {len(files)} files."
         return Done(told_model, phrase, changed=(found.path, *_usable(files[:NAMED])))
 
-    def _found(self, args: DeleteArgs) -> tuple[Entry, list[Entry]]:
+    def _found(self, args: DeleteArgs) -> tuple[FolderEntry, list[FolderEntry]]:
         """The thing itself, and all that lies in it."""
         with told(self.workspace, args.path):
             found = self.workspace.stat(args.path, follow=False)
@@ -73,7 +73,7 @@ class DeleteFile(FileTool[DeleteArgs]):
             )
         return found, inside
 
-    def _fingerprint(self, found: Entry, inside: list[Entry]) -> str:
+    def _fingerprint(self, found: FolderEntry, inside: list[FolderEntry]) -> str:
         """What it is, or a digest of all names, sizes and times in a folder."""
         facts = hashlib.sha256()
         for one in (found, *inside):
@@ -82,7 +82,7 @@ class DeleteFile(FileTool[DeleteArgs]):
             facts.update(f"{one.path}\0{one.kind}\0{state}\0".encode("utf-8", "surrogateescape"))
         return facts.hexdigest()
 
-    def _text(self, found: Entry) -> str:
+    def _text(self, found: FolderEntry) -> str:
         """For the diff; nothing for a link, a large file, or what is no text."""
         if found.kind != "file" or found.size > self.settings.read_bytes:
             return ""
@@ -92,7 +92,7 @@ class DeleteFile(FileTool[DeleteArgs]):
             return ""
 
 
-def _usable(files: list[Entry]) -> Iterator[str]:
+def _usable(files: list[FolderEntry]) -> Iterator[str]:
     """Paths that are text; a name of broken bytes could not be kept on the record."""
     for one in files:
         with suppress(UnicodeEncodeError):
@@ -100,7 +100,7 @@ def _usable(files: list[Entry]) -> Iterator[str]:
             yield one.path
 
 
-def _folder_preview(found: Entry, inside: list[Entry], fingerprint: str) -> Preview:
+def _folder_preview(found: FolderEntry, inside: list[FolderEntry], fingerprint: str) -> Preview:
     """The folder with its number of files, then the first files by name."""
     files = [one for one in inside if one.kind != "folder"]
     whole = FileImpact(path=f"{shown(found.path)}/ ({len(files)})", change="delete")

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
@@ -34,7 +34,7 @@ class FindFiles(FileTool[FindArgs]):
             lines.append(f"[the newest {limit} of {len(found)}; narrow the pattern]")
         return Done("\n".join(lines), phrase)
 
-    def _found(self, path: str, pattern: str) -> list[Entry]:
+    def _found(self, path: str, pattern: str) -> list[FolderEntry]:
         fits = glob_regex(pattern).match
         ignored = ignored_in(self.workspace)
         start = 0 if path == "." else len(path) + 1

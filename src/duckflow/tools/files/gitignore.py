@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.glob_pattern import translate
 
@@ -36,7 +36,7 @@ class IgnoreRules:
         self._workspace = workspace
         self._rules: dict[str, tuple[Rule, ...]] = {}
 
-    def ignores(self, found: Entry) -> bool:
+    def ignores(self, found: FolderEntry) -> bool:
         """Whether to leave it out; asked from the top down, so folders above are not ignored."""
         if found.kind == "folder" and found.name in ALWAYS_IGNORED:
             return True

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.gitignore import IgnoreRules
 
@@ -14,7 +14,7 @@ ASK_GIT = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--d
 # A repository's own settings must not make git start a program.
 HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false")
 
-Ignored = Callable[[Entry], bool]
+Ignored = Callable[[FolderEntry], bool]
 
 
 def ignored_in(workspace: Workspace) -> Ignored:

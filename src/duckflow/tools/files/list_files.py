@@ -3,7 +3,7 @@
 import asyncio
 from itertools import islice
 
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
@@ -34,12 +34,12 @@ class ListFiles(FileTool[ListArgs]):
             lines.append(f"[only the first {limit} are shown; list a folder below, or use find_files]")
         return Done("\n".join([f"{name}/", *lines] if lines else [f"{name}/ (empty, or all ignored by git)"]), phrase)
 
-    def _found(self, path: str, depth: int) -> list[Entry]:
+    def _found(self, path: str, depth: int) -> list[FolderEntry]:
         """One more than may be shown, to know that there are more."""
         ignored = ignored_in(self.workspace)
         above = 0 if path == "." else path.count("/") + 1
 
-        def enter(folder: Entry) -> bool:
+        def enter(folder: FolderEntry) -> bool:
             return folder.path.count("/") - above + 1 < depth and not ignored(folder)
 
         with told(self.workspace, path):
@@ -47,7 +47,7 @@ class ListFiles(FileTool[ListArgs]):
             return list(islice(entries, self.settings.list_entries + 1))
 
 
-def _line(one: Entry) -> str:
+def _line(one: FolderEntry) -> str:
     if one.kind == "folder":
         return shown(one.path) + "/"
     return f"{shown(one.path)} ({shown_size(one.size) if one.kind == 'file' else one.kind})"

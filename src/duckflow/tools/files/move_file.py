@@ -1,7 +1,7 @@
 """Moving and renaming."""
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
@@ -39,7 +39,7 @@ class MoveFile(FileTool[MoveArgs]):
         old, new = shown(source.path), shown(target)
         return Done(f"Moved {old} to {new}.", say("file.moved", source=old, target=new), changed=(source.path, target))
 
-    def _ends(self, args: MoveArgs) -> tuple[Entry, str]:
+    def _ends(self, args: MoveArgs) -> tuple[FolderEntry, str]:
         with told(self.workspace, args.source):
             source = self.workspace.stat(args.source, follow=False)
         target = self.real_path(args.target, follow=False)
@@ -59,5 +59,5 @@ class MoveFile(FileTool[MoveArgs]):
             )
         return source, target
 
-    def _fingerprint(self, source: Entry) -> str:
+    def _fingerprint(self, source: FolderEntry) -> str:
         return f"{source.kind} {source.size} {source.modified}"

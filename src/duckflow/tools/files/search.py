@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import Entry
+from duckflow.safety.entry import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import load
 from duckflow.tools.files.glob_pattern import glob_regex
@@ -143,7 +143,7 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
     fits = glob_regex(request.glob).match if request.glob else None
     start = 0 if request.path == "." else len(request.path) + 1
 
-    def enter(folder: Entry) -> bool:
+    def enter(folder: FolderEntry) -> bool:
         return not ignored(folder)
 
     for found in workspace.walk(request.path, enter):

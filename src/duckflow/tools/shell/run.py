@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
 from duckflow.safety.commands.verdict import CommandVerdict
-from duckflow.safety.risk import Command, Deed
+from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
@@ -129,8 +129,8 @@ class ShellRun(Tool[ShellArgs]):
 
     def deed(self, args: ShellArgs, preview: Preview) -> Deed:
         judged = self._judge(args.command)
-        network = args.network and not self._sandbox.grounds.settings.network
-        command = Command(judged.verdict, judged.reasons, self._sandbox.kind != "none", network)
+        network = args.network and not self._sandbox.paths.settings.network
+        command = JudgedCommand(judged.verdict, judged.reasons, self._sandbox.kind != "none", network)
         return Deed(changes=not self.reads_only(args), command=command)
 
     async def run(self, args: ShellArgs) -> Done:
@@ -156,12 +156,12 @@ class ShellRun(Tool[ShellArgs]):
 
     async def _start(self, args: ShellArgs) -> Running:
         writes = self._writes(args)
-        network = args.network or self._sandbox.grounds.settings.network
+        network = args.network or self._sandbox.paths.settings.network
         seen = environment(os.environ, self._settings.environment, network)
         output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, self._on_output)
         launch = self._sandbox.launch((self._shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
-        process = await Process.start(launch, str(self._sandbox.grounds.folder), seen, output.take)
+        process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
         return Running(args, process, output, writes)
 
     async def _finish(self, running: Running) -> Done:
@@ -196,7 +196,7 @@ class ShellRun(Tool[ShellArgs]):
         output = running.output.text()
         if code and output.startswith(SANDBOX_BROKEN):
             raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
-        network = running.args.network or self._sandbox.grounds.settings.network
+        network = running.args.network or self._sandbox.paths.settings.network
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))

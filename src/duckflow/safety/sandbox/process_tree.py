@@ -1,4 +1,4 @@
-"""A process and all that came of it."""
+"""A process and all the processes it started."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ TRIES = 100
 PAUSE_SECONDS = 0.0005
 
 
-class Family:
+class ProcessTree:
     """Can be made to stand still and to go on. Seen from outside, so that a sandbox with processes of its own counts.
 
     The `head` may be one that must not stand still itself, because it looks after the others."""
@@ -53,7 +53,7 @@ class Family:
         return [*([self._pid] if self._head_too else []), *sorted(descendants(self._pid))]
 
 
-def end_family(pid: int) -> None:
+def end_process_tree(pid: int) -> None:
     """Kill a process and its descendants. While it stands still it cannot start one that would be overlooked:
     bubblewrap's child, at its beginning, does not yet die with its parent."""
     _send(pid, signal.SIGSTOP)

@@ -11,7 +11,7 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 
 
 @dataclass(frozen=True)
-class Grounds:
+class SandboxPaths:
     """The same for every kind of sandbox."""
 
     folder: Path
