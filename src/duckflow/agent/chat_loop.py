@@ -157,9 +157,6 @@ class ChatLoop:
     def ran(self, command: str, code: int, output: str, seconds: float) -> None:
         self._deeds.ran(command, code, output, seconds)
 
-    def attach(self, path: str, text: str) -> None:
-        self._deeds.attach(path, text)
-
     def control(self, wish: Control, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is noticed."""
         errand = asyncio.create_task(self._carry_out(wish, job_id))

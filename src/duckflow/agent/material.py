@@ -46,7 +46,10 @@ class Material:
             self._tell(f"@{path} looks like a secret and is not quoted here.", say("mention.secret", path=path))
             return
         try:
-            self._quote(f"@{path}", await self._read(path))
+            text = await self._read(path)
+            self._quote(f"@{path}", text)
+            # The first line of a result is about the others.
+            self._session.emit(Noticed(what=say("mention.attached", path=path, lines=text.rstrip().count("\n"))))
         except ToolError as problem:
             self._tell(f"@{path}: {problem.for_model}", said(problem))
 

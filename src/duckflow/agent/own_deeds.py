@@ -12,11 +12,11 @@ SHOWN_COMMAND = 80
 
 
 class OwnDeeds:
-    """Told to the model with the next message: a running turn is not talked into."""
+    """Told to the model with the next message, as a quotation: a running turn is not talked into."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._untold: list[str] = []
+        self._untold: list[tuple[str, str]] = []
 
     def ran(self, command: str, code: int, output: str, seconds: float) -> None:
         """A command that the user typed and ran."""
@@ -32,20 +32,13 @@ class OwnDeeds:
         )
         self._session.emit(ActionStarted(action=action))
         self._session.emit(ActionFinished(result=result))
-        self._tell(f"The user ran a command of their own in the work folder: {command}\n{text}")
-
-    def attach(self, path: str, text: str) -> None:
-        """A file that the user mentions."""
-        self._tell(f"The user mentions the file {path}. It holds:\n{text}")
+        self._untold.append((f"!{command}", text))
+        if not self._session.state.turn_open:
+            self.tell()
 
     def tell(self) -> None:
         """Now is a good time."""
         untold, self._untold = self._untold, []
-        for text in untold:
-            message = Message(role="system", text=text, turn=self._session.state.turn)
+        for source, text in untold:
+            message = Message(role="tool", operation=source, text=text, turn=self._session.state.turn)
             self._session.emit(MessageAdded(message=message))
-
-    def _tell(self, text: str) -> None:
-        self._untold.append(text)
-        if not self._session.state.turn_open:
-            self.tell()

@@ -14,7 +14,7 @@ from duckflow.state.noun import shorten
 A_WHILE = 3600
 PAST = "past"
 """The id of the message that stands for those left out: what it tells was said by anyone."""
-GIVEN = ("@", "stdin")
+GIVEN = ("@", "!", "stdin")
 """Beginnings of `operation` in a message that holds material the user gave, not a result."""
 
 

@@ -25,7 +25,6 @@ from duckflow.ui.console.paper import Paper
 from duckflow.ui.console.questions import Questions
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.console.status_bar import job_progress, status_bar
-from duckflow.ui.mentions import mentioned
 from duckflow.ui.settings import UiSettings
 
 if TYPE_CHECKING:
@@ -187,9 +186,6 @@ class Chat:
 
     async def _run_turn(self, text: str) -> None:
         assert self._desk
-        for one in mentioned(text, self._desk.state.folder):
-            self._desk.attach(one.path, one.text)
-            self.screen.note(self._words("mention.attached", path=one.path, lines=len(one.text.splitlines())))
         outcome = await self._desk.say(text)
         if outcome == "exit":
             self._line.leave()
