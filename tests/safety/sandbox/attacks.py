@@ -67,6 +67,12 @@ ATTACKS = [
     Attack("a disk that is there", "for d in /dev/vda /dev/sda /dev/nvme0n1; do head -c1 $d && echo GOT; done"),
     Attack("kernel settings", 'p=/proc/sys/kernel/core_pattern; v=$(cat $p); (echo "$v" > $p) && echo GOT'),
     Attack("control groups", "for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do mkdir $d/duck-$$ && echo GOT; done"),
+    # other processes
+    Attack("slow another process down", "renice -n 5 -p $VICTIM && echo GOT"),
+    Attack("slow everything of the user down", "renice -n 5 -u $(id -u); ps -o ni= -p $VICTIM | grep -q 5 && echo GOT"),
+    Attack("push another process to one core", "taskset -cp 0 $VICTIM && echo GOT"),
+    Attack("schedule another process", "chrt -b -p 0 $VICTIM && echo GOT"),
+    Attack("another process's disk priority", "ionice -c 3 -p $VICTIM && echo GOT"),
     # network
     Attack("TCP", python('import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["TCP"])), 2)')),
     Attack(

@@ -128,3 +128,16 @@ def test_landlock_cannot_guard_them_but_tells(place: Yard) -> None:
     git(place.folder, "init", "-q")
     ran = place.run(place.sandbox(SandboxSettings(kind="landlock")), EVIL + "cp evil .git/hooks/pre-commit")
     assert ran.meddled == (".git/hooks/pre-commit",)
+
+
+@needs_landlock
+def test_a_change_that_sets_size_and_time_back_is_told_all_the_same(place: Yard) -> None:
+    git(place.folder, "init", "-q")
+    config = place.folder / ".git/config"
+    config.write_text("[core]\n\tbare = false\n\tpager = cat\n")
+    place_of_cat = config.read_text().index("cat")
+    in_place = f"printf dog | dd of=.git/config bs=1 seek={place_of_cat} conv=notrunc"
+    swap = f"cp -p .git/config kept; {in_place}; touch -r kept .git/config; rm kept"
+    ran = place.run(place.sandbox(SandboxSettings(kind="landlock")), swap)
+    assert "dog" in config.read_text()
+    assert ran.meddled == (".git/config",)

@@ -1,5 +1,7 @@
 """What commands can and cannot do in the lesser sandbox, besides being attacked from."""
 
+import subprocess
+
 import pytest
 from yard import SECRET, Yard
 
@@ -39,6 +41,36 @@ def test_a_command_that_only_reads_gets_a_read_only_folder(place: Yard, sandbox:
     ran = place.run(sandbox, "cat file; echo x > file; touch new; echo x > $TMPDIR/x", writes=False)
     assert "hello" in ran.output and "ermission denied" in ran.output
     assert [path.name for path in place.folder.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["chmod 600 file", "touch -d 2001-01-01 file", "touch -m file", "chmod o-x .", "chgrp $(id -g) file"],
+)
+def test_a_command_that_only_reads_changes_no_modes_and_times(place: Yard, sandbox: Sandbox, change: str) -> None:
+    (place.folder / "file").write_text("hello")
+    before = [path.stat() for path in (place.folder / "file", place.folder)]
+    place.run(sandbox, change, writes=False)
+    after = [path.stat() for path in (place.folder / "file", place.folder)]
+    assert [(one.st_mode, one.st_mtime_ns, one.st_ctime_ns) for one in after] == [
+        (one.st_mode, one.st_mtime_ns, one.st_ctime_ns) for one in before
+    ]
+
+
+def test_a_command_may_set_its_own_priority_and_cores(place: Yard, sandbox: Sandbox) -> None:
+    ran = place.run(sandbox, "nice -n 3 true && taskset -c 0 true && ionice -c 3 true")
+    assert ran.code == 0, ran.output
+
+
+def test_a_message_queue_of_somebody_else_cannot_be_taken_away(place: Yard, sandbox: Sandbox) -> None:
+    made = subprocess.run(["ipcmk", "-Q"], capture_output=True, text=True, check=True).stdout
+    number = made.rpartition(":")[2].strip()
+    try:
+        place.run(sandbox, f"ipcrm -q {number}")
+        listed = subprocess.run(["ipcs", "-q"], capture_output=True, text=True, check=True).stdout
+        assert f" {number} " in listed
+    finally:
+        subprocess.run(["ipcrm", "-q", number], check=False)
 
 
 def test_the_network_is_there_when_allowed(place: Yard, sandbox: Sandbox) -> None:

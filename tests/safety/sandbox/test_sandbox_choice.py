@@ -9,6 +9,7 @@ import pytest
 
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.landlock import version
+from duckflow.safety.sandbox.scratch import Scratch, sweep_scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
 
 CHOOSE = """
@@ -78,3 +79,31 @@ def test_a_bubblewrap_that_came_with_the_work_folder_is_not_used(work: Path) -> 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     sandbox = choose(SandboxSettings(kind="none"), tmp_path)
     assert (sandbox.kind, sandbox.says.key) == ("none", "sandbox.off")
+
+
+KILLED = """
+import os, signal
+from duckflow.safety.sandbox.scratch import Scratch
+scratch = Scratch()
+(scratch.folder / "left").write_text("behind")
+print(scratch.top, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_session_leaves_is_swept_and_what_a_living_one_uses_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    living = Scratch()
+    died = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=False)
+    left = Path(died.stdout.strip())
+    (tmp_path / "duckflow-of-somebody-else").mkdir()
+    assert (left / "tmp/left").exists()
+    assert sweep_scratch() == 1
+    assert not left.exists()
+    assert living.folder.is_dir()
+    assert (tmp_path / "duckflow-of-somebody-else").is_dir()
+    living.close()
+    assert not living.top.exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.scratch import sweep_scratch
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import machine
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -24,6 +25,7 @@ NOT_INSTALLED = ""
 def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None) -> Sandbox:
     """The best that works here. `private`: folders that no command may see, such as Duckflow's own."""
     paths = SandboxPaths(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
+    sweep_scratch()
     if settings.kind == "none":
         return Unconfined(paths, say("sandbox.off"))
     if sys.platform == "darwin":

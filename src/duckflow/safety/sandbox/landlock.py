@@ -66,7 +66,13 @@ class Landlock(Sandbox):
             command,
             handled=self._handled(),
             rules=tuple(self._rules(writes)),
-            program=bytecode(self._machine, namespaces=False, network=network, unix_sockets=settings.unix_sockets),
+            program=bytecode(
+                self._machine,
+                namespaces=False,
+                network=network,
+                unix_sockets=settings.unix_sockets,
+                writes=writes,
+            ),
         )
         launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
         launch.meddled = lambda: found.meddled(before, self.paths.folder)

@@ -1,6 +1,7 @@
 """Files by which git runs programs: hooks and configuration of the repositories in the work folder."""
 
 import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -15,7 +16,11 @@ REDIRECT = "commondir"
 """A file of this name in a git folder sends git elsewhere for its configuration and hooks."""
 MODULE_DEPTH = 4
 
-Trace = tuple[int, int, int, int]
+LARGEST_READ = 1024 * 1024
+
+Trace = tuple[int, bytes]
+"""A file's mode and a digest of its content. Size and times can be set back; of a file too large or not readable the
+inode and its time of change stand in for the content: nobody can set that time."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,21 @@ def _traces(path: Path) -> Iterator[tuple[Path, Trace]]:
             for entry in path.iterdir():
                 yield from _traces(entry)
         else:
-            yield path, (found.st_mode, found.st_size, found.st_mtime_ns, found.st_ino)
+            yield path, (found.st_mode, _content(path, found))
+
+
+def _content(path: Path, found: os.stat_result) -> bytes:
+    if stat.S_ISLNK(found.st_mode):
+        return os.fsencode(path.readlink())
+    unread = f"{found.st_ino} {found.st_ctime_ns}".encode()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_READ:
+        return unread
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        return unread
+    with os.fdopen(handle, "rb") as file:
+        return hashlib.sha256(file.read(LARGEST_READ + 1)).digest()
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:

@@ -1,16 +1,24 @@
 """The temporary files of the commands: theirs alone, kept from one command to the next, gone at the end."""
 
+import contextlib
+import os
 import shutil
 import tempfile
 import weakref
 from pathlib import Path
+
+PREFIX = "duckflow-"
+LOCK = "lock"
 
 
 class Scratch:
     """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
     def __init__(self) -> None:
-        self.top = Path(tempfile.mkdtemp(prefix="duckflow-")).resolve()
+        made = Path(tempfile.mkdtemp(prefix="new-")).resolve()
+        self._lock = _lock(made, os.O_CREAT)
+        # Only now: under this name it could be swept away by others before it was locked.
+        self.top = made.rename(made.with_name(PREFIX + made.name.removeprefix("new-")))
         self.folder = self.top / "tmp"
         self.folder.mkdir(mode=0o700)
         self.empty = self.top / "empty"
@@ -19,7 +27,41 @@ class Scratch:
         self.empty_folder.mkdir(mode=0o555)
         # Not tempfile.TemporaryDirectory: to remove a stubborn folder it changes modes through links, and commands
         # can put links here.
-        self._remove = weakref.finalize(self, shutil.rmtree, str(self.top), ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove, str(self.top), self._lock)
 
     def close(self) -> None:
         self._remove()
+
+
+def sweep_scratch() -> int:
+    """Remove what sessions that were killed have left; how many there were. The system lets go of a dead process's
+    lock, so a folder whose lock can be had belongs to nobody."""
+    swept = 0
+    for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if top.is_symlink() or top.lstat().st_uid != os.getuid():
+                continue
+            lock = _lock(top)
+            shutil.rmtree(top, ignore_errors=True)
+            os.close(lock)
+            swept += 1
+    return swept
+
+
+def _lock(top: Path, create: int = 0) -> int:
+    """Held while the process lives; an OSError when another one holds it, or when there is none."""
+    import fcntl
+
+    handle = os.open(top / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | create, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _remove(top: str, lock: int) -> None:
+    shutil.rmtree(top, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(lock)

@@ -36,9 +36,15 @@ MISSING = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
 # What Landlock does not look at, and what bubblewrap's namespaces stop anyway.
 REFUSED_WITHOUT_NAMESPACES = (
     "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr",
-    "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "shmget", "shmat", "semget", "msgget", "mq_open",
-    "mq_unlink",
+    "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "shmget", "shmat", "shmctl", "semget", "semop",
+    "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
 )  # fmt: skip
+# By these a command that only reads could still change files: Landlock looks at what is in them, not at their modes.
+CHANGES_OF_FILES = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat")
+# The first argument names a process; 0 is the caller itself.
+ONLY_OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity")
+# Whose priority: the first argument is the kind (one process, a group, a user), the second its number.
+PRIORITIES = {"setpriority": 0, "ioprio_set": 1}
 
 
 def machine() -> Machine | None:
@@ -46,10 +52,13 @@ def machine() -> Machine | None:
     return MACHINES.get(os.uname().machine)
 
 
-def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool) -> bytes:
-    """The filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock)."""
+def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool, writes: bool = True) -> bytes:
+    """The filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock). Without `writes`
+    a command without namespaces cannot change the modes and times of files either."""
     numbers = known.numbers
     refused = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
+    if not (namespaces or writes):
+        refused += CHANGES_OF_FILES
     requests = (TIOCSTI, TIOCLINUX) if namespaces else (TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR)
     families = [AF_NETLINK]
     families += [socket.AF_INET, socket.AF_INET6] if network or namespaces else []
@@ -64,7 +73,11 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
     for name in ("clone", "unshare"):
         program += _when(numbers[name], [_argument(0), (ANY_BIT, 0, 1, CLONE_NEWUSER), _refuse(errno.EPERM), _allow()])
     if not namespaces:
-        program += _when(numbers["prlimit64"], [_argument(0), *_only([0])])
+        for name in ONLY_OF_ITSELF:
+            program += _when(numbers[name], [_argument(0), *_only([0])])
+        for name, one_process in PRIORITIES.items():
+            kind = [_argument(0), (EQUAL, 1, 0, one_process), _refuse(errno.EPERM)]
+            program += _when(numbers[name], [*kind, _argument(1), *_only([0])])
     program.append(_allow())
     return b"".join(struct.pack("<HBBI", *step) for step in program)
 
