@@ -17,11 +17,12 @@ from duckflow.events.types import (
 )
 from duckflow.llm.usage import TOKENS_PER_MESSAGE
 from duckflow.llm.usage import estimate as rough
+from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle
 from duckflow.memory.clip import clip
 from duckflow.memory.facts import ProjectFacts
-from duckflow.memory.gravel import NEAR, WIDE, ArchiveHit, Gravel, Reach
+from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.acting import acting_job

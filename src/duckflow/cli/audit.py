@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-from duckflow.cli.arguments import Options
+from duckflow.cli.parser import Options
 from duckflow.commands.lines import audit_lines
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted

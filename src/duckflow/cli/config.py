@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from duckflow.cli.origin import told_origin
 from duckflow.cli.parser import Options
 from duckflow.config.edit import read_text, with_value, without, write_text
-from duckflow.config.load import PROJECT_FILE, Loaded, load, require_project_may
+from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load, require_project_may
 from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, read_key, written_key
 from duckflow.config.value import rows, setting_names, shown, unknown_setting, value_for
@@ -16,6 +15,20 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
+
+
+def told_origin(name: str, origin: str, words: Words) -> str:
+    """A file's path, or the environment with its variable, or the command line; nothing stands for the default."""
+    match origin:
+        case "":
+            return words("origin.default")
+        case "environment":
+            variable = next((one for one, setting in FROM_ENVIRONMENT.items() if setting == name), "")
+            return words("origin.environment", variable=variable)
+        case "command line":
+            return words("origin.flag")
+        case _:
+            return origin
 
 
 def config(options: Options, words: Words, paths: Paths) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duckflow.agent.session import Session, begin, reopen
-from duckflow.cli.arguments import Options
+from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring
 from duckflow.commands.command import Switch
 from duckflow.commands.recap import recap

@@ -4,8 +4,6 @@ import gc
 import os
 import sys
 
-from duckflow.cli.streams import flushed, open_streams
-
 INTERRUPTED = 130
 
 
@@ -56,3 +54,37 @@ def _shown(text: str) -> int:
 
         return output_lost()
     return 0
+
+
+MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
+
+def open_streams() -> None:
+    """What was closed leads nowhere from now on: else the next file to be opened would take its place."""
+    for handle, (name, mode) in enumerate(MODES.items()):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
+
+
+def flushed() -> bool:
+    """Whether the output has arrived; what cannot arrive any more is dropped without a complaint."""
+    whole = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _drop(stream.fileno())
+        except (OSError, ValueError):
+            whole = stream is not sys.stdout
+            _drop(stream.fileno())
+    return whole
+
+
+def _drop(handle: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, handle)
+    os.close(nowhere)

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from duckflow.cli.arguments import Options
+from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
 from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckflow.agent.calls import Connected
 from duckflow.agent.session import Session, begin
-from duckflow.cli.arguments import Options
+from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, facts_of, find_model, wire
 from duckflow.commands.lines import layer_lines
 from duckflow.config.load import load

@@ -4,8 +4,8 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from duckflow.cli.arguments import Options
 from duckflow.cli.ended import leaving_when_ended
+from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.ui.console.listener import Line

@@ -1,17 +1,17 @@
 """Runs a command line; whatever goes wrong ends as a line that says what, and a line that says what to do."""
 
 import errno
+import importlib
 import os
 import re
 from pathlib import Path
 
 from duckflow.cli.arguments import parse
-from duckflow.cli.folder import require_folder
 from duckflow.cli.log import Log
 from duckflow.errors import DuckflowError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
-from duckflow.store.paths import Paths
+from duckflow.store.paths import Paths, require_folder
 from duckflow.ui.streams import never_fail, print_err
 
 LANGUAGE = re.compile(r"^\s*language\s*=\s*[\"'](\w+)[\"']", re.M)
@@ -28,6 +28,19 @@ def language_in(path: Path) -> str:
 
 
 INTERRUPTED = 130
+COMMANDS = {
+    "": "prompt_first:start",
+    "models": "models:models",
+    "doctor": "doctor.command:doctor",
+    "sessions": "session_list:sessions",
+    "audit": "audit:show_audit",
+    "prompt": "prompt:show_prompt",
+    "demo": "demo.command:demo",
+    "init": "init.command:init",
+    "config": "config:config",
+    "completion": "completion.command:completion",
+}
+"""What carries out a subcommand; only the one that is asked for is loaded."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
@@ -51,10 +64,11 @@ def run(argv: list[str]) -> int:
 def _carried_out(argv: list[str], words: Words, paths: Paths) -> int:
     log = Log(paths)
     try:
-        options = parse(argv, words)
+        name, options = parse(argv, words)
         log.start()
         require_folder()
-        return options.command(options, words, paths)
+        module, _, function = COMMANDS[name].partition(":")
+        return getattr(importlib.import_module(f"duckflow.cli.{module}"), function)(options, words, paths)
     except (DuckflowError, BrokenPipeError):
         raise
     except OSError as problem:

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from duckflow.cli.arguments import Options
+from duckflow.cli.parser import Options
 from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words

@@ -1,9 +1,9 @@
 """Slash commands that reach beyond the conversation."""
 
-from duckflow.cli.folder import require_folder
 from duckflow.cli.wire import Wiring
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import DuckflowError
+from duckflow.store.paths import require_folder
 
 
 def own_commands(wiring: Wiring) -> Group:

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from duckflow.agent.chat_loop import ChatLoop
-from duckflow.cli.arguments import Options
 from duckflow.cli.conversations import Conversation, Here, NothingChosen, switched, wanted_conversation
 from duckflow.cli.ended import interrupting, leaving_when_ended
+from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, wire
 from duckflow.commands.command import Switch
 from duckflow.config.load import load

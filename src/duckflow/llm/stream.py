@@ -10,8 +10,8 @@ import httpx
 
 from duckflow.llm.failures import Failures
 from duckflow.llm.loose import first_table, table, text_of
+from duckflow.llm.partial import Thoughts
 from duckflow.llm.settings import LlmSettings
-from duckflow.llm.thoughts import Thoughts
 
 LARGEST = 16 * 1024 * 1024
 FIELDS = (b"event:", b"id:", b"retry:", b":")

@@ -9,7 +9,7 @@ from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
 
-from duckflow.memory.gravel import ArchiveHit, Reach, Row
+from duckflow.memory.archive_hit import ArchiveHit, Reach, Row
 from duckflow.memory.terms import Posting, QueryWord, indexed, rank, shares, telling
 from duckflow.state.fold import folded
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.memory.clip import clip
 from duckflow.memory.past import Past
+from duckflow.memory.score import HistoryEntry, Unit, together
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
-from duckflow.memory.unit import HistoryEntry, Unit, together
 from duckflow.state.context import Context
 from duckflow.state.message import Message
 
@@ -247,7 +247,7 @@ class Bubble:
 def _weighing(focus: str) -> Callable[[Unit], float]:
     if not focus.strip():
         return lambda unit: 1.0
-    from duckflow.memory.unit import Focus
+    from duckflow.memory.score import Focus
 
     return Focus(focus).weight
 

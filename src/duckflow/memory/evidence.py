@@ -4,9 +4,9 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 
+from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
-from duckflow.memory.gravel import ArchiveHit
 from duckflow.memory.tokens import estimate
 from duckflow.state.message import Message
 

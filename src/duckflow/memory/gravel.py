@@ -9,18 +9,15 @@ from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
     from duckflow.memory.archive import Archive
 
 log = logging.getLogger(__name__)
-
-
-Row = tuple[int, str, str, str, str, float, str]
-"""Length in bytes, message id, session, role, operation, time, text."""
 
 
 class Inbox:
@@ -75,32 +72,6 @@ def _rows(data: bytes) -> Iterator[Row]:
 
 INDEX_EVERY = 32
 """Messages are on disk at once; they are indexed together, and at the latest before the next search."""
-
-
-class Reach(NamedTuple):
-    """How many places a search looks at, the rarest words first; of a common word at its latest ones."""
-
-    places: int
-    of_a_word: int
-
-
-WIDE = Reach(3000, 800)
-NEAR = Reach(800, 200)
-"""For what is looked up unasked, in every turn: it costs the same in a long session as in a short one."""
-
-
-class ArchiveHit(NamedTuple):
-    """A message from the archive."""
-
-    number: int
-    message_id: str
-    session: str
-    role: str
-    operation: str
-    at: float
-    text: str
-    share: float = 0.0
-    """How much of what was asked for it holds, 0 to about 1."""
 
 
 class Gravel:

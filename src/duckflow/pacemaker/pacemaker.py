@@ -1,12 +1,12 @@
 """The Pacemaker: fed with steps, asked before every loop, and always able to say why."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from duckflow.pacemaker.detectors import Sighting
 from duckflow.pacemaker.health import Health, health
-from duckflow.pacemaker.hearing import heard_in
 from duckflow.pacemaker.interventions import (
     DuckCall,
     Hint,
@@ -27,6 +27,28 @@ from duckflow.pacemaker.vitals import Signal, VitalsMeter
 from duckflow.pacemaker.watch import Watch, describe, spent
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
+
+THANKS = re.compile(
+    r"\b(?:thanks|thank you|thx|great|perfect|nice work|well done)\b|ありがと|助かり|助かる|完璧|素晴らし",
+    re.IGNORECASE,
+)
+TURNAROUND = re.compile(
+    r"^(?:no[,.!]|stop\b|wait\b|forget (?:it|that|about))|\b(?:instead of that|not what i|something else|never mind)\b"
+    r"|違う|ちがう|そうじゃな|そうではな|やめて|中止|別のこと|やっぱり",
+    re.IGNORECASE,
+)
+
+
+def heard_in(text: str) -> tuple[Signal, ...]:
+    """Thanks lift the mood; a sharp change of direction costs focus. Only the beginning of a long message counts."""
+    opening = text.strip()[:200]
+    signals: list[Signal] = []
+    if THANKS.search(opening):
+        signals.append(Signal.THANKS)
+    if TURNAROUND.search(opening):
+        signals.append(Signal.TURNAROUND)
+    return tuple(signals)
+
 
 TRIED = 8
 MOSTLY = 0.5

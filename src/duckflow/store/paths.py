@@ -86,3 +86,13 @@ def _known_home(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise UsageError("paths.no_home", path=path) from None
+
+
+def require_folder() -> Path:
+    """Where we are, or what to do about it."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("folder.gone") from None
+    except OSError as problem:
+        raise UsageError("folder.closed", reason=problem.strerror or str(problem)) from None

@@ -25,10 +25,10 @@ def completion(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _script(shell: str, words: Words) -> str:
-    from duckflow.cli.arguments import GRAMMARS, talk_grammar
+    from duckflow.cli.arguments import SUBCOMMANDS, make_parser
     from duckflow.cli.completion import bash, fish, zsh
 
-    parsers = {"": talk_grammar(words)} | {name: grammar(words) for name, grammar in GRAMMARS.items()}
+    parsers = {name: make_parser(name, words) for name in ("", *SUBCOMMANDS)}
     flags = {name: parser.flags() for name, parser in parsers.items()}
     about = {name: parser.description or "" for name, parser in parsers.items()}
     scripts = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow import __version__
+from duckflow.cli.config import told_origin
 from duckflow.cli.doctor.finding import DoctorFinding, broken, good, judged
-from duckflow.cli.origin import told_origin
 from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load
 from duckflow.config.settings import Settings
 from duckflow.config.value import rows, shown
