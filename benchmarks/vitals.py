@@ -22,6 +22,7 @@ from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 
 SETTINGS = PacemakerSettings()
+WORST_FACES = frozenset("😔😵💀")
 SHARE = 0.05
 LOW_FOCUS = 0.5
 ROUNDS = 5
@@ -73,7 +74,8 @@ def watch_success(run: Run, tally: Tally) -> None:
     for step in run.steps:
         pacemaker.observe(step)
         verdict = pacemaker.beat()
-        alarmed += pacemaker.health().alarm
+        health = pacemaker.health()
+        alarmed += not WORST_FACES.isdisjoint((health.mood_face, health.focus_face, health.stamina_face))
         least = min(least, pacemaker.vitals.stamina)
         replanned |= isinstance(verdict, Replan)
         if isinstance(verdict, DuckCall):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import duckflow
 from benchmarks.real_tokens import real_tokens
 from duckflow.memory import bubble
-from duckflow.memory.tokens import Tokens, estimate
+from duckflow.memory.tokens import Tokens, count, estimate
 
 TEMPLATES = Path(duckflow.__file__).parent / "prompts" / "templates"
 
@@ -31,17 +31,16 @@ def test_the_estimate_is_near(text: str) -> None:
 
 @given(st.text())
 def test_any_text_has_a_count(text: str) -> None:
-    assert Tokens().count(text) >= 4
+    assert count(text) >= 0
 
 
 def test_what_the_provider_reports_corrects_the_count_of_its_model() -> None:
     tokens = Tokens()
     tokens.use("dear")
-    before = tokens.count("some words " * 100)
     for _ in range(30):
         tokens.learn(1000, 1500)
-    assert tokens.count("some words " * 100) == pytest.approx(before * 1.5, rel=0.05)
+    assert tokens.factor == pytest.approx(1.5, rel=0.05)
     tokens.use("other")
-    assert tokens.count("some words " * 100) == before
+    assert tokens.factor == 1.0
     tokens.learn(1000, 10_000_000)
     assert tokens.factor < 2, "one wild report does not turn it over"

@@ -25,20 +25,6 @@ def test_the_faces_follow_the_value(value: float, mood: str, focus: str, stamina
     assert (report.mood_face, report.focus_face, report.stamina_face) == (mood, focus, stamina)
 
 
-@pytest.mark.parametrize(
-    ("vitals", "alarm"),
-    [
-        (Vitals(), False),
-        (Vitals(mood=0.6, focus=0.3, stamina=0.1), False),
-        (Vitals(mood=0.59), True),
-        (Vitals(focus=0.29), True),
-        (Vitals(stamina=0.09), True),
-    ],
-)
-def test_an_alarm_is_one_of_the_worst_faces(vitals: Vitals, alarm: bool) -> None:
-    assert health(vitals, (), V).alarm is alarm
-
-
 def test_the_bar_and_the_report() -> None:
     report = health(Vitals(mood=0.92, focus=0.85, stamina=0.98), [(1.0, 0.5, 0.0), (0.92, 0.85, 0.98)], V)
     assert report.bar().values == {

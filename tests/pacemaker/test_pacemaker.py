@@ -204,16 +204,6 @@ def test_interventions_are_counted_for_the_log() -> None:
     assert pacemaker.interventions["Replan"] == 1
 
 
-def test_after_a_resume_it_goes_on_where_it_was() -> None:
-    before = Pacemaker()
-    tell(before, NOTHING_FOUND[:6])
-    after = Pacemaker()
-    after.restore(NOTHING_FOUND[:6], before.vitals, allowance_from=3)
-    assert after.vitals == before.vitals
-    assert after.take_changes() == (), "nothing happened"
-    assert tell(after, NOTHING_FOUND[6:])[0] == tell(before, NOTHING_FOUND[6:])[0]
-
-
 kinds = st.sampled_from(["read", "search", "edit", "run", "talk", "ask", "other"])
 any_step = st.builds(
     LoopStep,

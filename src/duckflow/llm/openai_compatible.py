@@ -17,7 +17,7 @@ from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Delta, Finished, Request
 from duckflow.llm.retry import persist
 from duckflow.llm.settings import LlmSettings
-from duckflow.llm.stream import Reply, ReplyListener, error_text
+from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.usage import measure
 from duckflow.llm.windows import known_window
 
@@ -134,7 +134,7 @@ class OpenAICompatible:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None
 
-    def _finished(self, request: Request, reply: Reply) -> Finished:
+    def _finished(self, request: Request, reply: StreamedReply) -> Finished:
         price = self._settings.price_of(self._endpoint.name, self._model)
         return Finished(reply.reason, measure(request, reply.text, reply.reported, price))
 

@@ -55,7 +55,7 @@ ESCAPE_SO_FAR = re.compile(r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]
 
 
 @dataclass(slots=True)
-class Level:
+class OpenBracket:
     """An open object or list, and which part of a Decision it is."""
 
     part: str
@@ -76,7 +76,7 @@ class LiveText:
         self._thoughts = Thoughts()
         self._rest = ""
         self._mode = "prose"
-        self._levels: list[Level] = []
+        self._levels: list[OpenBracket] = []
         self._quote = ""
         self._new_text = False
         self._word: list[str] = []
@@ -137,7 +137,7 @@ class LiveText:
         level = self._levels[-1] if self._levels else None
         match mark.group():
             case "{" | "[" as bracket:
-                self._levels.append(Level(self._part(level, bracket), bracket == "{"))
+                self._levels.append(OpenBracket(self._part(level, bracket), bracket == "{"))
             case "}" | "]":
                 del self._levels[-1:]
                 self._mode = "json" if self._levels else "over"
@@ -152,7 +152,7 @@ class LiveText:
                 pass
         return mark.end()
 
-    def _part(self, level: Level | None, bracket: str) -> str:
+    def _part(self, level: OpenBracket | None, bracket: str) -> str:
         match (level.part, level.key, bracket) if level else ("", "", bracket):
             case ("", "", "{"):
                 return "decision" if not level else ""
@@ -224,7 +224,7 @@ class LiveText:
         operation = self._action().operation
         return level.key == SAYS.get(operation) if operation else level.key in SAYS.values()
 
-    def _action(self) -> Level:
+    def _action(self) -> OpenBracket:
         return self._levels[-2]
 
     def _say(self, piece: str) -> None:

@@ -96,7 +96,7 @@ REASONS: dict[str, Reason] = {
 FAILED = ("error", "insufficient_system_resource")
 
 
-class Reply:
+class StreamedReply:
     """Collects text, reason and usage from chunks or from one whole body. Reasoning is not part of the text."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class ReplyListener:
     """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
 
     def __init__(self, response: httpx.Response, failures: Failures, settings: LlmSettings) -> None:
-        self.reply = Reply()
+        self.reply = StreamedReply()
         self._reader = EventReader()
         self._failures = failures
         self._settings = settings

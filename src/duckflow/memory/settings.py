@@ -19,8 +19,6 @@ class MemorySettings(BaseModel):
     recent_messages: int = 6
     recent_share: float = 0.35
     """The latest exchanges are kept as they are, up to this share of the budget."""
-    pin_share: float = 0.4
-    """A longer instruction keeps its head and tail."""
     result_tokens: int = 500
     """A result that is no longer recent keeps its head and tail beyond this."""
     past_share: float = 0.1

@@ -84,7 +84,7 @@ def count(text: str) -> int:
 
 
 class Tokens:
-    """Counts for one model: the estimate times what its provider has been seen to report for an estimated token."""
+    """By what the estimate of each model is multiplied: what its provider reports for an estimated token."""
 
     MEMORY = 0.2
     """Weight of the newest report."""
@@ -99,7 +99,7 @@ class Tokens:
         return self._factors.get(self._model, 1.0)
 
     def use(self, model: str) -> None:
-        """Count for this model from now on."""
+        """The factor is this model's from now on."""
         self._model = model
 
     def learn(self, estimated: float, reported: int) -> None:
@@ -108,6 +108,3 @@ class Tokens:
             return
         ratio = min(max(reported / estimated, self.LOWEST), self.HIGHEST)
         self._factors[self._model] = self.factor + self.MEMORY * (ratio - self.factor)
-
-    def count(self, text: str) -> int:
-        return round(estimate(text) * self.factor) + MESSAGE_OVERHEAD

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from duckflow.pacemaker.ledger import LedgerEntry
-from duckflow.pacemaker.reason import Level, Reason
+from duckflow.pacemaker.reason import Escalation, Reason
 from duckflow.pacemaker.settings import DetectorSettings, Threshold
 
 Entries = Sequence[LedgerEntry]
@@ -13,7 +13,7 @@ Entries = Sequence[LedgerEntry]
 class Sighting(NamedTuple):
     """Something seen: how far it has gone, how often it happened, and over how many of the last steps."""
 
-    level: Level
+    level: Escalation
     reason: Reason
     key: str
     times: int
@@ -26,10 +26,10 @@ class Detector(Protocol):
     def look(self, entries: Entries) -> Sighting | None: ...
 
 
-def reached(times: int, threshold: Threshold) -> Level:
+def reached(times: int, threshold: Threshold) -> Escalation:
     if times >= threshold.call:
-        return Level.CALL
-    return Level.REPLAN if times >= threshold.replan else Level.FINE
+        return Escalation.CALL
+    return Escalation.REPLAN if times >= threshold.replan else Escalation.FINE
 
 
 def seen(reason: Reason, key: str, times: int, span: int, threshold: Threshold) -> Sighting | None:
@@ -75,7 +75,7 @@ class SameError:
         row = in_a_row(entries, lambda entry: entry.outcome == last.outcome)
         if row < self._threshold.replan and times < self._threshold.call - 1:
             return None
-        level = Level.CALL if times >= self._threshold.call else Level.REPLAN
+        level = Escalation.CALL if times >= self._threshold.call else Escalation.REPLAN
         return Sighting(level, Reason.ERROR_CASCADE, "same_error", times, len(near) - near.index(True))
 
 

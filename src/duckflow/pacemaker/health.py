@@ -22,7 +22,6 @@ class Health:
     mood_trend: str
     focus_trend: str
     stamina_trend: str
-    alarm: bool
 
     def bar(self) -> Phrase:
         """The line of the status bar."""
@@ -59,7 +58,6 @@ def health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings
         mood_trend=bars(moods),
         focus_trend=bars(focuses),
         stamina_trend=bars(staminas),
-        alarm=is_alarming(vitals, settings),
     )
 
 
@@ -83,15 +81,6 @@ def stamina_face(value: float, settings: VitalsSettings) -> str:
     if value >= settings.stamina_hint:
         return "💪"
     return "🤕" if value >= settings.stamina_depleted else "💀"
-
-
-def is_alarming(vitals: Vitals, settings: VitalsSettings) -> bool:
-    """Whether one of the faces is the worst of its kind: 😔, 😵 or 💀."""
-    return (
-        vitals.mood < settings.mood_low
-        or vitals.focus < settings.focus_lost
-        or vitals.stamina < settings.stamina_depleted
-    )
 
 
 def bars(values: Iterable[float]) -> str:

@@ -55,7 +55,6 @@ class Effect(StrEnum):
 EFFECTS = frozenset(effect.value for effect in Effect)
 ENDS_TURN = frozenset({Effect.STOP, Effect.ACCEPT})
 BACK_TO_PLANNING = frozenset({Effect.RESTART, Effect.REPLAN, Effect.SPLIT})
-FREE_TEXT = "free"
 
 
 @dataclass(frozen=True, slots=True)

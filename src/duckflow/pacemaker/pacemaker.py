@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from duckflow.pacemaker.detectors import Sighting
@@ -20,7 +19,7 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.limits import Load, LoopLimit, extended, loop_limit
-from duckflow.pacemaker.reason import Finding, Level, Reason
+from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 from duckflow.pacemaker.vitals import Signal, VitalsMeter
@@ -129,17 +128,6 @@ class Pacemaker:
         self._allowance_from = loop
         return resolve(call, key, text)
 
-    def restore(self, steps: Iterable[LoopStep], vitals: Vitals, allowance_from: int = 0) -> None:
-        """Rebuild after a resume from the steps since the user last spoke (a message, or an answer to a Duck Call)."""
-        self._meter.restore(Vitals())
-        self._afresh()
-        for step in steps:
-            self.observe(step)
-            self._meter.mark()
-            self._judge(None)
-        self._meter.restore(vitals)
-        self._allowance_from = allowance_from
-
     @property
     def vitals(self) -> Vitals:
         return self._meter.vitals()
@@ -201,7 +189,7 @@ class Pacemaker:
         if not self._replanned:
             self._replanned, self._new_since = True, 0
             return Replan(describe(found, self._ledger), self._tried())
-        if found.level is Level.CALL:
+        if found.level is Escalation.CALL:
             return self._call(describe(found, self._ledger), None, other_model)
         return self._hint(describe(found, self._ledger))
 

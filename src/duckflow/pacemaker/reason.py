@@ -27,7 +27,7 @@ SEVERITY: dict[Reason, str] = {
 }
 
 
-class Level(IntEnum):
+class Escalation(IntEnum):
     """How far it has gone."""
 
     FINE = 0

@@ -120,11 +120,6 @@ class VitalsMeter:
     def vitals(self) -> Vitals:
         return Vitals(mood=self.mood, focus=self.focus, stamina=self.stamina)
 
-    def restore(self, vitals: Vitals) -> None:
-        """Put the vitals where they stood; nothing happened."""
-        self._values = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
-        self._moved.clear()
-
     def recover(self, vitals: Vitals) -> None:
         """After the user answered a Duck Call."""
         self._move("mood", vitals.mood - self.mood, "answered")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from duckflow.pacemaker.detectors import Sighting, error_detectors, longest_look, seen, stagnation_detectors
 from duckflow.pacemaker.ledger import Ledger
-from duckflow.pacemaker.reason import Finding, Level, Reason
+from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings, Threshold
 
 NAMED = 3
@@ -67,7 +67,7 @@ class Watch:
 def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
     first: Sighting | None = None
     for sighting in sightings:
-        if sighting.level is Level.CALL:
+        if sighting.level is Escalation.CALL:
             return sighting
         first = first or sighting
     return first
