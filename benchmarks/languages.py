@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from duckflow.agent.calls import Connected
+from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load

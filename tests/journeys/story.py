@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from duckflow.agent.calls import Connected
 from duckflow.agent.chat_loop import ChatLoop
+from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings

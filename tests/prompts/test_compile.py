@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -14,6 +13,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
+from duckflow.state.profile import ModelProfile
 from tests.journeys.quotations import outside_marks
 from tests.prompts.scene import at_work, compiler, long_one
 
@@ -22,19 +22,19 @@ STEPS = (Phase.PLANNING, Phase.EXECUTION, Phase.REVIEW, Phase.AWAITING_APPROVAL)
 PATTERNS = ("base_main", "base_main_specialized")
 LANGUAGES = ("en", "ja")
 STEP = {"name": "one"}
-PROFILES: tuple[Literal["full", "compact"], ...] = ("full", "compact")
+PROFILES = {"full": ModelProfile(), "compact": ModelProfile(compact=True)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("profile", PROFILES)
-def test_what_is_sent(language: str, profile: Literal["full", "compact"]) -> None:
+def test_what_is_sent(language: str, profile: str) -> None:
     state = at_work(language)
-    stable, _ = compiler().main(state, state.messages, Moment(profile, 15))
+    stable, _ = compiler().main(state, state.messages, Moment(PROFILES[profile], 15))
     shown = [f"=== system\n{stable.text}"]
     for step in STEPS:
         for pattern in PATTERNS:
             state.phase, state.prompt_pattern = step, pattern
-            system, user = compiler().main(state, state.messages, Moment(profile, 15))
+            system, user = compiler().main(state, state.messages, Moment(PROFILES[profile], 15))
             assert system == stable
             shown.append(f"=== user, {step}, {pattern}\n{user.text}")
     text, path = "\n\n".join(shown) + "\n", SNAPSHOTS / f"{language}-{profile}.txt"
@@ -46,14 +46,12 @@ def test_what_is_sent(language: str, profile: Literal["full", "compact"]) -> Non
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("make", [at_work, long_one])
-def test_no_layer_is_over_its_budget(
-    language: str, profile: Literal["full", "compact"], make: Callable[[str], AgentState]
-) -> None:
+def test_no_layer_is_over_its_budget(language: str, profile: str, make: Callable[[str], AgentState]) -> None:
     state = make(language)
     for step in STEPS:
         for pattern in PATTERNS:
             state.phase, state.prompt_pattern = step, pattern
-            for layer in compiler().weighed(state, state.messages, Moment(profile, 15)):
+            for layer in compiler().weighed(state, state.messages, Moment(PROFILES[profile], 15)):
                 assert not layer.budget or layer.tokens <= layer.budget, (step, pattern, layer)
 
 
@@ -71,7 +69,7 @@ def test_what_is_empty_leaves_no_trace(language: str) -> None:
     for step in STEPS:
         state.phase = step
         for profile in PROFILES:
-            text = "\n".join(message.text for message in compiler().main(state, [], Moment(profile, 15)))
+            text = "\n".join(message.text for message in compiler().main(state, [], Moment(PROFILES[profile], 15)))
             assert "{" not in text.replace('{"', "").replace('":{', "")
             assert not [line for line in text.split("\n") if line.endswith((": ", ": ;", "''", "「」"))]
 
@@ -81,7 +79,7 @@ def test_the_base_says_who_it_is_in_less_than_a_thousand_characters() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile: Literal["full", "compact"]) -> None:
+def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile: str) -> None:
     """All but the last message, which tells of the state, is the beginning of the next request, byte for byte."""
     state = at_work("en")
     state.plans, state.active_plan = {}, ""
@@ -89,7 +87,9 @@ def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile:
     for turn, step in enumerate([*STEPS, Phase.PLANNING], 1):
         state.turn, state.phase, state.prompt_pattern = turn, step, PATTERNS[turn % 2]
         state.messages.append(Message(role="user", text=f"request {turn}", turn=turn))
-        texts = [f"{one.role}\n{one.text}" for one in compiler().main(state, state.messages, Moment(profile, turn))]
+        texts = [
+            f"{one.role}\n{one.text}" for one in compiler().main(state, state.messages, Moment(PROFILES[profile], turn))
+        ]
         assert "\n".join(texts).startswith(earlier)
         spoken = f"request {turn}"
         earlier = "\n".join(texts[:-1]) + "\n" + texts[-1][: texts[-1].index(spoken) + len(spoken)]

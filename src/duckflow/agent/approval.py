@@ -1,10 +1,10 @@
 """The user's word on a draft plan, read before any model is asked."""
 
+from duckflow.agent.connection import ModelConnection
 from duckflow.agent.duck_answer import Ending
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PlanChanged
-from duckflow.prompts.profile import ON_THIS_MACHINE
 from duckflow.safety.answers import read_answer
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
@@ -14,12 +14,13 @@ from duckflow.tools.plan.ports import Jobs
 class Approval:
     """Yes approves, no drops; everything else goes to the model, which may revise."""
 
-    def __init__(self, session: Session, phases: Phases, jobs: Jobs) -> None:
+    def __init__(self, session: Session, phases: Phases, jobs: Jobs, connection: ModelConnection) -> None:
+        self._connection = connection
         self._session = session
         self._jobs = jobs
         self._phases = phases
 
-    def hear(self, text: str) -> tuple[str, Ending | None]:
+    async def hear(self, text: str) -> tuple[str, Ending | None]:
         """What the model is told of it, or how the turn ends at once."""
         plan = self._session.state.plan
         if plan is None or plan.status != "draft":
@@ -27,7 +28,7 @@ class Approval:
         answer = read_answer(text)
         if answer and answer.choice == "yes":
             self.approve(plan)
-            if self._session.state.model.startswith(ON_THIS_MACHINE):
+            if (await self._connection.ready_profile()).local:
                 # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
                 job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
                 return "", ("deferred", say("job.started", job=job.name))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from duckflow.agent.calls import Caller, Reply
+from duckflow.agent.connection import ModelConnection, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
 from duckflow.errors import DuckflowError, ToolError
@@ -62,9 +62,11 @@ class Written(NamedTuple):
 class Bodies:
     """Gets a file's content or an edit from the model."""
 
-    def __init__(self, session: Session, caller: Caller, compiler: Compiler, thinker: Thinker, max_tokens: int) -> None:
+    def __init__(
+        self, session: Session, connection: ModelConnection, compiler: Compiler, thinker: Thinker, max_tokens: int
+    ) -> None:
         self._session = session
-        self._caller = caller
+        self._connection = connection
         self._compiler = compiler
         self._thinker = thinker
         self._max_tokens = max_tokens
@@ -73,9 +75,9 @@ class Bodies:
     async def ask_for(self, action: Action, tool: AnyTool) -> str:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
-        history, profile = await self._thinker.history(state), await self._thinker.profile()
+        history, profile = await self._thinker.history(state), await self._connection.ready_profile()
         # A small model is shown the file as it is now; a large one has read it in the conversation.
-        current = tool.standing(action.args) if profile == "compact" else ""
+        current = tool.standing(action.args) if profile.led else ""
         moment = BodyMoment(profile, current, _purpose(state))
         prompt = self._compiler.body(state, history, action, tool.body, moment)
         if tool.body == EDITS:
@@ -111,7 +113,7 @@ class Bodies:
 
     async def script_for(self, path: str) -> str:
         """A script that tries the text written last, or nothing when that was another file's or a large model's."""
-        if self._last is None or self._last.path != path or await self._thinker.profile() == "full":
+        if self._last is None or self._last.path != path or not (await self._connection.ready_profile()).led:
             return ""
         told = self._compiler.try_out(self._session.state.language, self._last.text, path)
         reply = await self._call((*self._last.prompt, *told), SCRIPT, SCRIPT_TOKENS)
@@ -133,9 +135,9 @@ class Bodies:
         )
 
     async def _call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
-        room = most or max(256, min(self._max_tokens, (await self._caller.ready()).window // 2))
-        heard = is_code(kind) and await self._thinker.profile() == "compact"
-        return await self._caller.call(Request(prompt, max_tokens=room), Heard if heard else Hidden, "body")
+        room = most or max(256, min(self._max_tokens, (await self._connection.ready_profile()).window // 2))
+        heard = is_code(kind) and (await self._connection.ready_profile()).led
+        return await self._connection.call(Request(prompt, max_tokens=room), Heard if heard else Hidden, "body")
 
 
 def _purpose(state: AgentState) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from duckflow.agent.aside import progress_report, wish_in
+from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
-from duckflow.agent.models import Models
 from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.reception import Reception
@@ -52,7 +52,7 @@ class Work(NamedTuple):
 
     jobs: TaskLoop
     reception: Reception
-    models: Models
+    connection: ModelConnection
 
 
 class ChatLoop:
@@ -72,7 +72,7 @@ class ChatLoop:
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
-        self.jobs, self._reception, self._models = work
+        self.jobs, self._reception, self._connection = work
         self._deeds = OwnDeeds(session)
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
@@ -97,10 +97,10 @@ class ChatLoop:
 
     @property
     def budget_usd(self) -> float:
-        return self._models.budget_usd
+        return self._connection.budget_usd
 
     async def change_model(self, name: str) -> str:
-        return await self._models.change(name)
+        return await self._connection.change(name)
 
     def change_language(self, language: str) -> None:
         self.session.emit(LanguageChosen(language=language))

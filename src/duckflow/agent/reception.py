@@ -16,7 +16,7 @@ class Reception:
     async def hear(self, text: str, piped: str) -> tuple[str, Ending | None]:
         """What the model is told of it, or how the turn ends at once."""
         await self._material.bring(text, piped)
-        return self._approval.hear(text)
+        return await self._approval.hear(text)
 
     def drop(self, plan: Plan) -> None:
         self._approval.drop(plan)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from duckflow.agent.calls import Caller, closable
+from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import PastSummarised, UsageReported
@@ -16,7 +16,6 @@ from duckflow.state.context import PastSummary
 
 log = logging.getLogger(__name__)
 
-ON_THIS_MACHINE = "local:"
 SUMMARY_TOKENS = 300
 LEAST_MESSAGES = 4
 FAILURES = 2
@@ -26,9 +25,11 @@ FAILURES = 2
 class Summarising:
     """One summary at a time; what is dropped meanwhile waits for the next."""
 
-    def __init__(self, session: Session, caller: Caller, compiler: Compiler, settings: MemorySettings) -> None:
+    def __init__(
+        self, session: Session, connection: ModelConnection, compiler: Compiler, settings: MemorySettings
+    ) -> None:
         self._session = session
-        self._caller = caller
+        self._connection = connection
         self._compiler = compiler
         self._settings = settings
         self._waiting: list[int] = []
@@ -69,8 +70,8 @@ class Summarising:
         self._failures = 0 if text else self._failures + 1
 
     async def _asked(self, text: str) -> str:
-        provider = await self._caller.ready()
-        if provider.model.startswith(ON_THIS_MACHINE):
+        provider = await self._connection.ready()
+        if self._connection.profile.local:
             # One model on one machine does one thing at a time: the user would wait for it.
             self._failures = FAILURES
             return ""

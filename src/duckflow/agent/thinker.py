@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from duckflow.agent.calls import Caller, Reply, closable
+from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.owing import Owing
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.settings import AgentSettings
@@ -19,8 +19,7 @@ from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.offer import Profile, held_to_planning, held_to_writing, plan_hint
-from duckflow.prompts.profile import ON_THIS_MACHINE
+from duckflow.prompts.offer import held_to_planning, held_to_writing, plan_hint
 from duckflow.state.acting import acting_job
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
@@ -28,6 +27,7 @@ from duckflow.state.message import Message, PromptMessage
 from duckflow.state.one_question import QuestionStream
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
+from duckflow.state.profile import ModelProfile
 
 SHRINKS = 2
 
@@ -57,14 +57,14 @@ class Thinker:
 
     def __init__(
         self,
-        caller: Caller,
+        connection: ModelConnection,
         compiler: Compiler,
         operations: tuple[Operation, ...],
         emit: Emit,
         settings: ThinkerSettings,
         remembering: Remembering,
     ) -> None:
-        self._caller = caller
+        self.connection = connection
         self._compiler = compiler
         self._operations = operations
         self._emit = emit
@@ -77,7 +77,7 @@ class Thinker:
         while True:
             reply = Reply("", "stop")
             try:
-                profile = await self.profile()
+                profile = await self.connection.ready_profile()
                 operations, hint = self._offer(state, profile, owing)
                 moment = Moment(profile, limit, note or hint, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
@@ -90,12 +90,12 @@ class Thinker:
                     raise
                 corrections += self._compiler.correction(state.language, reply.text, problem.correction)
 
-    def _offer(self, state: AgentState, profile: Profile, owing: Owing) -> tuple[Sequence[Operation], str]:
+    def _offer(self, state: AgentState, profile: ModelProfile, owing: Owing) -> tuple[Sequence[Operation], str]:
         """What may be done now, and a hint. A small model is held to what it still has to write."""
         operations, hint = self._compiler.offered(state, profile), plan_hint(state, profile)
         if hint:
             return held_to_planning(operations, state), hint
-        if profile == "full" or state.plan is not None:
+        if not profile.led or state.plan is not None:
             return operations, ""
         if not owing.pressing:
             return operations, owing.read_hint() if state.loop <= 1 else ""
@@ -104,9 +104,9 @@ class Thinker:
     async def warm(self, state: AgentState) -> None:
         """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
         try:
-            provider = await self._caller.ready()
-            if provider.model.startswith(ON_THIS_MACHINE):
-                stable = self._compiler.main(state, [], Moment(await self.profile()))[:1]
+            provider = await self.connection.ready()
+            if self.connection.profile.local:
+                stable = self._compiler.main(state, [], Moment(self.connection.profile))[:1]
                 async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
@@ -117,14 +117,17 @@ class Thinker:
         """A request that turns out too long is sent again with less history."""
         budget = await self.history_budget()
         steps = (Phase.EXECUTION,) if all(one.changes for one in operations) else STEPS
-        schema = decision_schema(operations, with_delta=moment.profile == "full", steps=steps)
+        profile = moment.profile
+        schema = decision_schema(
+            operations, profile.bodies == "inline", not profile.compact, profile.several_actions, steps
+        )
         for shrink in range(SHRINKS + 1):
             history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
             self._remembering.sent(messages)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
-                return await self._caller.call(request, lambda: Overheard(self._detectors), "say")
+                return await self.connection.call(request, lambda: Overheard(self._detectors), "say")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise
@@ -133,18 +136,13 @@ class Thinker:
     async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
         """The parts of the next request with their tokens."""
         history = self._remembering.history(await self.history_budget())
-        return self._compiler.weighed(state, history, Moment(await self.profile()))
+        return self._compiler.weighed(state, history, Moment(await self.connection.ready_profile()))
 
     async def history(self, state: AgentState) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
         budget, job = await self.history_budget(), state.jobs.get(acting_job())
         return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
 
-    async def profile(self) -> Profile:
-        """Short prompts for small models."""
-        provider = await self._caller.ready()
-        return self._compiler.profile_for(provider.model, provider.window)
-
     async def history_budget(self) -> int:
-        window = (await self._caller.ready()).window
+        window = (await self.connection.ready_profile()).window
         return min(self._memory.budget_tokens, int(window * self._memory.window_share))

@@ -103,7 +103,9 @@ class Turn:
         return await self._thinker.weighed(self._session.state)
 
     async def _loop(self, note: str) -> Ending:
-        if await self._thinker.profile() == "compact" and (reading := named_files(self._owing, self._session.state)):
+        if (await self._thinker.connection.ready_profile()).led and (
+            reading := named_files(self._owing, self._session.state)
+        ):
             # A small model is spared the question what to read first.
             await self._dispatcher.run(reading)
             self._owing.was_given(reading.decision.actions)
@@ -134,7 +136,7 @@ class Turn:
                     "the user wants a summary of your answer: give it in a few lines",
                 )
                 continue
-            if not done.stop and await self._thinker.profile() == "compact":
+            if not done.stop and (await self._thinker.connection.ready_profile()).led:
                 # A small model would only talk on: when everything is written, or the question is answered, it is done.
                 if self._owing.settled:
                     return self._written(self._owing.settled, done)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from duckflow.agent.calls import Connected
+from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, facts_of, find_model, wire

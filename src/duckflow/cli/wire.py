@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.calls import Caller, Connected
 from duckflow.agent.chat_loop import ChatLoop, Guards, Work
+from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.material import Material
-from duckflow.agent.models import Models
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
 from duckflow.agent.procedures import Procedures
@@ -29,7 +28,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.task_clock import patient
 from duckflow.agent.task_loop import TaskLoop
-from duckflow.agent.thinker import ON_THIS_MACHINE, Thinker
+from duckflow.agent.thinker import Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
@@ -148,51 +147,56 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     project = Project(workspace, remembering.known, remembering.lessons)
     compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
     connector = connect or partial(find_model, wiring, session, ask=ask)
-    caller = Caller(session, lambda: connector(False), settings.agent.max_budget_usd)
+    connection = ModelConnection(
+        session,
+        lambda: connector(False),
+        partial(_named, wiring, session),
+        settings.prompts,
+        settings.agent.max_budget_usd,
+    )
     ask = patient(ask)
     jobs = TaskLoop(session)
-    think = Procedures(session.state, caller, compiler, settings.agent.plan_tokens).think
+    think = Procedures(session.state, connection, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
     table = Table(
         session.state,
         session.emit,
         think,
         folder,
-        lambda: usable_in_tasks(toolbox.operations, few=session.state.model.startswith(ON_THIS_MACHINE)),
+        lambda: usable_in_tasks(toolbox.operations, few=connection.profile.local),
     )
     toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
     thinker = Thinker(
-        caller,
+        connection,
         compiler,
         toolbox.operations,
         session.emit,
         (settings.agent, settings.memory, settings.pacemaker.detectors),
         remembering,
     )
-    summarising = Summarising(session, caller, compiler, settings.memory)
+    summarising = Summarising(session, connection, compiler, settings.memory)
     remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
-    bodies = Bodies(session, caller, compiler, thinker, settings.agent.body_tokens)
+    bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     safekeeping = Safekeeping(session, partial(_undo, wiring, session))
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, safekeeping)
     phases = Phases(session, transition_table(settings))
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
-    duck = DuckAnswers(session, phases, lambda: caller.switch(lambda: connector(True)))
+    duck = DuckAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
     turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies), phases, duck)
     jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
 
     async def close() -> None:
         await summarising.aclose()
-        await caller.aclose()
+        await connection.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
         await remembering.aclose()
 
-    models = Models(session, caller, partial(_named, wiring, session), settings.agent.max_budget_usd)
-    reception = Reception(Approval(session, phases, jobs), Material(session, toolbox, workspace))
-    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, models)
+    reception = Reception(Approval(session, phases, jobs, connection), Material(session, toolbox, workspace))
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, connection)
     return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 

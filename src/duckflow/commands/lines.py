@@ -36,7 +36,7 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     return lines or [words("audit.nothing")]
 
 
-ON_THIS_MACHINE = frozenset({"local", "scripted", *SERVERS})
+FREE_OF_CHARGE = frozenset({"local", "scripted", *SERVERS})
 
 
 def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
@@ -59,7 +59,7 @@ def model_cost(model: str, usage: Usage, words: Words) -> str:
     figures = _figures(usage, words)
     if usage.cost_usd > 0:
         return figures
-    free = model.partition(":")[0] in ON_THIS_MACHINE
+    free = model.partition(":")[0] in FREE_OF_CHARGE
     return f"{figures} · {words('cost.free' if free else 'cost.unknown')}"
 
 

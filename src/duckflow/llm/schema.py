@@ -25,16 +25,17 @@ def decision_schema(
     operations: Sequence[Operation],
     inline_bodies: bool = False,
     with_delta: bool = True,
+    several_actions: bool = True,
     steps: Sequence[Phase] = STEPS,
 ) -> Schema:
     """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
 
     Without `with_delta` the model is spared the changes to the five items, and what only those need who plan: a small
-    one only makes them up. It acts once at a time: more in one list it only says twice."""
+    one only makes them up. `several_actions`: whether there may be more than one in the list."""
     actions = _actions(operations, inline_bodies)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
-    at_most: Schema = {} if with_delta else {"maxItems": 1}
+    at_most: Schema = {} if several_actions else {"maxItems": 1}
     left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
         {

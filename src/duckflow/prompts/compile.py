@@ -7,8 +7,7 @@ from typing import Any
 from duckflow.prompts.body import plain_body
 from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
-from duckflow.prompts.offer import Profile, offered
-from duckflow.prompts.profile import profile_for
+from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import alternate, asked, done_so_far, last_update, listed, spoken
@@ -17,6 +16,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
+from duckflow.state.profile import ANY_MODEL, ModelProfile
 from duckflow.state.progress import job_line, plan_line
 
 
@@ -33,9 +33,9 @@ REQUEST_LENGTH = 2000
 
 @dataclass(frozen=True)
 class Moment:
-    """What the prompt says of this loop, and to what size of model."""
+    """What the prompt says of this loop, and to what kind of model."""
 
-    profile: Profile = "full"
+    profile: ModelProfile = ANY_MODEL
     limit: int = 15
     note: str = ""
     corrections: Sequence[PromptMessage] = field(default_factory=tuple)
@@ -46,7 +46,7 @@ class Moment:
 class BodyMoment:
     """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
 
-    profile: Profile = "full"
+    profile: ModelProfile = ANY_MODEL
     current: str = ""
     request: str = ""
 
@@ -58,13 +58,10 @@ class Compiler:
         self._operations = tuple(operations)
         self._layers = layers
 
-    def offered(self, state: AgentState, profile: Profile) -> tuple[Operation, ...]:
+    def offered(self, state: AgentState, profile: ModelProfile) -> tuple[Operation, ...]:
         """What a model of this size may do now."""
         found = offered(self._operations, profile, state)
-        return found if profile == "full" else tuple(map(brief, found))
-
-    def profile_for(self, model: str, window: int) -> Profile:
-        return profile_for(model, window, self._layers.settings)
+        return tuple(map(brief, found)) if profile.compact else found
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
@@ -79,7 +76,7 @@ class Compiler:
         """The request for the raw text that an action needs: on the same cached prefix, or all by itself."""
         path, request = str(action.args.get("path", "")), moment.request or asked(history)[:REQUEST_LENGTH]
         profile = moment.profile
-        if profile == "compact" and kind == "content":
+        if profile.compact and kind == "content":
             return plain_body(state.language, path, moment.current, request, action.reasoning, history)
         wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
         return alternate([self._stable(state, profile), *self._spoken(state, history), PromptMessage("user", wish)])
@@ -146,7 +143,7 @@ class Compiler:
     def _spoken(self, state: AgentState, history: Iterable[Message]) -> list[PromptMessage]:
         return [spoken(message, state.language) for message in history]
 
-    def _stable(self, state: AgentState, profile: Profile) -> PromptMessage:
+    def _stable(self, state: AgentState, profile: ModelProfile) -> PromptMessage:
         layers = self._layers
         answering = layers.format(state.language, lasting(self.offered(state, profile), profile), profile)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
@@ -176,7 +173,7 @@ class Compiler:
             "evidence": moment.evidence,
             "lessons": self._layers.surroundings.lessons(),
         }
-        if moment.profile == "compact":
+        if moment.profile.compact:
             return values | {"request": shorten(asked(history), 500), "done": done_so_far(history, state.turn)}
         return values | {
             "step": state.phase,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from duckflow.prompts.budget import Count, fitted
-from duckflow.prompts.offer import PLANNING, Profile
+from duckflow.prompts.offer import PLANNING
 from duckflow.prompts.quoted import mark_for, one_line, quoted
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
@@ -13,6 +13,7 @@ from duckflow.prompts.wording import listed
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.phase import Phase
+from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
@@ -37,17 +38,17 @@ class Layers:
         self.settings = settings
         self.count = count
 
-    def base(self, state: AgentState, profile: Profile = "full") -> str:
+    def base(self, state: AgentState, profile: ModelProfile = ANY_MODEL) -> str:
         """Who it is. The same in every session, so that a cache can keep it from one to the next."""
         language = state.language
-        name = "base" if profile == "full" else "base_compact"
+        name = "base_compact" if profile.compact else "base"
         return render(language, name, language_name=LANGUAGE_NAMES[language][language])
 
-    def session(self, state: AgentState, profile: Profile = "full") -> str:
+    def session(self, state: AgentState, profile: ModelProfile = ANY_MODEL) -> str:
         """The rest of Base: where it works and what is known there."""
         who = self.base(state, profile)
         values = {"folder": one_line(state.folder), "session": "", "facts": "", "known": "", "agents_md": ""}
-        if profile == "full":
+        if not profile.compact:
             # A small model takes every name it reads for a part of what it was asked.
             around = self.surroundings
             values |= {"session": state.session_id, "facts": around.facts(), "known": around.known()}
@@ -71,19 +72,19 @@ class Layers:
         near = self.surroundings.rules_near(state.context_refs)
         return "\n\n".join(_near(rules, state.language) for rules in near)
 
-    def format(self, language: str, operations: Sequence[Operation], profile: Profile) -> str:
+    def format(self, language: str, operations: Sequence[Operation], profile: ModelProfile) -> str:
         """How to answer, and with which operations."""
         with_body = ", ".join(operation.name for operation in operations if operation.body)
         return render(
             language,
-            "format" if profile == "full" else "format_compact",
+            "format_compact" if profile.compact else "format",
             body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
-            operations=listed(operations, language, marked=profile == "full"),
+            operations=listed(operations, language, marked=not profile.compact),
         )
 
-    def main(self, state: AgentState, profile: Profile, values: Mapping[str, str]) -> str:
+    def main(self, state: AgentState, profile: ModelProfile, values: Mapping[str, str]) -> str:
         """Working memory: what is told of the state, within the budget it shares with the output format."""
-        template = "main" if profile == "full" else "main_compact"
+        template = "main_compact" if profile.compact else "main"
         budget = self.settings.main_tokens - self.count(self.format(state.language, (), profile))
 
         def written(kept: Mapping[str, str]) -> str:
@@ -117,11 +118,11 @@ class Layers:
         return written(fitted(values, self.settings.specialized_tokens, written, self.count))
 
 
-def lasting(operations: Sequence[Operation], profile: Profile) -> tuple[Operation, ...]:
+def lasting(operations: Sequence[Operation], profile: ModelProfile) -> tuple[Operation, ...]:
     """The operations that are offered whatever happens: they stand in the prefix. What is offered about plans changes
     as a plan goes on, and told in the prefix it would spoil the cache of all that follows. A small model has little
     history to read again, and does better with one list."""
-    return tuple(one for one in operations if profile == "compact" or not one.name.startswith(PLANNING))
+    return tuple(one for one in operations if profile.compact or not one.name.startswith(PLANNING))
 
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.profile import ModelProfile
 
-Profile = Literal["full", "compact"]
 # A small model does better with few operations; whole-file writes replace edits, and writing makes its folders.
 COMPACT_OPERATIONS = frozenset(
     ("response", "file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file")
@@ -33,10 +32,10 @@ WANTS_PLAN = re.compile(
 )
 
 
-def offered(operations: Iterable[Operation], profile: Profile, state: AgentState) -> tuple[Operation, ...]:
+def offered(operations: Iterable[Operation], profile: ModelProfile, state: AgentState) -> tuple[Operation, ...]:
     """The operations a model of this size is told of. The others work too, or say why they do not."""
     planning = plan_operations(state)
-    if profile == "full":
+    if not profile.compact:
         return tuple(one for one in operations if one.name in planning or not one.name.startswith(PLANNING))
     simple = state.plan is None and not SEVERAL_PARTS.search(_request(state))
     known = COMPACT_OPERATIONS if simple else COMPACT_OPERATIONS | (planning & COMPACT_PLANNING)
@@ -57,9 +56,9 @@ def plan_operations(state: AgentState) -> frozenset[str]:
     return frozenset(names)
 
 
-def plan_hint(state: AgentState, profile: Profile) -> str:
+def plan_hint(state: AgentState, profile: ModelProfile) -> str:
     """A small model does not think of planning by itself, even when it is asked to."""
-    if profile == "full" or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
+    if not profile.led or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
         return ""
     return f"the user wants a plan: your only action now is {PROPOSE}"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from duckflow.agent.calls import Connected
+from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
 from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import aclosing
 
-from duckflow.agent.calls import closable
+from duckflow.agent.connection import closable
 from duckflow.cli.doctor.finding import DoctorFinding, broken, good
 from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, ProviderUnreachable

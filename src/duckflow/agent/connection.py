@@ -1,17 +1,45 @@
-"""One call to the model: streamed, counted, and told to whoever watches."""
+"""The connection to the model: what it is like, and calls to it, streamed, counted and told to whoever watches."""
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
+from duckflow.prompts.settings import PromptSettings
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.profile import ANY_MODEL, ModelProfile
+
+EMBEDDED = "local:"
+BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE)
+
+
+def make_profile(name: str, window: int, settings: PromptSettings) -> ModelProfile:
+    """What a model is like. The only place that looks at names and sizes. A small model gets the compact form, is led,
+    and acts once at a time: more in one list it only says twice."""
+    small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
+    return ModelProfile(
+        name=name,
+        window=window,
+        several_actions=not small,
+        compact=small,
+        led=small,
+        local=name.startswith(EMBEDDED),
+    )
+
+
+def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
+    if name.startswith(EMBEDDED) or window <= settings.small_window:
+        return True
+    # A mixture names its whole first and its active part after it: the whole counts.
+    sizes = [float(size) for size in BILLIONS.findall(name)]
+    return bool(sizes) and max(sizes) <= settings.small_billions
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +56,13 @@ class Connected:
 
     provider: Provider
     why: Phrase
+    profile: ModelProfile = ANY_MODEL
+    """What it is like; filled in by the connection."""
 
 
 Connect = Callable[[], Awaitable[Connected]]
+Find = Callable[[str], Awaitable[Connected]]
+"""Finds the model of a name that the user gives."""
 
 
 class Shown(Protocol):
@@ -43,13 +75,20 @@ class Shown(Protocol):
         ...
 
 
-class Caller:
+class ModelConnection:
     """The way to the model, connected when it is first needed: the prompt does not wait for it."""
 
-    def __init__(self, session: Session, connect: Connect, max_budget_usd: float = 0.0) -> None:
+    def __init__(
+        self, session: Session, connect: Connect, find: Find, settings: PromptSettings, max_budget_usd: float = 0.0
+    ) -> None:
+        self.profile = ANY_MODEL
+        """Of the model that is connected."""
         self._session = session
         self._connect = connect
-        self._max_budget_usd = max_budget_usd
+        self._find = find
+        self._settings = settings
+        self.budget_usd = max_budget_usd
+        """What all models together may cost; 0 without a limit."""
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
 
@@ -57,15 +96,23 @@ class Caller:
         """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
-        return (await asyncio.shield(self._connecting)).provider
+        connected = await asyncio.shield(self._connecting)
+        self.profile = connected.profile
+        return connected.provider
+
+    async def ready_profile(self) -> ModelProfile:
+        """What the model is like; it is connected if need be."""
+        await self.ready()
+        return self.profile
 
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
         return await self._announced(await self._connect())
 
     async def _announced(self, connected: Connected) -> Connected:
-        self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
-        return connected
+        provider = connected.provider
+        self._session.emit(ModelChosen(model=provider.model, why=connected.why))
+        return replace(connected, profile=make_profile(provider.model, provider.window, self._settings))
 
     def switch(self, connect: Connect) -> None:
         """From the next call on, another model."""
@@ -73,8 +120,10 @@ class Caller:
             self._left.append(self._connecting)
         self._connect, self._connecting = connect, None
 
-    async def change(self, connected: Connected) -> None:
-        """From the next call on, this one, which is there already."""
+    async def change(self, name: str) -> str:
+        """From the next call on, the model of this name. Gives its full name; one that cannot be used raises, and the
+        old one stays."""
+        connected = await self._find(name)
 
         async def same() -> Connected:
             return connected
@@ -82,8 +131,12 @@ class Caller:
         self.switch(same)
         self._connecting = asyncio.create_task(self._announced(connected))
         await self._connecting
+        state = self._session.state
+        if not state.turn_open and not state.live_jobs():
+            await self._close_left()
+        return connected.provider.model
 
-    async def close_left(self) -> None:
+    async def _close_left(self) -> None:
         """Let go of the models that were switched away from."""
         left, self._left = self._left, []
         for connecting in left:
@@ -93,12 +146,12 @@ class Caller:
         """Leave every model, also one that is still being connected."""
         if self._connecting:
             self._left.append(self._connecting)
-        await self.close_left()
+        await self._close_left()
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
         """The reply, or a ModelError; BudgetSpent before the call when the money is gone."""
-        if self._max_budget_usd and self._session.state.usage.cost_usd >= self._max_budget_usd:
-            raise BudgetSpent("budget.spent", limit=self._max_budget_usd)
+        if self.budget_usd and self._session.state.usage.cost_usd >= self.budget_usd:
+            raise BudgetSpent("budget.spent", limit=self.budget_usd)
         provider, emit = await self.ready(), self._session.emit
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
