@@ -27,18 +27,7 @@ class Approval:
             return "", None
         answer = read_answer(text)
         if answer and answer.choice == "yes":
-            self.approve(plan)
-            if (await self._connection.ready_profile()).local:
-                # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
-                job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
-                return "", ("deferred", say("job.started", job=job.name))
-            step = plan.next_step()
-            first = f"{step.name} ({step.step_id})" if step else "-"
-            return (
-                f"the user approved the plan {plan.name!r}. Now task_tool.generate_list and task_loop.run for its "
-                f"first step: {first}; then say what happens, with next_step defer",
-                None,
-            )
+            return await self.approve(plan)
         if answer and answer.choice == "no" and not answer.text:
             self.drop(plan)
             return "", ("pending_user", say("plan.dropped", name=plan.name))
@@ -48,10 +37,22 @@ class Approval:
             None,
         )
 
-    def approve(self, plan: Plan) -> None:
+    async def approve(self, plan: Plan) -> tuple[str, Ending | None]:
+        """What the model is told to begin with, or how the turn ends at once."""
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
+        if (await self._connection.ready_profile()).local:
+            # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
+            job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
+            return "", ("deferred", say("job.started", job=job.name))
+        step = plan.next_step()
+        first = f"{step.name} ({step.step_id})" if step else "-"
+        return (
+            f"the user approved the plan {plan.name!r}. Now task_tool.generate_list and task_loop.run for its "
+            f"first step: {first}; then say what happens, with next_step defer",
+            None,
+        )
 
     def drop(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))

@@ -1,7 +1,7 @@
 """The control room: takes what the user says, runs one turn at a time, can be interrupted."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Literal, NamedTuple
 
 from duckflow.agent.aside import progress_report, wish_in
@@ -128,8 +128,18 @@ class ChatLoop:
                 self.session.emit(Noticed(what=phrase))
             return "done"
         self._deeds.tell()
+        return await self._run(self._turn.run(text, lambda: self._reception.hear(text, piped)))
+
+    async def approve_plan(self) -> Outcome:
+        """The user's yes to the draft, given by a command: no words are read. A turn begins to carry the plan out."""
+        plan = self.state.plan
+        if plan is None or plan.status != "draft":
+            return "done"
+        return await self._run(self._turn.run("", lambda: self._reception.approve(plan)))
+
+    async def _run(self, turn: Coroutine[Any, Any, Outcome]) -> Outcome:
         self.jobs.hold()
-        self._running = asyncio.create_task(self._turn.run(text, lambda: self._reception.hear(text, piped)))
+        self._running = asyncio.create_task(turn)
         try:
             return await self._running
         except asyncio.CancelledError:

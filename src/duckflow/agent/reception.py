@@ -18,5 +18,8 @@ class Reception:
         await self._material.bring(text, piped)
         return await self._approval.hear(text)
 
+    async def approve(self, plan: Plan) -> tuple[str, Ending | None]:
+        return await self._approval.approve(plan)
+
     def drop(self, plan: Plan) -> None:
         self._approval.drop(plan)

@@ -71,12 +71,14 @@ class Turn:
         self._wants_summary = False
 
     async def run(self, text: str, opening: Callable[[], Awaitable[Opening]] = no_opening) -> Outcome:
-        """Every way out ends with TurnEnded, so the conversation can always go on.
+        """Every way out ends with TurnEnded, so the conversation can always go on. The user may have done something
+        (approved a plan) instead of saying it: then there is no text.
 
         `opening` looks at the message before any model does: it gives a note for the first prompt, or the ending."""
         turn = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=turn))
-        self._say("user", text)
+        if text:
+            self._say("user", text)
         self._pacing.begin(text)
         self._recoveries, self._checks, self._owing = 0, Checks(), Owing(text)
         self._wants_summary = wants_summary(text)
