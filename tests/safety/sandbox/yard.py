@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from duckflow.safety.sandbox.bubblewrap import TEMPORARY
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -80,7 +81,8 @@ class Yard:
 
 @contextmanager
 def yard() -> Generator[Yard]:
-    base = Path(os.environ.get("SANDBOX_YARD") or TOP / ".pytest_cache")
+    beside = Path.home() / ".cache" if any(TOP.is_relative_to(top) for top in TEMPORARY) else TOP / ".pytest_cache"
+    base = Path(os.environ.get("SANDBOX_YARD") or beside)
     base.mkdir(exist_ok=True)
     top = Path(tempfile.mkdtemp(prefix="yard-", dir=base))
     victim = subprocess.Popen(["sleep", "600"], env={"PATH": os.environ["PATH"], "HIDDEN": SECRET})
