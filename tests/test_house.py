@@ -6,38 +6,96 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parent.parent
+from benchmarks.house import SMALL, TOP, Module, length, read_house
+
 SOURCE = TOP / "src/duckflow"
-FILES = sorted(SOURCE.rglob("*.py"))
+HOUSE = read_house(SOURCE)
+MODULES = list(HOUSE.modules.values())
 TEMPLATES = SOURCE / "prompts/templates"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 BANNED_NAMES = {"utils", "helpers", "manager", "core"}
 SILENCED = re.compile(r"#\s*(type:\s*ignore|pyright:\s*ignore|noqa|TODO|FIXME|XXX)")
 
 
-def named(path: Path) -> str:
-    return str(path.relative_to(TOP))
+MAY_BE_SHORT = ("duckflow.agent.policies.", "duckflow.tools.", "duckflow.safety.")
+PROGRAM = 'if __name__ == "__main__":'
+
+# What is still to go; nothing may be added.
+STILL_SHORT = {
+    "duckflow.agent.lesson_offer",
+    "duckflow.agent.models",
+    "duckflow.agent.procedures",
+    "duckflow.agent.reception",
+    "duckflow.cli.folder",
+    "duckflow.cli.origin",
+    "duckflow.cli.slash",
+    "duckflow.cli.streams",
+    "duckflow.commands.choices",
+    "duckflow.events.bus",
+    "duckflow.llm.thoughts",
+    "duckflow.pacemaker.hearing",
+    "duckflow.state.wishes",
+    "duckflow.ui.choices",
+}
+STILL_TWICE = {"Reply", "Forgetting", "Level"}
+STILL_IN_A_CIRCLE = {"duckflow.memory.archive", "duckflow.cli.arguments"}
+LOOP_LINES = 47
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_a_file_is_at_most_300_lines_its_classes_200_their_constructors_6_arguments(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef):
-            assert (node.end_lineno or 0) - node.lineno + 1 <= 200, node.name
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef) and item.name == "__init__":
-                    arguments = item.args.args[1:] + item.args.kwonlyargs
-                    assert len(arguments) <= 6, f"{node.name} takes {len(arguments)}"
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_a_file_is_at_most_300_lines_its_classes_200_their_constructors_8_arguments(module: Module) -> None:
+    assert module.lines <= 300
+    for node in module.classes:
+        assert length(node) <= 200, node.name
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                arguments = [*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs][1:]
+                assert len(arguments) <= 8, f"{node.name} takes {len(arguments)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_a_module_says_what_it_is_and_silences_no_check(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), "a module begins with one line that says what it is"
-    assert not SILENCED.search(text)
-    assert not BANNED_NAMES & set(path.relative_to(SOURCE).with_suffix("").parts)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_a_module_says_what_it_is_and_silences_no_check(module: Module) -> None:
+    assert ast.get_docstring(module.tree), "a module begins with one line that says what it is"
+    assert not SILENCED.search(module.text)
+    assert not BANNED_NAMES & set(module.name.split("."))
+
+
+def test_a_short_module_is_needed_in_three_places_or_lives_where_it_is_used() -> None:
+    """Policies of a turn, tools, and programs of their own may be short."""
+    short = {
+        module.name
+        for module in MODULES
+        if module.lines < SMALL and HOUSE.importers[module.name] < 3
+        if module.path.name not in ("__init__.py", "__main__.py") and PROGRAM not in module.text
+        if not module.name.startswith(MAY_BE_SHORT)
+    }
+    assert short <= STILL_SHORT
+
+
+def test_no_class_name_is_there_twice() -> None:
+    assert HOUSE.doubled_classes.keys() <= STILL_TWICE
+
+
+def test_nothing_imports_in_a_circle_not_even_later_or_for_types_only() -> None:
+    assert HOUSE.module_cycles == []
+    assert HOUSE.package_cycles == []
+    assert [circle for circle in HOUSE.lazy_cycles if STILL_IN_A_CIRCLE.isdisjoint(circle)] == []
+
+
+def test_only_the_wiring_knows_the_terminal() -> None:
+    """The settings are composed of each room's own."""
+    knowing = {
+        (module.name, name)
+        for module in MODULES
+        for name in module.imported
+        if module.room not in ("ui", "cli") and name.startswith("duckflow.ui.")
+    }
+    assert knowing == {("duckflow.config.settings", "duckflow.ui.settings")}
+
+
+def test_the_loop_reads_like_its_description() -> None:
+    (loop,) = (node for node in HOUSE.modules["duckflow.agent.turn"].functions if node.name == "_loop")
+    assert length(loop) <= LOOP_LINES
 
 
 def test_both_languages_have_the_same_templates_with_the_same_placeholders() -> None:
