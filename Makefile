@@ -1,11 +1,15 @@
-# `make run` starts a chat with the local model, `make test` runs every check and test. Both set up what they need.
+# `make run` starts a chat with the local model, `make test` runs the checks and tests, `make test-all` the long ones as well.
+# All of them set up what they need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks
 PREFIX ?= $(HOME)/.local
+# Tests wait a good deal: one process more than there are cores keeps the cores busy.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PARALLEL := -n $(JOBS) --dist worksteal
 
-.PHONY: run install test check fix screenshots test-slow constraints clean
+.PHONY: run install test test-all check fix screenshots constraints clean
 
 run: $(VENV)/.run
 	$(BIN)/duckflow models pull --if-missing
@@ -18,7 +22,14 @@ install: $(VENV)/.run
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Now: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
+
+# Also what needs more (other programs, the large local model) or takes minutes; says what it has to leave out.
+test-all: check
+	.ci/programs
+	$(BIN)/duckflow models pull --if-missing || echo "No local model: its tests are left out."
+	$(BIN)/pytest $(PARALLEL) -rs
+	$(BIN)/pytest -m slow -rs
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
@@ -34,10 +45,6 @@ fix: $(VENV)/.dev
 # Every picture in the README, from runs of the program itself with a scripted model.
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.pictures
-
-test-slow: $(VENV)/.dev
-	$(BIN)/duckflow models pull --if-missing
-	$(BIN)/pytest -m slow
 
 # Every package is pinned and checked by its hash; the project itself is installed without looking for anything else.
 $(VENV)/.run: constraints/run.txt pyproject.toml | $(VENV)/.made

@@ -16,7 +16,8 @@ HELLO = decide(respond("Hello there."), step="PLANNING")
 class Shell:
     """Nothing of the machine's own settings or keys is seen in it."""
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, seconds: float = 60) -> None:
+        self.seconds = seconds
         self.work = top / "work"
         self.work.mkdir()
         self.home = top / "home"
@@ -65,6 +66,6 @@ class Shell:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=60,
+            timeout=self.seconds,
             check=False,
         )
