@@ -23,23 +23,16 @@ PROGRAM = 'if __name__ == "__main__":'
 # What is still to go; nothing may be added.
 STILL_SHORT = {
     "duckflow.agent.lesson_offer",
-    "duckflow.agent.models",
     "duckflow.agent.procedures",
     "duckflow.agent.reception",
-    "duckflow.cli.folder",
-    "duckflow.cli.origin",
     "duckflow.cli.slash",
-    "duckflow.cli.streams",
     "duckflow.commands.choices",
     "duckflow.events.bus",
-    "duckflow.llm.thoughts",
-    "duckflow.pacemaker.hearing",
     "duckflow.state.wishes",
     "duckflow.ui.choices",
 }
-STILL_TWICE = {"Reply", "Forgetting", "Level"}
-STILL_IN_A_CIRCLE = {"duckflow.memory.archive", "duckflow.cli.arguments"}
-LOOP_LINES = 47
+STILL_TWICE = {"Forgetting"}
+LOOP_LINES = 60
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
@@ -79,7 +72,7 @@ def test_no_class_name_is_there_twice() -> None:
 def test_nothing_imports_in_a_circle_not_even_later_or_for_types_only() -> None:
     assert HOUSE.module_cycles == []
     assert HOUSE.package_cycles == []
-    assert [circle for circle in HOUSE.lazy_cycles if STILL_IN_A_CIRCLE.isdisjoint(circle)] == []
+    assert HOUSE.lazy_cycles == []
 
 
 def test_only_the_wiring_knows_the_terminal() -> None:
