@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
@@ -12,7 +13,6 @@ from duckflow.llm.provider import Request
 from duckflow.pacemaker.stream import Rounds
 from duckflow.prompts.body import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
-from duckflow.state.acting import acting_job
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.message import PromptMessage
@@ -72,13 +72,13 @@ class Bodies:
         self._max_tokens = max_tokens
         self._last: Written | None = None
 
-    async def ask_for(self, action: Action, tool: AnyTool) -> str:
+    async def ask_for(self, action: Action, tool: AnyTool, actor: Actor) -> str:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
-        history, profile = await self._thinker.history(state), await self._connection.ready_profile()
+        history, profile = await self._thinker.history(state, actor.job_id), await self._connection.ready_profile()
         # A small model is shown the file as it is now; a large one has read it in the conversation.
         current = tool.standing(action.args) if profile.led else ""
-        moment = BodyMoment(profile, current, _purpose(state))
+        moment = BodyMoment(profile, current, _purpose(state, actor))
         prompt = self._compiler.body(state, history, action, tool.body, moment)
         if tool.body == EDITS:
             return await self._whole(prompt, EDITS)
@@ -140,6 +140,6 @@ class Bodies:
         return await self._connection.call(Request(prompt, max_tokens=room), Heard if heard else Hidden, "body")
 
 
-def _purpose(state: AgentState) -> str:
+def _purpose(state: AgentState, actor: Actor) -> str:
     """In a job the user's last word is about something else: the plan says what the text is for."""
-    return state.plan.goal if acting_job() and state.plan else ""
+    return state.plan.goal if actor.job_id and state.plan else ""

@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple
 from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.jobs import JobRunner
 from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
-from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.turn import Turn
 from duckflow.errors import ToolError
 from duckflow.events.bus import Listener
@@ -50,7 +50,7 @@ class Guards(NamedTuple):
 class Work(NamedTuple):
     """What goes on behind the conversation: jobs, the answer to a draft, the models that can be had."""
 
-    jobs: TaskLoop
+    jobs: JobRunner
     reception: Reception
     connection: ModelConnection
 

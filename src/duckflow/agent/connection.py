@@ -48,6 +48,7 @@ class Reply:
 
     text: str
     finish: Literal["stop", "length", "refusal"]
+    prompt_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class ModelConnection:
                         if text := live.end():
                             emit(TextStreamed(text=text, channel=channel))
                         emit(UsageReported(model=provider.model, usage=chunk.usage))
-                        return Reply("".join(pieces), chunk.reason)
+                        return Reply("".join(pieces), chunk.reason, chunk.usage.prompt_tokens)
         raise ModelError("model.no_end", model=provider.model)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
 from duckflow.agent.safekeeping import Safekeeping
@@ -14,13 +15,11 @@ from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
 from duckflow.safety.policy import Mode
-from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.question import Preview
-from duckflow.tools.reins import reins
 from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
@@ -60,7 +59,8 @@ class Dispatcher:
         self._bodies = bodies
         self._kept = kept
 
-    async def run(self, reading: Reading) -> Dispatched:
+    async def run(self, reading: Reading, actor: Actor) -> Dispatched:
+        """Everything is done, asked and told in the name of `actor`."""
         done = Dispatched()
         waiting = list(reading.decision.actions)
         await self._toolbox.get_ready(waiting)
@@ -68,10 +68,10 @@ class Dispatcher:
         while waiting and not done.stop:
             part = self._part(waiting)
             del waiting[: len(part)]
-            await self._run_part(part, reading, blocks, done)
+            await self._run_part(part, reading, blocks, done, actor)
         if waiting:
             skipped = ", ".join(action.operation for action in waiting)
-            self._tell(f"Not run, because the list stopped before: {skipped}")
+            self._tell(f"Not run, because the list stopped before: {skipped}", actor)
         return done
 
     async def free(self, action: Action) -> bool:
@@ -103,46 +103,48 @@ class Dispatcher:
             # What still lacks its body is judged by its kind.
             return tool.changes
 
-    async def _run_part(self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched) -> None:
+    async def _run_part(
+        self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
+    ) -> None:
         try:
-            whole = [await self._with_body(action, reading, blocks) for action in part]
+            whole = [await self._with_body(action, reading, blocks, actor) for action in part]
         except ToolError as problem:
-            self._fail(part[0], problem, done)
+            self._fail(part[0], problem, done, actor)
             return
-        await self._run_whole(whole, reading, done)
+        await self._run_whole(whole, reading, done, actor)
 
-    async def _run_whole(self, part: list[Action], reading: Reading, done: Dispatched) -> None:
+    async def _run_whole(self, part: list[Action], reading: Reading, done: Dispatched, actor: Actor) -> None:
         ready, problem = self._prepare(part)
         if problem and not ready:
-            self._fail(part[0], problem, done)
+            self._fail(part[0], problem, done, actor)
             return
         if ready[0].action.operation in ENDS_TURN:
-            await self._run_one(ready[0], done)
+            await self._run_one(ready[0], done, actor)
             return
-        clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful)
+        clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
         if not clearance.allowed:
-            self._refuse(ready, clearance.reason, done)
+            self._refuse(ready, clearance.reason, done, actor)
             return
         done.approved |= clearance.asked
         if clearance.edited is not None:
-            ready = self._edited(ready[0], clearance, done)
+            ready = self._edited(ready[0], clearance, done, actor)
         for one in ready:
-            await self._run_one(one, done)
+            await self._run_one(one, done, actor)
             if done.stop:
                 return
         if rest := part[len(ready) :]:
             # A change may build on one before it (edit what was just written), so the rest is looked at only now.
-            await self._run_whole(rest, reading, done)
+            await self._run_whole(rest, reading, done, actor)
 
-    def _edited(self, one: Ready, clearance: Clearance, done: Dispatched) -> list[Ready]:
+    def _edited(self, one: Ready, clearance: Clearance, done: Dispatched, actor: Actor) -> list[Ready]:
         """The action with the user's own text in place of the proposed one."""
         args = {**one.action.args, one.tool.editable(one.args): clearance.edited}
         ready, problem = self._prepare([one.action.model_copy(update={"args": args})])
         if problem:
-            self._fail(one.action, problem, done)
+            self._fail(one.action, problem, done, actor)
         return ready
 
-    async def _with_body(self, action: Action, reading: Reading, blocks: list[str]) -> Action:
+    async def _with_body(self, action: Action, reading: Reading, blocks: list[str], actor: Actor) -> Action:
         """The complete action: what travels outside the JSON is put into its arguments."""
         tool = self._toolbox.find(action.operation)
         phase = self._session.state.phase
@@ -150,7 +152,7 @@ class Dispatcher:
         if changes and (objection := reading.decision.objection()):
             raise ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
         # A job carries out an approved plan: it always executes.
-        if changes and phase is not Phase.EXECUTION and not acting_job():
+        if changes and phase is not Phase.EXECUTION and not actor.job_id:
             raise ToolError(
                 f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
                 "tool.wrong_phase",
@@ -159,7 +161,7 @@ class Dispatcher:
             )
         if not tool.body or _has_body(tool, action):
             return action
-        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool)
+        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 
     def _prepare(self, part: list[Action]) -> tuple[list[Ready], ToolError | None]:
@@ -176,21 +178,21 @@ class Dispatcher:
                 return ready, ToolError(problem.strerror or str(problem))
         return ready, None
 
-    async def _run_one(self, one: Ready, done: Dispatched) -> None:
+    async def _run_one(self, one: Ready, done: Dispatched, actor: Actor) -> None:
         action = one.action
         # A job may have been paused while the text was written or the yes was waited for.
-        await reins().slack()
-        self._session.emit(ActionStarted(action=action))
+        await actor.pause.wait_while_paused()
+        actor.emit(ActionStarted(action=action))
         start = time.perf_counter()
         try:
             async with self._kept.around(one):
-                outcome = await one.tool.run(one.args)
+                outcome = await one.tool.run_for(one.args, actor.call())
         except ToolError as problem:
-            self._finish(_failure(action, problem, time.perf_counter() - start), done)
+            self._finish(_failure(action, problem, time.perf_counter() - start), done, actor)
             return
         except OSError as problem:
             reason = problem.strerror or str(problem)
-            self._finish(_failure(action, ToolError(reason), time.perf_counter() - start), done)
+            self._finish(_failure(action, ToolError(reason), time.perf_counter() - start), done, actor)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -201,35 +203,35 @@ class Dispatcher:
             changed=outcome.changed,
             seconds=time.perf_counter() - start,
         )
-        self._finish(result, done)
+        self._finish(result, done, actor)
         if action.operation in BARRIERS and is_question(action.operation, str(action.args.get("text", ""))):
             done.stop = "question"
 
-    def _finish(self, result: ActionResult, done: Dispatched) -> None:
+    def _finish(self, result: ActionResult, done: Dispatched, actor: Actor) -> None:
         done.results.append(result)
         if not result.ok:
             done.stop = "error"
             log.info("action failed: %s: %s", result.operation, result.for_model)
-        self._session.emit(ActionFinished(result=result))
+        actor.emit(ActionFinished(result=result))
         if not (result.ok and result.operation in ENDS_TURN):
             text = result.for_model if result.ok else f"ERROR: {result.for_model}"
             turn = self._session.state.turn
             message = Message(role="tool", operation=result.operation, text=text, turn=turn)
-            self._session.emit(MessageAdded(message=message))
+            actor.emit(MessageAdded(message=message))
 
-    def _fail(self, action: Action, problem: ToolError, done: Dispatched) -> None:
-        self._session.emit(ActionStarted(action=action))
-        self._finish(_failure(action, problem), done)
+    def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
+        actor.emit(ActionStarted(action=action))
+        self._finish(_failure(action, problem), done, actor)
 
-    def _refuse(self, ready: list[Ready], reason: str, done: Dispatched) -> None:
+    def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
         told = f"The user said no{': ' + reason if reason else ''}. Nothing was changed."
         for one in ready:
             operation = one.action.operation
-            self._fail(one.action, ToolError(told, "tool.refused", operation=operation, reason=reason), done)
+            self._fail(one.action, ToolError(told, "tool.refused", operation=operation, reason=reason), done, actor)
         done.stop, done.refusal = "refused", reason
 
-    def _tell(self, text: str) -> None:
-        self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
+    def _tell(self, text: str, actor: Actor) -> None:
+        actor.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
 
 
 def _has_body(tool: AnyTool, action: Action) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.session import Session
-from duckflow.events.ports import Ask
 from duckflow.events.types import GateAnswered, GateOpened, PermissionGiven
 from duckflow.safety.gate import RiskyAction, gate_question
 from duckflow.safety.permissions import Permission, Permissions, rule_for
@@ -41,16 +41,13 @@ class Clearance:
 class Gatekeeper:
     """One question for everything in a list that needs one; never for what was allowed before."""
 
-    def __init__(
-        self, session: Session, ask: Ask, mode: Mode, permissions: Permissions, reversible: bool = False
-    ) -> None:
+    def __init__(self, session: Session, mode: Mode, permissions: Permissions, reversible: bool = False) -> None:
         self.mode = mode
         self._reversible = reversible
         self.permissions = permissions
         self._session = session
-        self._ask = ask
 
-    async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool) -> Clearance:
+    async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         risky: list[RiskyAction] = []
         for one in deeds:
             changes = not one.tool.reads_only(one.args)
@@ -65,19 +62,19 @@ class Gatekeeper:
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
         if not risky:
             return Clearance(True)
-        return await self._put(risky, decision, doubtful)
+        return await self._put(risky, decision, doubtful, actor)
 
     def lets_pass(self, one: Ready) -> bool:
         assessment = assess(one.tool.deed(one.args, one.preview))
         return judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
 
-    async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool) -> Clearance:
+    async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
-        self._session.emit(GateOpened(question=question))
-        answer = await self._ask(question)
-        self._session.emit(GateAnswered(question_id=question.question_id, answer=answer))
+        actor.emit(GateOpened(question=question))
+        answer = await actor.ask(question)
+        actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
         return self._meaning(answer, question, risky[0].rule)
 
     def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:

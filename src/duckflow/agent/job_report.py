@@ -2,6 +2,7 @@
 
 from duckflow.errors import DuckflowError
 from duckflow.llm.schema import strict_schema
+from duckflow.prompts.template import render
 from duckflow.state.evidence import recorded
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
@@ -14,9 +15,9 @@ RESULT_LINES = 40
 FILES = 12
 
 
-async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
+async def write_report(table: Table, job: Job, status: JobStatus) -> JobReport:
     """By the model; computed when it cannot be reached or says nothing usable."""
-    counts = computed(table, job, status)
+    counts = count_results(table, job)
     now, plan = progress(table.state, job), table.state.plans.get(job.plan_id)
     results = [
         f"- [{task.status}] {task_line(task)}: {shorten(task.result or '', 200)}"
@@ -50,7 +51,7 @@ async def report(table: Table, job: Job, status: JobStatus) -> JobReport:
     )
 
 
-def computed(table: Table, job: Job, status: JobStatus) -> JobReport:
+def count_results(table: Table, job: Job) -> JobReport:
     """From the state alone."""
     now = progress(table.state, job)
     steps = steps_of(table.state, job)
@@ -63,4 +64,21 @@ def computed(table: Table, job: Job, status: JobStatus) -> JobReport:
         shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
         unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,
+    )
+
+
+def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> str:
+    """What the model is told of a job that has ended."""
+    return render(
+        language,
+        "job_ended",
+        job=job.job_id,
+        title=job.name,
+        status=status,
+        done=str(report.done),
+        failed=str(report.failed),
+        left=str(report.left),
+        summary=report.summary,
+        causes="\n".join(f"- {cause}" for cause in report.causes),
+        next_action=report.next_action,
     )

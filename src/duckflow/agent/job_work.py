@@ -1,41 +1,70 @@
-"""The work of one job: its steps as their dependencies allow, their tasks in order."""
+"""The work of one job: its steps as their dependencies allow, their tasks in order, each through the dispatcher."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 
-from duckflow.agent.crew import Crew
-from duckflow.agent.job_pace import JobPace
-from duckflow.agent.task_runner import TaskRunner
+from duckflow.agent.actor import Actor
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError
-from duckflow.events.types import Noticed
-from duckflow.events.work import StepChanged, TaskChanged, TasksPlanned
+from duckflow.events.types import DuckAnswered, DuckCalled, MessageAdded, Noticed
+from duckflow.events.work import JobChanged, StepChanged, TaskChanged, TasksPlanned
+from duckflow.llm.decision import Reading
+from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
+from duckflow.pacemaker.pacemaker import Pacemaker
+from duckflow.pacemaker.step import step_of
 from duckflow.pacemaker.vitals import Signal
+from duckflow.prompts.template import note, render
+from duckflow.state.action import Action, Decision, Operation, TaskProfile
+from duckflow.state.agent import AgentState
+from duckflow.state.evidence import succeeded
+from duckflow.state.job import Job
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
 from duckflow.state.progress import task_line
 from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task, side_by_side, startable
 from duckflow.tools.plan.drafting import draft_tasks
-from duckflow.tools.plan.proof import proof
+from duckflow.tools.plan.ports import Table
+from duckflow.tools.plan.proof import made_by, proof
 
 log = logging.getLogger(__name__)
 
 AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
+READ = "file_ops.read_file"
+RESULT = 400
+LOOKED_AT = 3
 
 
 class JobWork:
-    """Looks at the state before every task, so that what changed meanwhile counts at once."""
+    """Looks at the state before every task, so that what changed meanwhile counts at once.
+
+    A job's Pacemaker has no loops to count: the list is finite. What a job can do is wear out or repeat itself."""
 
     def __init__(
-        self, crew: Crew, plan_id: str, step_ids: Collection[str], clearance: Callable[[], Awaitable[None]]
+        self,
+        job: Job,
+        actor: Actor,
+        state: AgentState,
+        dispatcher: Dispatcher,
+        table: Table,
+        pacemaker: Pacemaker,
+        settings: AgentSettings,
+        wait_until_clear: Callable[[], Awaitable[None]],
     ) -> None:
-        self._crew = crew
-        self._plan_id = plan_id
-        self._step_ids = step_ids
-        self._clearance = clearance
-        self._pace = JobPace(crew)
-        self._runner = TaskRunner(crew)
+        self._plan_id = job.plan_id
+        self._step_ids = job.step_ids
+        self._actor = actor
+        self._state = state
+        self._table = table
+        self._pacemaker = pacemaker
+        self._settings = settings
+        self._wait_until_clear = wait_until_clear
+        self._runner = TaskRunner(actor, dispatcher, table, settings)
 
     async def run(self) -> bool:
         """Whether all its steps are completed. After a failure nothing new is started; what runs beside it ends."""
@@ -59,14 +88,14 @@ class JobWork:
 
     @property
     def _plan(self) -> Plan:
-        return self._crew.session.state.plans[self._plan_id]
+        return self._state.plans[self._plan_id]
 
     def _step(self, step_id: str) -> Step | None:
         return next((step for step in self._plan.steps if step.step_id == step_id), None)
 
     async def _ready(self, busy: list[str]) -> list[Step]:
         """The steps to start now. One without tasks gets them first: only then is known which files it touches."""
-        limit = self._crew.settings.steps_at_once
+        limit = self._settings.steps_at_once
         for step in startable(self._plan, self._step_ids, busy)[: max(0, limit - len(busy))]:
             if not step.tasks and not await self._plan_tasks(step):
                 return []
@@ -75,22 +104,22 @@ class JobWork:
 
     async def _plan_tasks(self, step: Step) -> bool:
         try:
-            await self._clearance()
-            tasks = await draft_tasks(self._crew.table, self._plan, step)
+            await self._wait_until_clear()
+            tasks = await draft_tasks(self._table, self._plan, step)
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem)
             self._mark(step.step_id, "failed")
-            self._crew.session.emit(Noticed(what=say("task.not_planned", step=step.name)))
-            self._crew.session.emit(Noticed(what=said(problem)))
+            self._actor.emit(Noticed(what=say("task.not_planned", step=step.name)))
+            self._actor.emit(Noticed(what=said(problem)))
             return False
-        self._crew.session.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
+        self._actor.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         return True
 
     async def _run_step(self, step_id: str) -> bool:
         self._mark(step_id, "in_progress")
         while True:
-            await self._clearance()
-            await self._pace.beat(self._clearance)
+            await self._wait_until_clear()
+            await self._beat()
             step = self._step(step_id)
             if step is None:
                 return True
@@ -100,18 +129,34 @@ class JobWork:
             if await self._may_run(task):
                 await self._run_task(step, task)
             else:
-                self._tell(step_id, task, "cancelled", "left out by the user")
+                self._tell(step_id, task, "cancelled", note(self._state.language, "task_left_out"))
+
+    async def _beat(self) -> None:
+        """Nothing, a line on the screen, or a question; when the answer is to stop, the job pauses."""
+        verdict, emit = self._pacemaker.beat(), self._actor.emit
+        if isinstance(verdict, Replan):
+            emit(Noticed(what=verdict.finding.phrase()))
+        if not isinstance(verdict, DuckCall):
+            return
+        question = verdict.question()
+        emit(DuckCalled(question=question, reason=verdict.reason))
+        answer = await self._actor.ask(question)
+        resolution = self._pacemaker.answered(verdict, answer.choice, answer.text)
+        emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value))
+        if resolution.effect in ENDS_TURN:
+            emit(JobChanged(job_id=self._actor.job_id, status="paused"))
+            await self._wait_until_clear()
 
     def _end(self, step: Step) -> bool:
         if any(task.status == "failed" for task in step.tasks):
             self._mark(step.step_id, "failed")
             self._notice(say("plan.step_now.failed", step=step.name))
             return False
-        evidence = proof(self._crew.session.state, step, self._crew.table.folder)
+        evidence = proof(self._state, step, self._table.folder)
         self._mark(step.step_id, "completed", evidence)
         told = say("plan.step_shown", step=step.name, evidence=evidence)
         self._notice(told if evidence else say("plan.step_unverified", step=step.name))
-        self._pace.notice(Signal.DONE)
+        self._pacemaker.notice(Signal.DONE)
         return True
 
     async def _may_run(self, task: Task) -> bool:
@@ -119,27 +164,103 @@ class JobWork:
         if task.status == "pending" or not self._runner.changes(task):
             return True
         question = Question(kind="gate", title=say("job.again", task=task_line(task)), choices=AGAIN)
-        return (await self._crew.ask(question)).choice == "yes"
+        return (await self._actor.ask(question)).choice == "yes"
 
     async def _run_task(self, step: Step, task: Task) -> None:
         self._tell(step.step_id, task, "in_progress", None)
+        action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
         try:
-            ok, result = await self._runner.run(self._plan, step, task, self._pace)
+            done, told = await self._runner.run(self._plan, step, action)
         except asyncio.CancelledError:
             self._tell(step.step_id, task, "interrupted", task.result)
             raise
-        self._tell(step.step_id, task, "completed" if ok else "failed", result)
+        for result in done.results:
+            self._pacemaker.observe(step_of(action, result))
+        ok = bool(done.results) and not done.stop and all(map(succeeded, done.results))
+        self._tell(step.step_id, task, "completed" if ok else "failed", told)
 
     def _notice(self, what: Phrase) -> None:
         """The end of a step among others; where it is the only one, the job's own summary tells it."""
         if len(self._step_ids) > 1:
-            self._crew.session.emit(Noticed(what=what))
+            self._actor.emit(Noticed(what=what))
 
     def _tell(self, step_id: str, task: Task, status: TaskStatus, result: str | None) -> None:
         task_id = task.task_id
-        self._crew.session.emit(
+        self._actor.emit(
             TaskChanged(plan_id=self._plan_id, step_id=step_id, task_id=task_id, status=status, result=result)
         )
 
     def _mark(self, step_id: str, status: StepStatus, evidence: str = "") -> None:
-        self._crew.session.emit(StepChanged(plan_id=self._plan_id, step_id=step_id, status=status, evidence=evidence))
+        self._actor.emit(StepChanged(plan_id=self._plan_id, step_id=step_id, status=status, evidence=evidence))
+
+
+class TaskRunner:
+    """Runs one task, in its time. Before a text is written, the model is shown what it builds on: the file itself and
+    what this plan has made."""
+
+    def __init__(self, actor: Actor, dispatcher: Dispatcher, table: Table, settings: AgentSettings) -> None:
+        self._actor = actor
+        self._dispatcher = dispatcher
+        self._table = table
+        self._seconds = settings.task_seconds
+        self._looked_at: set[str] = set()
+        self._explained: set[str] = set()
+
+    def changes(self, task: Task) -> bool:
+        operation = self._operation(task.operation)
+        return operation is None or operation.changes
+
+    async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
+        """What came of it, and that in words for the model."""
+        language = self._table.state.language
+        try:
+            async with self._actor.at_most(self._seconds) as actor:
+                if (operation := self._operation(action.operation)) and operation.body:
+                    self._explain(plan, step)
+                    await self._look(plan, action, actor)
+                done = await self._dispatcher.run(make_reading(action, step.name), actor)
+        except TimeoutError:
+            return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
+        except DuckflowError as problem:
+            return Dispatched(), f"{problem}"
+        for result in done.results:
+            self._looked_at.difference_update(result.changed)
+        return done, shorten(done.results[-1].for_model, RESULT) if done.results else note(language, "task_not_run")
+
+    def _explain(self, plan: Plan, step: Step) -> None:
+        """Once a step: what the texts of this job are for. Only the job's own history holds it."""
+        if step.step_id in self._explained:
+            return
+        self._explained.add(step.step_id)
+        values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
+        text = render(self._table.state.language, "task_purpose", **values)
+        self._actor.emit(MessageAdded(message=Message(role="system", text=text)))
+
+    async def _look(self, plan: Plan, action: Action, actor: Actor) -> None:
+        made = [path for step in plan.steps for path in made_by(step)]
+        wanted = dict.fromkeys([*made[-LOOKED_AT:], str(action.args.get("path", ""))])
+        for path in wanted:
+            if path and path not in self._looked_at and self._table.folder.exists(path):
+                why = note(self._table.state.language, "task_builds_on")
+                look = Action(operation=READ, args={"path": path}, reasoning=why)
+                await self._dispatcher.run(make_reading(look, why), actor)
+                self._looked_at.add(path)
+
+    def _operation(self, name: str) -> Operation | None:
+        return next((one for one in self._table.operations() if one.name == name), None)
+
+
+def make_reading(action: Action, rationale: str) -> Reading:
+    """An action that follows from what was decided before, as if a model had just said it."""
+    decision = Decision(
+        rationale=rationale,
+        goal_consistency="yes",
+        constraint_check="yes",
+        confidence=1.0,
+        task_profile=TaskProfile.MULTI_STEP_TASK,
+        step=Phase.EXECUTION,
+        next_step="continue",
+        prompt_pattern="base_main",
+        actions=[action],
+    )
+    return Reading(decision)

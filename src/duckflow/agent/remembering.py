@@ -13,7 +13,6 @@ from duckflow.events.types import (
     Noticed,
     PastSummarised,
     TurnEnded,
-    UsageReported,
 )
 from duckflow.llm.usage import TOKENS_PER_MESSAGE
 from duckflow.llm.usage import estimate as rough
@@ -25,7 +24,6 @@ from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
-from duckflow.state.acting import acting_job
 from duckflow.state.context import Receipt
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.phrase import Phrase, say
@@ -107,10 +105,15 @@ class Remembering:
         return self._facts.text(state.session_id, rooms.get(state.language, min(rooms.values(), default=0)))
 
     def sent(self, messages: Iterable[PromptMessage]) -> None:
-        """What is sent now; the usage reported next is for this."""
+        """What is sent now; what it really took is learned with the reply."""
         texts = [message.text for message in messages]
         self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = sum(rough(text) + TOKENS_PER_MESSAGE for text in texts)
+
+    def learn(self, prompt_tokens: int) -> None:
+        """What the request took. A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""
+        if self._sent >= LEAST_LEARNED and prompt_tokens != self._guessed:
+            self._tokens.learn(self._sent, prompt_tokens)
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """How many messages were found, and their quotations. What is in the context is told only on request."""
@@ -201,18 +204,10 @@ class Remembering:
                 self._bubble.summarise([one.cited() for one in state.context.summaries])
             case ModelChosen():
                 self._tokens.use(event.model)
-            case UsageReported() if not acting_job():
-                self._learn(event)
             case TurnEnded():
                 self._facts.save(state.session_id, state.title)
             case _:
                 pass
-
-    def _learn(self, event: UsageReported) -> None:
-        """A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""
-        sent, self._sent = self._sent, 0.0
-        if sent >= LEAST_LEARNED and event.usage.prompt_tokens != self._guessed:
-            self._tokens.learn(sent, event.usage.prompt_tokens)
 
 
 def receipt_phrase(receipt: Receipt) -> Phrase:

@@ -20,7 +20,6 @@ from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.offer import held_to_planning, held_to_writing, plan_hint
-from duckflow.state.acting import acting_job
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage
@@ -127,10 +126,13 @@ class Thinker:
             self._remembering.sent(messages)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
-                return await self.connection.call(request, lambda: Overheard(self._detectors), "say")
+                reply = await self.connection.call(request, lambda: Overheard(self._detectors), "say")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise
+            else:
+                self._remembering.learn(reply.prompt_tokens)
+                return reply
         raise ContextTooLong("model.context_too_long")
 
     async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
@@ -138,9 +140,9 @@ class Thinker:
         history = self._remembering.history(await self.history_budget())
         return self._compiler.weighed(state, history, Moment(await self.connection.ready_profile()))
 
-    async def history(self, state: AgentState) -> list[Message]:
+    async def history(self, state: AgentState, job_id: str) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
-        budget, job = await self.history_budget(), state.jobs.get(acting_job())
+        budget, job = await self.history_budget(), state.jobs.get(job_id)
         return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
 
     async def history_budget(self) -> int:

@@ -3,6 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.errors import DuckflowError
@@ -22,12 +23,13 @@ TIMED_OUT = "Timed out"
 class TryOut:
     """Dispatches as the Dispatcher does; then runs what was written, if it is Python and the model is a small one."""
 
-    def __init__(self, dispatcher: Dispatcher, bodies: Bodies) -> None:
+    def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
         self._bodies = bodies
+        self._actor = actor
 
     async def run(self, reading: Reading) -> Dispatched:
-        done = await self._dispatcher.run(reading)
+        done = await self._dispatcher.run(reading, self._actor)
         written = [action for action in reading.decision.actions if action.operation == WRITE]
         if len(written) == 1 and done.ran(WRITE) and not done.stop:
             path = str(written[0].args.get("path", ""))
@@ -59,7 +61,8 @@ class TryOut:
         return "\n".join(result.for_model for result in tried.results)
 
     async def _do(self, action: Action, decision: Decision) -> Dispatched:
-        return await self._dispatcher.run(Reading(decision.model_copy(update={"actions": [action]})))
+        reading = Reading(decision.model_copy(update={"actions": [action]}))
+        return await self._dispatcher.run(reading, self._actor)
 
 
 def fault_of(path: str, output: str) -> str:

@@ -8,14 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.chat_loop import ChatLoop, Guards, Work
 from duckflow.agent.connection import Connected, ModelConnection
-from duckflow.agent.crew import Crew
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.jobs import JobRunner
 from duckflow.agent.material import Material
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
@@ -26,15 +27,13 @@ from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
-from duckflow.agent.task_clock import patient
-from duckflow.agent.task_loop import TaskLoop
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
-from duckflow.events.types import Noticed, OutputStreamed
+from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import Castle, with_lesson
@@ -116,10 +115,7 @@ class Sandboxes:
 
         self._background = Background()
         settings = self._wiring.settings.shell
-        return ShellRun(self.find, settings, self.judge, self._background, self._show)
-
-    def _show(self, text: str, left_out: int) -> None:
-        self._emit(OutputStreamed(text=text, left_out=left_out))
+        return ShellRun(self.find, settings, self.judge, self._background)
 
     async def aclose(self) -> None:
         if self._background:
@@ -154,8 +150,6 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         settings.prompts,
         settings.agent.max_budget_usd,
     )
-    ask = patient(ask)
-    jobs = TaskLoop(session)
     think = Procedures(session.state, connection, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
     table = Table(
@@ -165,7 +159,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         folder,
         lambda: usable_in_tasks(toolbox.operations, few=connection.profile.local),
     )
-    toolbox = Toolbox(packaged_operations(), partial(make_tools, wiring, sandboxes, table, jobs, remembering))
+    toolbox = Toolbox(packaged_operations(), lambda: make_tools(wiring, sandboxes, table, jobs, remembering))
     thinker = Thinker(
         connection,
         compiler,
@@ -177,7 +171,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     summarising = Summarising(session, connection, compiler, settings.memory)
     remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
-    gatekeeper = Gatekeeper(session, ask, settings.safety.mode, permissions, settings.undo.enabled)
+    gatekeeper = Gatekeeper(session, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     safekeeping = Safekeeping(session, partial(_undo, wiring, session))
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, safekeeping)
@@ -185,8 +179,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
-    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies), phases, duck)
-    jobs.equip(Crew(session, dispatcher, table, phases, ask, lambda: Pacemaker(settings.pacemaker), settings.agent))
+    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies, Actor(session.emit, ask)), phases, duck)
+    jobs = JobRunner(session, ask, dispatcher, table, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
 
     async def close() -> None:
         await summarising.aclose()
@@ -201,7 +195,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
 
 
 def make_tools(
-    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: TaskLoop, remembering: Remembering
+    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: JobRunner, remembering: Remembering
 ) -> list[AnyTool]:
     """Everything that does more than talk."""
     from duckflow.tools.files.toolset import file_tools

@@ -9,11 +9,8 @@ Live events (`journaled` is false) are for the screen only: they change no state
 
 from typing import Literal
 
-from pydantic import Field
-
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
-from duckflow.state.acting import acting_job
 from duckflow.state.action import Action, ActionResult, Decision
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
@@ -69,7 +66,7 @@ class ReplyRejected(Event):
 class ActionStarted(Event):
     kind = "action_started"
     action: Action
-    job: str = Field(default_factory=acting_job)
+    job: str = ""
 
 
 class ActionFinished(Event):
@@ -77,7 +74,7 @@ class ActionFinished(Event):
 
     kind = "action_finished"
     result: ActionResult
-    job: str = Field(default_factory=acting_job)
+    job: str = ""
 
 
 class GateOpened(Event):
@@ -237,7 +234,7 @@ class OutputStreamed(Event):
     kind = "output_streamed"
     text: str
     left_out: int = 0
-    job: str = Field(default_factory=acting_job)
+    job: str = ""
 
 
 class StreamReset(Event):

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.acting import acting_job
 from duckflow.state.noun import Value, new_id
 
 Role = Literal["user", "assistant", "tool", "system"]
@@ -20,7 +19,7 @@ class Message(Value):
     text: str
     turn: int = 0
     operation: str = ""
-    job: str = Field(default_factory=acting_job)
+    job: str = ""
     """The background job it belongs to; such a message is no part of the conversation."""
     at: float = Field(default_factory=time.time)
 

@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.acting import acting_job, acting_name
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
 
@@ -74,9 +73,9 @@ class Question(Value):
     """What stands below the title: findings, the health report."""
     gate: GateRequest | None = None
     choices: tuple[Choice, ...] = ()
-    job: str = Field(default_factory=acting_job)
+    job: str = ""
     """The background job that waits for the answer, or nothing: the conversation itself."""
-    job_name: str = Field(default_factory=acting_name)
+    job_name: str = ""
 
 
 class Answer(Value):

@@ -1,6 +1,7 @@
 """What a tool is."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -10,6 +11,7 @@ from duckflow.safety.risk import Deed
 from duckflow.state.action import Operation
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Preview
+from duckflow.tools.pausing import PauseControl
 
 
 class Args(BaseModel):
@@ -31,6 +33,14 @@ class Done:
     ok: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """In whose name a tool runs: what pauses it, and where its output is shown (with how many lines were left out)."""
+
+    pause: PauseControl
+    show: Callable[[str, int], None]
+
+
 class Tool(ABC, Generic[A]):
     """One operation. It returns Done or raises ToolError; both reach the model as a result."""
 
@@ -45,6 +55,10 @@ class Tool(ABC, Generic[A]):
 
     @abstractmethod
     async def run(self, args: A) -> Done: ...
+
+    async def run_for(self, args: A, call: CallContext) -> Done:
+        """As `run`, in somebody's name. Tools that start something which runs by itself override this."""
+        return await self.run(args)
 
     async def get_ready(self) -> None:
         """What takes time and has to be there before the call can be judged. Tools that need it override this."""

@@ -10,10 +10,11 @@ from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background
 from duckflow.tools.shell.run import ShellArgs, ShellRun
 from duckflow.tools.shell.settings import ShellSettings
-from duckflow.tools.tool import Done
+from duckflow.tools.tool import CallContext, Done
 
 
 def reads(command: str) -> CommandVerdict:
@@ -28,7 +29,8 @@ class Shell:
         self.background = Background()
         self.heard: list[str] = []
         settings = settings or ShellSettings()
-        self.tool = ShellRun(self._find, settings, reads, self.background, lambda text, _: self.heard.append(text))
+        self.tool = ShellRun(self._find, settings, reads, self.background)
+        self.call = CallContext(PauseControl(), lambda text, _: self.heard.append(text))
 
     async def _find(self) -> Sandbox:
         return self.sandbox
@@ -37,7 +39,7 @@ class Shell:
         self, command: str, timeout: int | None = None, background: bool = False, network: bool = False
     ) -> Done:
         given = ShellArgs(command=command, timeout_seconds=timeout, background=background, network=network)
-        return await self.tool.run(given)
+        return await self.tool.run_for(given, self.call)
 
     async def problem(self, command: str, timeout: int | None = None, background: bool = False) -> ToolError:
         try:

@@ -18,12 +18,12 @@ from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
-from duckflow.tools.reins import Reins, reins
+from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
-from duckflow.tools.shell.output import CommandOutput, OnOutput
+from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.process import Process, caches, environment
 from duckflow.tools.shell.settings import ShellSettings
-from duckflow.tools.tool import Args, Done, Tool
+from duckflow.tools.tool import Args, CallContext, Done, Tool
 
 NO_NETWORK = re.compile(
     r"could not resolve|name resolution|network is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN|no such host"
@@ -75,7 +75,7 @@ class Running:
     process: Process
     output: CommandOutput
     writes: bool
-    reins: Reins = field(default_factory=reins)
+    pause: PauseControl
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -98,13 +98,11 @@ class ShellRun(Tool[ShellArgs]):
         settings: ShellSettings,
         judge: Judge,
         background: Background,
-        on_output: OnOutput,
     ) -> None:
         self._find_sandbox = find_sandbox
         self._settings = settings
         self._judge = judge
         self._background = background
-        self._on_output = on_output
         self._shell = shutil.which("bash") or "/bin/sh"
 
     async def get_ready(self) -> None:
@@ -134,11 +132,14 @@ class ShellRun(Tool[ShellArgs]):
         return Deed(changes=not self.reads_only(args), command=command)
 
     async def run(self, args: ShellArgs) -> Done:
+        return await self.run_for(args, CallContext(PauseControl(), lambda text, left_out: None))
+
+    async def run_for(self, args: ShellArgs, call: CallContext) -> Done:
         await self.get_ready()
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
             raise self._too_many()
-        running = await self._start(args)
-        running.reins.add(running.process)
+        running = await self._start(args, call)
+        running.pause.add(running.process)
         try:
             if args.background:
                 return await self._leave(running)
@@ -149,26 +150,26 @@ class ShellRun(Tool[ShellArgs]):
         finally:
             running.output.leave_screen()
             if running.process.gone:
-                running.reins.drop(running.process)
+                running.pause.drop(running.process)
 
     def _writes(self, args: ShellArgs) -> bool:
         return args.network or args.background or self._judge(args.command).verdict != "safe"
 
-    async def _start(self, args: ShellArgs) -> Running:
+    async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes = self._writes(args)
         network = args.network or self._sandbox.paths.settings.network
         seen = environment(os.environ, self._settings.environment, network)
-        output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, self._on_output)
+        output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, call.show)
         launch = self._sandbox.launch((self._shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
         process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
-        return Running(args, process, output, writes)
+        return Running(args, process, output, writes, call.pause)
 
     async def _finish(self, running: Running) -> Done:
         limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
         try:
             async with asyncio.timeout(limit) as timeout:
-                with running.reins.timing(timeout):
+                with running.pause.timing(timeout):
                     code = await running.process.wait()
         except TimeoutError:
             gone = await running.process.end()
@@ -183,7 +184,7 @@ class ShellRun(Tool[ShellArgs]):
         except TimeoutError:
             job = BackgroundCommand(running.args.command, running.process, running.output.text)
             self._background.add(job)
-            job.end.add_done_callback(lambda _: running.reins.drop(running.process))
+            job.end.add_done_callback(lambda _: running.pause.drop(running.process))
             return Done(
                 f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. Other commands reach its "
                 f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",

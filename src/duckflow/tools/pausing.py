@@ -1,16 +1,12 @@
-"""The reins of a job: what it has running stands still while they are pulled, and its clocks with it.
-
-Every asyncio task has its own answer to whose reins it is on, so that the same tools serve both loops. The conversation
-itself is on reins that nobody pulls."""
+"""Pausing: the commands that somebody has running stand still while they are paused, and their time-outs with them."""
 
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Protocol
 
 
-class Stoppable(Protocol):
+class Pausable(Protocol):
     """Something that runs by itself, such as a command."""
 
     async def stop(self) -> bool:
@@ -24,7 +20,7 @@ class Stoppable(Protocol):
         ...
 
 
-class Clock:
+class PausableTimeout:
     """A time-out that stands still while anyone holds it."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
@@ -46,79 +42,66 @@ class Clock:
             self._left = None
 
 
-class Reins:
-    """What is put on them while they are pulled stands still from its first moment on."""
+class PauseControl:
+    """Pauses everything that was added to it; what is added during a pause stands still from its first moment on."""
 
     def __init__(self) -> None:
-        self._commands: set[Stoppable] = set()
-        self._clocks: set[Clock] = set()
+        self._commands: set[Pausable] = set()
+        self._timeouts: set[PausableTimeout] = set()
         self._stopping: set[asyncio.Task[bool]] = set()
-        self._slack = asyncio.Event()
-        self._slack.set()
+        self._running = asyncio.Event()
+        self._running.set()
 
-    def pull(self) -> None:
-        if not self._slack.is_set():
+    def pause(self) -> None:
+        if not self._running.is_set():
             return
-        self._slack.clear()
-        for clock in self._clocks:
-            clock.hold()
+        self._running.clear()
+        for timeout in self._timeouts:
+            timeout.hold()
         for command in self._commands:
             self._stop(command)
 
-    def let_go(self) -> None:
-        if self._slack.is_set():
+    def resume(self) -> None:
+        if self._running.is_set():
             return
-        self._slack.set()
+        self._running.set()
         for command in self._commands:
             command.go_on()
-        for clock in self._clocks:
-            clock.release()
+        for timeout in self._timeouts:
+            timeout.release()
 
-    async def still(self) -> bool:
+    async def all_stopped(self) -> bool:
         """Whether everything that was to stand still does."""
         return all(await asyncio.gather(*self._stopping))
 
-    async def slack(self) -> None:
-        """Until they are not pulled."""
-        await self._slack.wait()
+    async def wait_while_paused(self) -> None:
+        await self._running.wait()
 
-    async def end(self) -> bool:
+    async def end_commands(self) -> bool:
         """End every command; whether all are gone."""
         return all(await asyncio.gather(*(command.end() for command in self._commands)))
 
-    def add(self, command: Stoppable) -> None:
+    def add(self, command: Pausable) -> None:
         self._commands.add(command)
-        if not self._slack.is_set():
+        if not self._running.is_set():
             self._stop(command)
 
-    def drop(self, command: Stoppable) -> None:
+    def drop(self, command: Pausable) -> None:
         self._commands.discard(command)
 
     @contextmanager
-    def timing(self, timeout: asyncio.Timeout) -> Generator[Clock]:
-        clock = Clock(timeout)
-        self._clocks.add(clock)
-        if not self._slack.is_set():
-            clock.hold()
+    def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
+        """Inside, the time-out stands still during a pause."""
+        pausable = PausableTimeout(timeout)
+        self._timeouts.add(pausable)
+        if not self._running.is_set():
+            pausable.hold()
         try:
-            yield clock
+            yield pausable
         finally:
-            self._clocks.discard(clock)
+            self._timeouts.discard(pausable)
 
-    def _stop(self, command: Stoppable) -> None:
+    def _stop(self, command: Pausable) -> None:
         stopping = asyncio.create_task(command.stop())
         self._stopping.add(stopping)
         stopping.add_done_callback(self._stopping.discard)
-
-
-NOBODYS = Reins()
-_reins: ContextVar[Reins] = ContextVar("reins", default=NOBODYS)
-
-
-def on_reins(reins: Reins) -> None:
-    """From here on this asyncio task, and those it starts, are on these reins."""
-    _reins.set(reins)
-
-
-def reins() -> Reins:
-    return _reins.get()

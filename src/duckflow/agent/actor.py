@@ -1,0 +1,74 @@
+"""Who acts: the conversation itself, or a job in the background. It is passed to whatever acts in its name."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from duckflow.events.ports import Ask, Emit
+from duckflow.events.types import (
+    ActionFinished,
+    ActionStarted,
+    DuckCalled,
+    Event,
+    GateOpened,
+    MessageAdded,
+    OutputStreamed,
+)
+from duckflow.state.question import Answer, Question
+from duckflow.tools.pausing import PausableTimeout, PauseControl
+from duckflow.tools.tool import CallContext
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """What it emits and asks carries its job's id; without a job it is the conversation."""
+
+    emit_event: Emit
+    put_question: Ask
+    job_id: str = ""
+    name: str = ""
+    pause: PauseControl = field(default_factory=PauseControl)
+    timeout: PausableTimeout | None = None
+    """Stands still while the user is being asked."""
+
+    def emit(self, event: Event) -> None:
+        self.emit_event(self._signed(event) if self.job_id else event)
+
+    async def ask(self, question: Question) -> Answer:
+        question = self._signed_question(question)
+        if self.timeout is None:
+            return await self.put_question(question)
+        self.timeout.hold()
+        try:
+            return await self.put_question(question)
+        finally:
+            self.timeout.release()
+
+    def call(self) -> CallContext:
+        """What a tool may know of who runs it."""
+        return CallContext(self.pause, self._show)
+
+    @asynccontextmanager
+    async def at_most(self, seconds: float) -> "AsyncGenerator[Actor]":
+        """The same actor for what is inside; TimeoutError when that takes longer, answers and pauses not counted."""
+        async with asyncio.timeout(seconds) as timeout:
+            with self.pause.timing(timeout) as pausable:
+                yield replace(self, timeout=pausable)
+
+    def _show(self, text: str, left_out: int) -> None:
+        self.emit(OutputStreamed(text=text, left_out=left_out))
+
+    def _signed(self, event: Event) -> Event:
+        match event:
+            case ActionStarted() | ActionFinished() | OutputStreamed():
+                return event.model_copy(update={"job": self.job_id})
+            case MessageAdded():
+                return event.model_copy(update={"message": event.message.model_copy(update={"job": self.job_id})})
+            case GateOpened() | DuckCalled():
+                return event.model_copy(update={"question": self._signed_question(event.question)})
+            case _:
+                return event
+
+    def _signed_question(self, question: Question) -> Question:
+        return question.model_copy(update={"job": self.job_id, "job_name": self.name})

@@ -1,0 +1,235 @@
+"""The background worker: runs jobs beside the conversation, in the same process, on the same state."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.job_report import count_results, tell_end, write_report
+from duckflow.agent.job_work import JobWork, make_reading
+from duckflow.agent.phases import Phases
+from duckflow.agent.session import Session
+from duckflow.agent.settings import AgentSettings
+from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.ports import Ask
+from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
+from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
+from duckflow.pacemaker.pacemaker import Pacemaker
+from duckflow.prompts.template import render
+from duckflow.state.action import Action
+from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.message import Message
+from duckflow.state.progress import steps_of
+from duckflow.tools.plan.ports import Table
+
+log = logging.getLogger(__name__)
+
+REVISES = "plan_tool.revise"
+REMEMBERS = "memory.remember"
+
+
+@dataclass(slots=True)
+class RunningJob:
+    """A job's asyncio task, and in whose name it acts; `ending` says why it was cancelled."""
+
+    actor: Actor
+    task: asyncio.Task[None] | None = None
+    ending: JobStatus = "interrupted"
+
+
+class JobRunner:
+    """Starts, pauses, resumes and cancels jobs. What cannot be done is a ToolError."""
+
+    def __init__(
+        self,
+        session: Session,
+        ask: Ask,
+        dispatcher: Dispatcher,
+        table: Table,
+        phases: Phases,
+        make_pacemaker: Callable[[], Pacemaker],
+        settings: AgentSettings,
+    ) -> None:
+        self._session = session
+        self._ask = ask
+        self._dispatcher = dispatcher
+        self._table = table
+        self._phases = phases
+        self._make_pacemaker = make_pacemaker
+        self._settings = settings
+        self._running: dict[str, RunningJob] = {}
+        self._heard = asyncio.Event()
+        self._heard.set()
+        session.subscribe(self._hear)
+        for job in session.state.live_jobs():
+            # A crash has cut it off; it waits to be resumed.
+            self._mark_interrupted(job)
+
+    def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
+        state = self._session.state
+        for other in state.live_jobs():
+            if set(other.step_ids) & set(step_ids):
+                raise ToolError(f"{other.job_id} is already working on that", "job.already", job=other.name)
+        plan = state.plans[plan_id]
+        only = plan.step(step_ids[0]) if len(step_ids) == 1 else None
+        job = Job(name=only.name if only else plan.name, plan_id=plan_id, step_ids=list(step_ids))
+        self._session.emit(JobStarted(job=job))
+        self._run_in_background(job)
+        return state.jobs[job.job_id]
+
+    async def pause(self, job_id: str) -> Job:
+        """Returns when everything it runs stands still."""
+        job = self._find(job_id, ("running",))
+        self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
+        running = self._running.get(job.job_id)
+        if running and not await running.actor.pause.all_stopped():
+            raise ToolError(
+                f"{job.job_id} is paused, but not everything that it runs could be stopped", "job.moves", job=job.name
+            )
+        return job
+
+    async def resume(self, job_id: str) -> Job:
+        job = self._find(job_id, ("paused", "interrupted"))
+        self._session.emit(JobChanged(job_id=job.job_id, status="running"))
+        if job.job_id not in self._running:
+            self._run_in_background(job)
+        return job
+
+    async def cancel(self, job_id: str) -> Job:
+        """Returns when everything it ran is gone."""
+        job = self._find(job_id, ("running", "paused", "interrupted"))
+        running = self._running.get(job.job_id)
+        if running is None or running.task is None:
+            self._end(job, "cancelled", count_results(self._table, job))
+            return job
+        running.ending = "cancelled"
+        running.task.cancel()
+        await asyncio.wait([running.task])
+        if not await running.actor.pause.end_commands():
+            raise ToolError(f"{job.job_id} is cancelled, but some of it may still run", "job.not_gone", job=job.name)
+        return job
+
+    def hold(self) -> None:
+        """The user has said something: no job begins a task before it is clear whether that concerns it."""
+        if self._session.state.live_jobs():
+            self._heard.clear()
+
+    async def rest(self) -> None:
+        """Until no job runs any more."""
+        while tasks := self._tasks():
+            await asyncio.wait(tasks)
+
+    async def aclose(self) -> None:
+        """Stop everything; what was running can be resumed in the next session."""
+        tasks = self._tasks()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [running.task for running in self._running.values() if running.task]
+
+    def _run_in_background(self, job: Job) -> None:
+        actor = Actor(self._session.emit, self._ask, job.job_id, job.name)
+        running = self._running[job.job_id] = RunningJob(actor)
+        running.task = asyncio.create_task(self._run(job.job_id, running))
+
+    async def _run(self, job_id: str, running: RunningJob) -> None:
+        job = self._session.state.jobs[job_id]
+        try:
+            await self._carry_out(job, running)
+            await self._offer_lesson(job, running.actor)
+        except DuckflowError as problem:
+            log.info("no lesson of job %s: %s", job_id, problem)
+        finally:
+            self._running.pop(job_id, None)
+
+    async def _carry_out(self, job: Job, running: RunningJob) -> None:
+        actor = running.actor
+        work = JobWork(
+            job,
+            actor,
+            self._session.state,
+            self._dispatcher,
+            self._table,
+            self._make_pacemaker(),
+            self._settings,
+            lambda: self._wait_until_clear(actor),
+        )
+        try:
+            status: JobStatus = "completed" if await work.run() else "failed"
+            self._end(job, status, await write_report(self._table, job, status))
+        except asyncio.CancelledError:
+            if running.ending == "cancelled":
+                self._end(job, "cancelled", count_results(self._table, job))
+            else:
+                self._mark_interrupted(job)
+        except DuckflowError as problem:
+            log.info("job %s failed: %s", job.job_id, problem)
+            self._end(job, "failed", count_results(self._table, job))
+        except Exception:
+            log.exception("job %s failed", job.job_id)
+            self._end(job, "failed", count_results(self._table, job))
+
+    async def _wait_until_clear(self, actor: Actor) -> None:
+        """Before every task: for the end of a pause, and until the user's words have been heard."""
+        await actor.pause.wait_while_paused()
+        while not self._heard.is_set():
+            await self._heard.wait()
+            await actor.pause.wait_while_paused()
+
+    async def _offer_lesson(self, job: Job, actor: Actor) -> None:
+        """When the whole plan is completed, what it taught goes through the Gate like any other change."""
+        state = self._session.state
+        plan, lesson = state.plans.get(job.plan_id), job.report.lesson if job.report else ""
+        if not (self._settings.offer_lessons and lesson and plan and plan.status == job.status == "completed"):
+            return
+        why = render(state.language, "lesson_offer", plan=plan.name)
+        remembering = Action(operation=REMEMBERS, args={"text": lesson}, reasoning=why)
+        await self._dispatcher.run(make_reading(remembering, why), actor)
+
+    def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
+        state, emit = self._session.state, self._session.emit
+        emit(JobEnded(job_id=job.job_id, status=status, report=report))
+        told = tell_end(state.language, job, status, report)
+        emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        if status != "cancelled":
+            self._phases.job_ended(status == "completed", "\n".join(report.causes))
+
+    def _mark_interrupted(self, job: Job) -> None:
+        for step in steps_of(self._session.state, job):
+            for task in step.tasks:
+                if task.status == "in_progress":
+                    self._session.emit(
+                        TaskChanged(
+                            plan_id=job.plan_id, step_id=step.step_id, task_id=task.task_id, status="interrupted"
+                        )
+                    )
+        self._session.emit(JobChanged(job_id=job.job_id, status="interrupted"))
+
+    def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
+        """The job meant; without an id the latest that fits."""
+        jobs = self._session.state.jobs
+        fitting = [job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)]
+        if not fitting:
+            known = ", ".join(f"{job.job_id} ({job.status})" for job in jobs.values()) or "none"
+            raise ToolError(f"no job is {' or '.join(statuses)}. Jobs: {known}", "job.none_such")
+        return fitting[-1]
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case JobChanged() if running := self._running.get(event.job_id):
+                pause = running.actor.pause
+                (pause.pause if event.status == "paused" else pause.resume)()
+            case DecisionMade():
+                if all(action.operation != REVISES for action in event.decision.actions):
+                    self._heard.set()
+            case ActionFinished() if event.result.operation == REVISES:
+                self._heard.set()
+            case TurnEnded():
+                self._heard.set()
+            case _:
+                pass
