@@ -1,6 +1,7 @@
 """Rules cover what they say, and nothing that hides behind it."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -24,7 +25,15 @@ def test_a_rule_for_files_is_their_kind_in_their_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "pattern"), [("pytest", "pytest"), ("npm test", "npm test"), ("npm run build --x", "npm run")]
+    ("command", "pattern"),
+    [
+        ("pytest", "pytest"),
+        ("npm test", "npm test"),
+        ("npm run build --x", "npm run build"),
+        ("poetry run pytest -q", "poetry run pytest"),
+        ("timeout 30 pytest tests", "pytest tests"),
+        ("env CI=1 nice -n 5 npm test", "npm test"),
+    ],
 )
 def test_a_rule_for_a_command_is_its_program_and_first_word(command: str, pattern: str) -> None:
     rule = rule_for("shell.run", (), command)
@@ -34,13 +43,42 @@ def test_a_rule_for_a_command_is_its_program_and_first_word(command: str, patter
 
 @pytest.mark.parametrize(
     "hidden",
-    ["pytest; rm -rf ~", "pytest && evil", "pytest $(evil)", "pytest `evil`", "pytest > x", "pytest\nevil", "pytestx"],
+    ["pytest; rm -rf ~", "pytest && evil", "pytest $(evil)", "pytest `evil`", "pytest > x", "pytest\nevil", "pytestx"]
+    + ["env LD_PRELOAD=evil pytest"],
 )
 def test_nothing_hides_behind_an_allowed_beginning(hidden: str) -> None:
     rule = Permission(operation="shell.run", pattern="pytest")
     assert not rule.covers("shell.run", (), hidden)
     if hidden != "pytestx":
         assert rule_for("shell.run", (), hidden) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["python -c 'x'", "python3 -m http.server", "node -e 1", "perl -e1", "sh x.sh", "bash -x", "npx thing", "make test"]
+    + ["timeout 5 make", "env -i sh", "sudo ls", "/bin/sh x", "xargs rm", "docker run x", "env LD_PRELOAD=x pytest"],
+)
+def test_no_rule_is_made_where_it_would_allow_any_code(command: str) -> None:
+    assert rule_for("shell.run", (), command) is None
+
+
+def test_a_rule_for_files_stays_in_their_folder() -> None:
+    rule = Permission(operation="file_ops.write_file", pattern="src/*.py")
+    assert not rule.covers("file_ops.write_file", edits("src/deep/a.py"), "")
+    assert not Permission(operation="x", pattern="*.py").covers("x", edits("src/a.py"), "")
+
+
+def test_a_file_without_a_kind_and_what_is_deleted_are_named() -> None:
+    def pattern(change: Literal["edit", "delete"], *paths: str) -> str:
+        rule = rule_for("x", [FileImpact(path=path, change=change) for path in paths], "")
+        return rule.pattern if rule else ""
+
+    assert pattern("edit", "bin/tool") == "bin/tool"
+    assert pattern("edit", ".bashrc") == ".bashrc"
+    assert pattern("edit", "bin/a", "bin/b") == ""
+    assert pattern("delete", "src/a.py") == "src/a.py"
+    assert pattern("delete", "src/a.py", "src/b.py") == ""
+    assert pattern("edit", "a[1]/x.py") == r"a\[1]/*.py"
 
 
 def test_rules_for_good_survive_and_can_be_taken_back(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from duckflow.errors import UsageError
+from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
@@ -26,28 +27,81 @@ class Permission(Value):
         if operation != self.operation:
             return False
         if command:
-            return command == self.pattern or (command.startswith(self.pattern + " ") and _plain(command))
+            if command == self.pattern:
+                return True
+            return _plain(command) and f"{_unwrapped(command)} ".startswith(self.pattern + " ")
         paths = [impact.path for impact in impacts]
-        return bool(paths) and all(fnmatchcase(path, self.pattern) for path in paths)
+        return bool(paths) and all(map(Wildcard(self.pattern).matches, paths))
 
     def describe(self) -> Phrase:
         return say("permission.rule", operation=self.operation, pattern=self.pattern)
+
+
+# Variables that change how a program speaks, not what it runs.
+HARMLESS_VARIABLE = r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE)=\S*"
+WRAPPER = re.compile(
+    rf"(?:env(?: {HARMLESS_VARIABLE})+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
+    r"|stdbuf(?: -\S+)+) "
+)
+RUNS_ANYTHING = frozenset(
+    ("sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su")
+    + (
+        "npx",
+        "bunx",
+        "pnpx",
+        "uvx",
+        "pipx",
+        "make",
+        "gmake",
+        "just",
+        "task",
+        "ssh",
+        "docker",
+        "podman",
+        "find",
+        "watch",
+    )
+)
+"""No rule is made for these: it would allow far more than it looks like."""
+CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
+NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
+"""After these the next word says what runs: `npm run test`, `poetry run pytest`."""
 
 
 def rule_for(operation: str, impacts: Iterable[FileImpact], command: str) -> Permission | None:
     """The rule that `always` would save: files of the same kind in the same folder, or the same program with the same
     first word. Nothing, when no such rule can be told in a line."""
     if command:
-        words = command.split()
-        if not _plain(command) or not words:
-            return None
-        return Permission(operation=operation, pattern=" ".join(words[:2]) if len(words) > 1 else words[0])
-    folders = {str(PurePosixPath(impact.path).parent) for impact in impacts}
-    suffixes = {PurePosixPath(impact.path).suffix for impact in impacts}
-    if len(folders) != 1 or len(suffixes) != 1:
+        return _command_rule(operation, command)
+    impacts = tuple(impacts)
+    paths = {PurePosixPath(impact.path) for impact in impacts}
+    alike = {(path.parent, path.suffix) for path in paths}
+    suffix = next(iter(alike))[1] if len(alike) == 1 else ""
+    if suffix and all(impact.change != "delete" for impact in impacts):
+        folder = str(next(iter(paths)).parent)
+        pattern = ("" if folder == "." else escaped(folder) + "/") + f"*{escaped(suffix)}"
+        return Permission(operation=operation, pattern=pattern)
+    # What is deleted, and what has no kind, is named.
+    return Permission(operation=operation, pattern=escaped(str(paths.pop()))) if len(paths) == 1 else None
+
+
+def _command_rule(operation: str, command: str) -> Permission | None:
+    """The program and its first word; nothing where that would allow any code."""
+    words = _unwrapped(command).split()
+    if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
-    folder = folders.pop()
-    return Permission(operation=operation, pattern=("" if folder == "." else f"{folder}/") + f"*{suffixes.pop()}")
+    if any(word.startswith(CODE_OPTIONS) for word in words):
+        return None
+    shown = words[: 3 if words[1:2] and words[1] in NAMES_WHAT_RUNS else 2]
+    return Permission(operation=operation, pattern=" ".join(shown))
+
+
+def _unwrapped(command: str) -> str:
+    """Without what only says how long, how nicely or with which variables a program runs."""
+    plain = " ".join(command.split())
+    while wrapper := WRAPPER.match(plain):
+        plain = plain[wrapper.end() :]
+    return plain
 
 
 def _plain(command: str) -> bool:
