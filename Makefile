@@ -38,7 +38,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 fix: $(VENV)/.dev
-	$(BIN)/python -m duckflow.cli.offer
+	$(BIN)/python -m tests.tools.offer
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 

@@ -42,9 +42,9 @@ def answer(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    from duckflow.tools.talk import is_question
+    from duckflow.state.one_question import ends_asking
 
-    return is_question("response", text)
+    return ends_asking(text)
 
 
 def memory(budget: int, folder: str) -> Any:

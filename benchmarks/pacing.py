@@ -6,9 +6,10 @@ from typing import Any, cast
 from duckflow.pacemaker.interventions import DuckCall
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
-from duckflow.pacemaker.step import Kind, LoopStep, user_spoke
+from duckflow.pacemaker.step import LoopStep, user_spoke
+from duckflow.state.action import StepKind
 
-SAID: dict[str, Kind] = {"message": "talk"}
+SAID: dict[str, StepKind] = {"message": "talk"}
 
 
 class BenchDetector:
@@ -41,7 +42,7 @@ def recorded(step: dict[str, Any]) -> LoopStep:
         args=arguments(step["args"] + step.get("args_sha", "")),
         result=step["result"] or "",
         is_error=step["is_error"],
-        kind=SAID.get(step["name"]) or cast("Kind", step["kind"]),
+        kind=SAID.get(step["name"]) or cast("StepKind", step["kind"]),
     )
 
 

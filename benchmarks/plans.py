@@ -11,8 +11,11 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TaskChanged
 from duckflow.i18n.words import Words
+from duckflow.state.action import Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList, dependency_problems
 from duckflow.state.schedule import next_task, side_by_side, startable
+
+WRITE = Operation(name="file_ops.write_file", parameters={}, effect="write", paths=("path",), makes=("path",))
 
 
 def large_plan(steps: int, tasks: int) -> Plan:
@@ -20,8 +23,7 @@ def large_plan(steps: int, tasks: int) -> Plan:
     made: list[Step] = []
     for number in range(steps):
         list_of_tasks = [
-            Task(operation="file_ops.write_file", args={"path": f"part{number}/file{task}.py"}, reasoning="write it")
-            for task in range(tasks // steps)
+            Task.of(WRITE, {"path": f"part{number}/file{task}.py"}, "write it") for task in range(tasks // steps)
         ]
         needs = [one.step_id for one in made[-2:]]
         made.append(Step(name=f"Step {number}", depends_on=needs, task_list=TaskList(tasks=list_of_tasks)))

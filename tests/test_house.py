@@ -103,14 +103,6 @@ def placeholders(path: Path) -> set[str]:
     return set(PLACEHOLDER.findall(path.read_text(encoding="utf-8")))
 
 
-def test_both_languages_describe_the_same_operations_in_the_same_order() -> None:
-    def operations(language: str) -> list[str]:
-        text = (TEMPLATES / language / "operations.md").read_text(encoding="utf-8")
-        return [line.partition(":")[0] for line in text.splitlines()]
-
-    assert operations("en") == operations("ja")
-
-
 def test_agents_file_stays_short() -> None:
     assert len((TOP / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 100
 

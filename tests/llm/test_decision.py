@@ -31,7 +31,7 @@ OPERATIONS = [
     Operation(name="response", parameters=Text.model_json_schema()),
     Operation(name="file_ops.read_file", parameters=Read.model_json_schema()),
     Operation(name="keep", parameters=Keep.model_json_schema()),
-    Operation(name="file_ops.write_file", parameters=Read.model_json_schema(), changes=True),
+    Operation(name="file_ops.write_file", parameters=Read.model_json_schema(), effect="write"),
 ]
 
 

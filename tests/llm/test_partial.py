@@ -9,9 +9,11 @@ from hypothesis import strategies as some
 
 from duckflow.llm.partial import LiveText
 
+SAYS = {"response": "text", "duck_call": "question", "exit": "text"}
+
 
 def shown(reply: str, size: int) -> str:
-    live = LiveText()
+    live = LiveText(SAYS)
     return "".join(live.feed(reply[at : at + size]) for at in range(0, len(reply), size))
 
 
@@ -54,7 +56,7 @@ def test_any_text_can_be_fed(text: str, size: int) -> None:
 
 
 def test_it_comes_at_once_not_at_the_end() -> None:
-    live = LiveText()
+    live = LiveText(SAYS)
     head = '{"rationale": "r", "actions": [{"operation": "response", "args": {"text": "'
     assert live.feed(head) == ""
     assert live.feed("Hel") == "Hel"

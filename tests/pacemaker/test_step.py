@@ -2,9 +2,12 @@
 
 import pytest
 
-from duckflow.pacemaker.step import Kind, step_of, user_spoke
-from duckflow.state.action import Action, ActionResult
+from duckflow.pacemaker.step import step_of, user_spoke
+from duckflow.state.action import Action, ActionResult, StepKind
 from duckflow.state.phrase import say
+from duckflow.tools.toolbox import packaged_operations
+
+KINDS: dict[str, StepKind] = {operation.name: operation.kind for operation in packaged_operations()}
 
 
 def finished(operation: str, *, ok: bool = True, changed: tuple[str, ...] = ()) -> tuple[Action, ActionResult]:
@@ -16,6 +19,7 @@ def finished(operation: str, *, ok: bool = True, changed: tuple[str, ...] = ()) 
         for_model="what came",
         for_user=say("x"),
         changed=changed,
+        kind=KINDS.get(operation, "other"),
     )
     return action, result
 
@@ -34,7 +38,7 @@ def finished(operation: str, *, ok: bool = True, changed: tuple[str, ...] = ()) 
         ("something.unknown", "other"),
     ],
 )
-def test_the_kind_follows_the_operation(operation: str, kind: Kind) -> None:
+def test_the_kind_follows_the_operation(operation: str, kind: StepKind) -> None:
     assert step_of(*finished(operation)).kind == kind
 
 

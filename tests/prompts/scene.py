@@ -12,7 +12,7 @@ from duckflow.state.evidence import Evidence
 from duckflow.state.five import FiveItems
 from duckflow.state.message import Message
 from duckflow.state.plan import Plan, Step
-from duckflow.tools.offer import packaged_operations
+from duckflow.tools.toolbox import packaged_operations
 
 WORDS = {
     "en": ("Make a snake game with tests", "A snake game for the terminal", "no network", "core loop", "Which size?"),
@@ -52,7 +52,7 @@ class Surroundings:
 
 
 def compiler(settings: PromptSettings | None = None) -> Compiler:
-    return Compiler(packaged_operations(), Layers(Surroundings(), settings or PromptSettings(), count))
+    return Compiler(packaged_operations, Layers(Surroundings(), settings or PromptSettings(), count))
 
 
 def at_work(language: str) -> AgentState:

@@ -13,7 +13,9 @@ from duckflow.state.schedule import next_task, side_by_side, startable, touched
 
 
 def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:
-    tasks = [Task(operation="file_ops.write_file", args={"path": path}) for path in files]
+    tasks = [
+        Task(operation="file_ops.write_file", args={"path": path}, effect="write", touches=(path,)) for path in files
+    ]
     return Step(step_id=name, name=name, depends_on=list(needs), status=status, task_list=TaskList(tasks=tasks))
 
 

@@ -1,14 +1,21 @@
-"""What the model is told of the tools is true."""
+"""What is packaged of the tools is what they say about themselves."""
 
-from duckflow.cli.offer import offer
-from duckflow.prompts.template import descriptions
-from duckflow.tools.offer import FILE, packaged_operations
+import duckflow.state.action as names
+from duckflow.tools.toolbox import PACKAGED, packaged_operations
+from tests.tools.offer import offer
+
+OWN_CALLS = ("RESPOND", "EXIT", "LIST_FILES", "READ_FILE", "WRITE_FILE", "RUN_COMMAND", "PROPOSE_PLAN", "REVISE_PLAN")
 
 
 def test_the_packaged_operations_are_those_of_the_tools() -> None:
-    assert FILE.read_text(encoding="utf-8") == offer(), "run `make fix`"
+    assert PACKAGED.read_text(encoding="utf-8") == offer(), "run `make fix`"
+
+
+def test_what_duckflow_itself_calls_is_there() -> None:
+    known = {operation.name for operation in packaged_operations()}
+    assert known.issuperset(getattr(names, name) for name in (*OWN_CALLS, "REMEMBER"))
 
 
 def test_every_operation_is_described_in_both_languages() -> None:
-    names = {operation.name for operation in packaged_operations()}
-    assert names == descriptions("en").keys() == descriptions("ja").keys()
+    for operation in packaged_operations():
+        assert operation.told.keys() == {"en", "ja"} and all(operation.told.values()), operation.name

@@ -19,8 +19,6 @@ from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
-from duckflow.state.question import Preview
-from duckflow.tools.talk import BARRIERS, ENDS_TURN, is_question
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 
@@ -93,15 +91,19 @@ class Dispatcher:
         return changes or list(actions[:1])
 
     def _changes(self, action: Action) -> bool:
-        try:
-            tool = self._toolbox.find(action.operation)
-        except ToolError:
+        if (tool := self._tool(action)) is None:
             return False
         try:
             return not tool.reads_only(self._toolbox.arguments(tool, action.args))
         except ToolError:
             # What still lacks its body is judged by its kind.
             return tool.changes
+
+    def _tool(self, action: Action) -> AnyTool | None:
+        try:
+            return self._toolbox.find(action.operation)
+        except ToolError:
+            return None
 
     async def _run_part(
         self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
@@ -118,7 +120,7 @@ class Dispatcher:
         if problem and not ready:
             self._fail(part[0], problem, done, actor)
             return
-        if ready[0].action.operation in ENDS_TURN:
+        if ready[0].tool.effect == "talk":
             await self._run_one(ready[0], done, actor)
             return
         clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
@@ -159,7 +161,7 @@ class Dispatcher:
                 operation=action.operation,
                 phase=phase,
             )
-        if not tool.body or _has_body(tool, action):
+        if not tool.body or tool.has_body(action.args):
             return action
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
@@ -171,7 +173,7 @@ class Dispatcher:
             try:
                 tool = self._toolbox.find(action.operation)
                 args = self._toolbox.arguments(tool, action.args)
-                ready.append(Ready(action, tool, args, tool.preview(args) if tool.changes else Preview()))
+                ready.append(Ready(action, tool, args, tool.preview(args)))
             except ToolError as problem:
                 return ready, problem
             except OSError as problem:
@@ -182,17 +184,17 @@ class Dispatcher:
         action = one.action
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
-        actor.emit(ActionStarted(action=action))
+        actor.emit(ActionStarted(action=action, doing=one.tool.doing(one.args)))
         start = time.perf_counter()
         try:
             async with self._kept.around(one):
                 outcome = await one.tool.run_for(one.args, actor.call())
         except ToolError as problem:
-            self._finish(_failure(action, problem, time.perf_counter() - start), done, actor)
+            self._finish(_failure(action, one.tool, problem, time.perf_counter() - start), done, actor)
             return
         except OSError as problem:
-            reason = problem.strerror or str(problem)
-            self._finish(_failure(action, ToolError(reason), time.perf_counter() - start), done, actor)
+            reason = ToolError(problem.strerror or str(problem))
+            self._finish(_failure(action, one.tool, reason, time.perf_counter() - start), done, actor)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -202,9 +204,11 @@ class Dispatcher:
             for_user=outcome.for_user,
             changed=outcome.changed,
             seconds=time.perf_counter() - start,
+            effect=one.tool.effect,
+            kind=one.tool.step_kind,
         )
         self._finish(result, done, actor)
-        if action.operation in BARRIERS and is_question(action.operation, str(action.args.get("text", ""))):
+        if one.tool.asks(one.args):
             done.stop = "question"
 
     def _finish(self, result: ActionResult, done: Dispatched, actor: Actor) -> None:
@@ -213,7 +217,7 @@ class Dispatcher:
             done.stop = "error"
             log.info("action failed: %s: %s", result.operation, result.for_model)
         actor.emit(ActionFinished(result=result))
-        if not (result.ok and result.operation in ENDS_TURN):
+        if not (result.ok and result.effect == "talk"):
             text = result.for_model if result.ok else f"ERROR: {result.for_model}"
             turn = self._session.state.turn
             message = Message(role="tool", operation=result.operation, text=text, turn=turn)
@@ -221,7 +225,7 @@ class Dispatcher:
 
     def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
-        self._finish(_failure(action, problem), done, actor)
+        self._finish(_failure(action, self._tool(action), problem), done, actor)
 
     def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
         told = f"The user said no{': ' + reason if reason else ''}. Nothing was changed."
@@ -234,12 +238,7 @@ class Dispatcher:
         actor.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
 
 
-def _has_body(tool: AnyTool, action: Action) -> bool:
-    """Whether the raw text already came inside the JSON; an edit may also come as `old` and `new`."""
-    return tool.body in action.args or ("old" in action.args and "new" in action.args)
-
-
-def _failure(action: Action, problem: ToolError, seconds: float = 0.0) -> ActionResult:
+def _failure(action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0) -> ActionResult:
     return ActionResult(
         action_id=action.action_id,
         operation=action.operation,
@@ -247,4 +246,6 @@ def _failure(action: Action, problem: ToolError, seconds: float = 0.0) -> Action
         for_model=problem.for_model,
         for_user=said(problem),
         seconds=seconds,
+        effect=tool.effect if tool else "",
+        kind=tool.step_kind if tool else "other",
     )

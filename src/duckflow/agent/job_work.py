@@ -16,7 +16,7 @@ from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.step import step_of
 from duckflow.pacemaker.vitals import Signal
 from duckflow.prompts.template import note, render
-from duckflow.state.action import Action, Decision, Operation, TaskProfile
+from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import succeeded
 from duckflow.state.job import Job
@@ -35,7 +35,6 @@ from duckflow.tools.plan.proof import made_by, proof
 log = logging.getLogger(__name__)
 
 AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
-READ = "file_ops.read_file"
 RESULT = 400
 LOOKED_AT = 3
 
@@ -242,7 +241,7 @@ class TaskRunner:
         for path in wanted:
             if path and path not in self._looked_at and self._table.folder.exists(path):
                 why = note(self._table.state.language, "task_builds_on")
-                look = Action(operation=READ, args={"path": path}, reasoning=why)
+                look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
                 await self._dispatcher.run(make_reading(look, why), actor)
                 self._looked_at.add(path)
 

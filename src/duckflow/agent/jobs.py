@@ -18,16 +18,13 @@ from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAd
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.template import render
-from duckflow.state.action import Action
+from duckflow.state.action import REMEMBER, REVISE_PLAN, Action
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.progress import steps_of
 from duckflow.tools.plan.ports import Table
 
 log = logging.getLogger(__name__)
-
-REVISES = "plan_tool.revise"
-REMEMBERS = "memory.remember"
 
 
 @dataclass(slots=True)
@@ -188,7 +185,7 @@ class JobRunner:
         if not (self._settings.offer_lessons and lesson and plan and plan.status == job.status == "completed"):
             return
         why = render(state.language, "lesson_offer", plan=plan.name)
-        remembering = Action(operation=REMEMBERS, args={"text": lesson}, reasoning=why)
+        remembering = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
         await self._dispatcher.run(make_reading(remembering, why), actor)
 
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
@@ -225,9 +222,9 @@ class JobRunner:
                 pause = running.actor.pause
                 (pause.pause if event.status == "paused" else pause.resume)()
             case DecisionMade():
-                if all(action.operation != REVISES for action in event.decision.actions):
+                if all(action.operation != REVISE_PLAN for action in event.decision.actions):
                     self._heard.set()
-            case ActionFinished() if event.result.operation == REVISES:
+            case ActionFinished() if event.result.operation == REVISE_PLAN:
                 self._heard.set()
             case TurnEnded():
                 self._heard.set()

@@ -7,6 +7,7 @@ from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
+from duckflow.state.action import LIST_FILES, READ_FILE
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.tools.toolbox import Toolbox
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from duckflow.state.mention import Mention
 
 PIPED = "stdin"
-READ, LIST = "file_ops.read_file", "file_ops.list_files"
 MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
@@ -57,7 +57,7 @@ class Material:
         """By the tool itself, so that the model counts as having seen the file."""
         folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
         lines = 0 if folder else self._lines(path)
-        tool = self._toolbox.find(LIST if folder else READ)
+        tool = self._toolbox.find(LIST_FILES if folder else READ_FILE)
         given = {"path": path} if folder or not lines else {"path": path, "end_line": lines}
         return (await tool.run(self._toolbox.arguments(tool, given))).for_model
 

@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from duckflow.llm.decision import Reading
-from duckflow.prompts.offer import LOOKING
 from duckflow.safety.secrets import secret_name
-from duckflow.state.action import Action, ActionResult, Decision, TaskProfile
+from duckflow.state.action import READ_FILE, Action, ActionResult, Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.errand import errand
 from duckflow.state.phase import Phase
 
-READ = "file_ops.read_file"
 READERS = 2
 """Loops that may only look before a small model is held to writing."""
 FAILURES = 2
@@ -57,7 +55,7 @@ class Owing:
         for result in results:
             self._writes = [path for path in self._writes if not _same(path, result.changed)]
         # A look that failed (at a file that is not there yet, say) is no reason to let it off.
-        if any(not result.ok and result.operation not in LOOKING for result in results):
+        if any(not result.ok and result.effect != "read" for result in results):
             self._failures += 1
         elif not any(result.changed for result in results):
             self._looks += 1
@@ -91,7 +89,7 @@ def named_files(owing: Owing, state: AgentState) -> Reading | None:
     there = [name for name in owing.names if not secret_name(name) and (Path(state.folder) / name).is_file()]
     if not there:
         return None
-    actions = [Action(operation=READ, args={"path": name}, reasoning="the request names it") for name in there]
+    actions = [Action(operation=READ_FILE, args={"path": name}, reasoning="the request names it") for name in there]
     decision = Decision(
         rationale="the request names these files",
         goal_consistency="yes",

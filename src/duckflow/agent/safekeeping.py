@@ -28,10 +28,11 @@ class Safekeeping:
         if one.tool.reads_only(one.args):
             return nullcontext()
         turn = self._session.state.turn
-        if command := one.tool.command(one.args):
-            goes_on = bool(getattr(one.args, "background", False))
-            return self._undo().command(turn, left_running=command if goes_on else "")
-        return self._undo().change(one.tool.touches(one.args), turn)
+        tool, paths = one.tool, one.tool.touches(one.args)
+        if tool.effect == "run" or not paths:
+            left_running = tool.command(one.args) if tool.goes_on(one.args) else ""
+            return self._undo().command(turn, left_running=left_running)
+        return self._undo().change(paths, turn)
 
     async def diff(self, turn: int | None = None) -> "UndoPreview":
         return await self._undo().diff(turn)

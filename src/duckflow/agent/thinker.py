@@ -1,7 +1,8 @@
 """Thinking: from state to the next Decision, with bounded tries."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.owing import Owing
@@ -37,8 +38,8 @@ ThinkerSettings = tuple[AgentSettings, MemorySettings, DetectorSettings]
 class Overheard:
     """What is said as it streams in; a model that says the same passage over and over is cut short."""
 
-    def __init__(self, settings: DetectorSettings) -> None:
-        self._live = LiveText()
+    def __init__(self, settings: DetectorSettings, operations: Iterable[Operation]) -> None:
+        self._live = LiveText({one.name: one.says for one in operations if one.says})
         self._said = QuestionStream()
         self._watch = StreamWatch(settings)
 
@@ -58,7 +59,7 @@ class Thinker:
         self,
         connection: ModelConnection,
         compiler: Compiler,
-        operations: tuple[Operation, ...],
+        operations: Callable[[], Sequence[Operation]],
         emit: Emit,
         settings: ThinkerSettings,
         remembering: Remembering,
@@ -80,7 +81,7 @@ class Thinker:
                 operations, hint = self._offer(state, profile, owing)
                 moment = Moment(profile, limit, note or hint, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
-                return read_decision(reply.text, self._operations, reply.finish, state.phase)
+                return read_decision(reply.text, self._operations(), reply.finish, state.phase)
             except ReplyUnusable as problem:
                 attempt += 1
                 self._emit(StreamReset())
@@ -126,7 +127,8 @@ class Thinker:
             self._remembering.sent(messages)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
-                reply = await self.connection.call(request, lambda: Overheard(self._detectors), "say")
+                heard = partial(Overheard, self._detectors, self._operations())
+                reply = await self.connection.call(request, heard, "say")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise

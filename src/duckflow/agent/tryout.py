@@ -8,10 +8,8 @@ from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.errors import DuckflowError
 from duckflow.llm.decision import Reading
-from duckflow.prompts.offer import WRITE
-from duckflow.state.action import Action, Decision
+from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action, Decision
 
-RUN = "shell.run"
 SECONDS = 20
 END = "END_OF_TRY"
 MENDS = 2
@@ -30,8 +28,8 @@ class TryOut:
 
     async def run(self, reading: Reading) -> Dispatched:
         done = await self._dispatcher.run(reading, self._actor)
-        written = [action for action in reading.decision.actions if action.operation == WRITE]
-        if len(written) == 1 and done.ran(WRITE) and not done.stop:
+        written = [action for action in reading.decision.actions if action.operation == WRITE_FILE]
+        if len(written) == 1 and done.ran(WRITE_FILE) and not done.stop:
             path = str(written[0].args.get("path", ""))
             if path.endswith(".py"):
                 await self._try(path, reading.decision, done)
@@ -52,7 +50,7 @@ class TryOut:
             if not (fault := fault_of(path, output)) or not (text := await self._bodies.mended(path, fault)):
                 break
             why = f"mend {path}: {fault}"
-            await self._do(Action(operation=WRITE, args={"path": path, "content": text}, reasoning=why), decision)
+            await self._do(Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why), decision)
             output = await self._tried(path, script, decision)
         done.tried, done.fault = output.startswith(WELL), fault_of(path, output)
 
@@ -84,4 +82,4 @@ def _trial(path: str, script: str) -> Action:
     ready = "" if folder == "." else f"import sys; sys.path.insert(0, {folder!r})\n"
     command = f"python3 -B - <<'{END}'\n{ready}{script.rstrip()}\n{END}"
     args = {"command": command, "timeout_seconds": SECONDS}
-    return Action(operation=RUN, args=args, reasoning=f"try {path} out")
+    return Action(operation=RUN_COMMAND, args=args, reasoning=f"try {path} out")

@@ -32,11 +32,10 @@ from duckflow.events.types import (
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.state.action import Decision
+from duckflow.state.action import PROPOSE_PLAN, Decision
 from duckflow.state.message import Message, Role
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
-from duckflow.tools.talk import PROPOSES
 
 RECOVERIES = 3
 log = logging.getLogger(__name__)
@@ -195,7 +194,7 @@ class Turn:
                 return "exit", None
             case "question":
                 self._phases.wait_for_user()
-                return "pending_user", say("plan.ask") if done.ran(PROPOSES) else None
+                return "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) else None
             case _:
                 return self._said_ending(decision, done)
 

@@ -47,12 +47,11 @@ from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.tools.offer import packaged_operations
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.task_check import usable_in_tasks
 from duckflow.tools.tool import AnyTool
-from duckflow.tools.toolbox import Toolbox
+from duckflow.tools.toolbox import Toolbox, packaged_operations
 
 if TYPE_CHECKING:
     from duckflow.llm.choice import ModelChoice
@@ -141,7 +140,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
     project = Project(workspace, remembering.known, remembering.lessons)
-    compiler = Compiler(packaged_operations(), Layers(project, settings.prompts, count))
+    toolbox = Toolbox(packaged_operations(), lambda: make_tools(wiring, sandboxes, table, jobs, remembering))
+    compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     connector = connect or partial(find_model, wiring, session, ask=ask)
     connection = ModelConnection(
         session,
@@ -157,9 +157,8 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         session.emit,
         think,
         folder,
-        lambda: usable_in_tasks(toolbox.operations, few=connection.profile.local),
+        lambda: usable_in_tasks(toolbox.operations(), few=connection.profile.local),
     )
-    toolbox = Toolbox(packaged_operations(), lambda: make_tools(wiring, sandboxes, table, jobs, remembering))
     thinker = Thinker(
         connection,
         compiler,

@@ -8,11 +8,11 @@ from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import SERVERS
 from duckflow.prompts.layers import Layer
 from duckflow.safety.secrets import redacted
+from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.usage import Usage
 from duckflow.store.audit import AuditEntry
 
-SUBJECTS = ("path", "command", "source", "words")
 MARKS = {True: "✓", False: "✗", None: "…"}
 
 
@@ -20,13 +20,8 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject = (
-            entry.args.get("path")
-            or entry.args.get("command")
-            or entry.args.get("source")
-            or entry.args.get("words", "")
-        )
-        lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(str(subject).split())}")))
+        subject = subject_of(entry.args)
+        lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")))
         if entry.why:
             lines.append(plain(redacted(f"    {words('audit.why')}: {entry.why}")))
         if entry.answer:

@@ -11,12 +11,12 @@ from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.question import Question
 from duckflow.store.headline import Headline
+from duckflow.tools.toolbox import packaged_operations
 
 TITLE = 60
 ASKED = 300
 REPLIED = 600
 SHOWN_FILES = 5
-SAYING = frozenset({"response", "duck_call", "exit"})
 
 
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
@@ -54,9 +54,10 @@ def _exchange(messages: list[Message], words: Words) -> list[str]:
 
 def _said(decision: str) -> list[str]:
     """What a Decision told the user."""
+    talk = {one.name for one in packaged_operations() if one.effect == "talk"}
     try:
         actions: list[dict[str, Any]] = json.loads(decision)["actions"]
-        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in SAYING]
+        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in talk]
     except (ValueError, LookupError, TypeError, AttributeError):
         return []
 

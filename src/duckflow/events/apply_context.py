@@ -1,7 +1,7 @@
 """How events change the five items and the context."""
 
 from duckflow.events import types as happened
-from duckflow.state.action import ActionResult, Decision
+from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.five import FiveItems
@@ -16,7 +16,6 @@ TELLING = 12
 RECENT = 20
 MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
 """Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
-ASKING = frozenset({"response", "duck_call"})
 BRIEF_STEPS = 3
 
 
@@ -50,8 +49,8 @@ def decided(state: AgentState, decision: Decision) -> None:
 
 def asked(state: AgentState, result: ActionResult) -> None:
     """A question to the user is open until they speak."""
-    text = str(result.for_user.values.get("text", "")).rstrip()
-    if result.ok and result.operation in ASKING and ends_asking(text):
+    text = (result.said or "").rstrip()
+    if result.operation != EXIT and ends_asking(text):
         from duckflow.state.question_rules import last_question
 
         state.asked = shorten(last_question(text), 100)

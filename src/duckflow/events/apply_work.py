@@ -12,7 +12,6 @@ from duckflow.state.question import Question
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24
 EVIDENCE_KEPT = 8
-LESSON = "memory.remember"
 
 
 def apply_work(state: AgentState, event: WorkEvent) -> None:
@@ -75,7 +74,7 @@ def keep_for_job(state: AgentState, message: Message) -> None:
 def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
     """A change makes what was shown before worthless; a command that changed something still shows how it ended.
     A lesson changes nothing that a test could show."""
-    if event.result.changed and event.result.operation != LESSON:
+    if event.result.changed and event.result.effect != "memory":
         state.evidence.clear()
     if found := evidence_of(event.result):
         state.evidence.append(found)

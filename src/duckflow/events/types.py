@@ -66,6 +66,8 @@ class ReplyRejected(Event):
 class ActionStarted(Event):
     kind = "action_started"
     action: Action
+    doing: Phrase | None = None
+    """How it is told to people while it runs; nothing for what only talks."""
     job: str = ""
 
 

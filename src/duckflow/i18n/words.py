@@ -50,6 +50,8 @@ class Words:
         return text.format_map(values)
 
     def phrase(self, phrase: "Phrase") -> str:
+        if text := phrase.texts.get(self.language):
+            return text.format_map(phrase.values)
         return self(phrase.key, **phrase.values)
 
     def error(self, error: DuckflowError) -> str:

@@ -12,13 +12,12 @@ from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
 from duckflow.llm.loose import table
 from duckflow.llm.repair import ReadJson, json_values
-from duckflow.state.action import ALIASES, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
+from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase
 
 DEPTH = 40
 PROBLEMS_TOLD = 8
-TALK = "response"
 CUT_OFF = (
     "The reply was cut off before its end, so none of it was used. "
     "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
@@ -106,9 +105,9 @@ def read_decision(
 def _spoken(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
-    if text.startswith("[") or TALK not in {operation.name for operation in operations}:
+    if text.startswith("[") or RESPOND not in {operation.name for operation in operations}:
         raise ReplyUnusable("There is no Decision in the reply. Send one JSON object, the Decision.")
-    answer = Action(operation=TALK, args={"text": text}, reasoning="the model answered in plain text")
+    answer = Action(operation=RESPOND, args={"text": text}, reasoning="the model answered in plain text")
     decision = Decision(
         rationale="answered in plain text",
         goal_consistency="yes",

@@ -1,6 +1,7 @@
 """What a reply says to the user, piece by piece while it streams in. For display only: nothing acts on it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from duckflow.llm.reading import unescaped
@@ -42,7 +43,6 @@ class Thoughts:
         return text
 
 
-SAYS = {"response": "text", "duck_call": "question", "exit": "text"}
 LONGEST_FENCE = 60
 
 START_OF_JSON = re.compile(r"[{｛]|`{1,3}")
@@ -72,7 +72,9 @@ class LiveText:
     Nothing is given any more once another action has come: what follows it is not yet true.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, says: Mapping[str, str]) -> None:
+        """`says`: by operation, the argument that holds what it says to the user."""
+        self._says = says
         self._thoughts = Thoughts()
         self._rest = ""
         self._mode = "prose"
@@ -203,10 +205,10 @@ class LiveText:
         level = self._levels[-1]
         if self._names_operation():
             level.operation = word.strip() or "?"
-            if level.operation not in SAYS:
+            if level.operation not in self._says:
                 # What is said after an action may speak of its result, so it is shown only when that is known.
                 self._mode = "over"
-            said = "".join(level.held.get(SAYS.get(level.operation, ""), ()))
+            said = "".join(level.held.get(self._says.get(level.operation, ""), ()))
             self._say(said)
             level.held.clear()
         elif level.is_object and not level.at_value:
@@ -222,7 +224,7 @@ class LiveText:
         if level is None or level.part != "args" or not level.at_value:
             return False
         operation = self._action().operation
-        return level.key == SAYS.get(operation) if operation else level.key in SAYS.values()
+        return level.key == self._says.get(operation) if operation else level.key in self._says.values()
 
     def _action(self) -> OpenBracket:
         return self._levels[-2]

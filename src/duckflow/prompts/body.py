@@ -4,11 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from duckflow.prompts.template import render
+from duckflow.state.action import READ_FILE, RUN_COMMAND, WRITE_FILE
 from duckflow.state.message import Message, PromptMessage
 
-READ = "file_ops.read_file"
-RUN = "shell.run"
-WRITE = "file_ops.write_file"
 OUTCOME_LENGTH = 1200
 MATERIAL_LENGTH = 12_000
 PROSE = frozenset(("", ".md", ".txt", ".rst", ".csv", ".json", ".toml", ".yaml", ".yml", ".ini", ".cfg"))
@@ -36,7 +34,9 @@ def plain_body(
 def material(history: Iterable[Message], without: str) -> list[str]:
     """The files read lately, newest version of each, in the order of the conversation, as far as there is room."""
     room, kept, seen = MATERIAL_LENGTH, list[str](), {without}
-    read = [one for one in history if one.role == "tool" and (one.operation == READ or one.operation.startswith("@"))]
+    read = [
+        one for one in history if one.role == "tool" and (one.operation == READ_FILE or one.operation.startswith("@"))
+    ]
     for message in reversed(read):
         head, _, text = message.text.partition("\n")
         name = head.partition(" (lines ")[0]
@@ -50,8 +50,8 @@ def material(history: Iterable[Message], without: str) -> list[str]:
 
 def last_outcome(history: Sequence[Message]) -> str:
     """What the last command said, if nothing was written after it."""
-    last = next((one for one in reversed(history) if one.operation in (RUN, WRITE)), None)
-    return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN else ""
+    last = next((one for one in reversed(history) if one.operation in (RUN_COMMAND, WRITE_FILE)), None)
+    return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN_COMMAND else ""
 
 
 def is_code(path: str) -> bool:

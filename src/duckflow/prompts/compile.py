@@ -1,6 +1,6 @@
 """Compiles requests: stable text first, volatile text last."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,13 +54,13 @@ class BodyMoment:
 class Compiler:
     """Turns state and conversation into the messages of a request."""
 
-    def __init__(self, operations: Sequence[Operation], layers: Layers) -> None:
-        self._operations = tuple(operations)
+    def __init__(self, operations: Callable[[], Sequence[Operation]], layers: Layers) -> None:
+        self._operations = operations
         self._layers = layers
 
     def offered(self, state: AgentState, profile: ModelProfile) -> tuple[Operation, ...]:
         """What a model of this size may do now."""
-        found = offered(self._operations, profile, state)
+        found = offered(self._operations(), profile, state)
         return tuple(map(brief, found)) if profile.compact else found
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from duckflow.prompts.budget import Count, fitted
-from duckflow.prompts.offer import PLANNING
 from duckflow.prompts.quoted import mark_for, one_line, quoted
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import listed
-from duckflow.state.action import Operation
+from duckflow.state.action import PROPOSE_PLAN, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.phase import Phase
 from duckflow.state.profile import ANY_MODEL, ModelProfile
@@ -97,9 +96,9 @@ class Layers:
         name = PROCEDURES.get(state.phase, "")
         if state.prompt_pattern != "base_main_specialized" or not name:
             return ""
-        proposes = any(operation.name == "plan_tool.propose" for operation in offered)
+        proposes = any(operation.name == PROPOSE_PLAN for operation in offered)
         values = {
-            "propose": "plan_tool.propose" if proposes else "",
+            "propose": PROPOSE_PLAN if proposes else "",
             "tests": self.surroundings.tests(),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "results": "; ".join(one_line(found.text) for found in state.evidence[-4:]),
@@ -122,7 +121,7 @@ def lasting(operations: Sequence[Operation], profile: ModelProfile) -> tuple[Ope
     """The operations that are offered whatever happens: they stand in the prefix. What is offered about plans changes
     as a plan goes on, and told in the prefix it would spoil the cache of all that follows. A small model has little
     history to read again, and does better with one list."""
-    return tuple(one for one in operations if profile.compact or not one.name.startswith(PLANNING))
+    return tuple(one for one in operations if profile.compact or not one.when)
 
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:

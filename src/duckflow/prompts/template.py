@@ -32,16 +32,11 @@ def render(language: str, name: str, **values: str) -> str:
 
 
 @cache
-def _named_lines(language: str, name: str) -> dict[str, str]:
-    pairs = (line.partition(": ") for line in load(language, name).split("\n"))
+def _notes(language: str) -> dict[str, str]:
+    pairs = (line.partition(": ") for line in load(language, "notes").split("\n"))
     return {name: text for name, _, text in pairs}
-
-
-def descriptions(language: str) -> dict[str, str]:
-    """What each operation is for, in one line."""
-    return _named_lines(language, "operations")
 
 
 def note(language: str, name: str, **values: str) -> str:
     """A sentence for the model, from the template `notes`: one line each, its name before the first colon."""
-    return fill(_named_lines(language, "notes")[name], values)
+    return fill(_notes(language)[name], values)

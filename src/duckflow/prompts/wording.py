@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
-from duckflow.prompts.template import descriptions, render
+from duckflow.prompts.template import render
 from duckflow.state.action import Operation
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
@@ -52,9 +52,8 @@ def signature(operation: Operation) -> str:
 
 def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
     """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
-    told = descriptions(language)
     signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told[one.name]}" for one in operations)
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {one.told[language]}" for one in operations)
 
 
 def spoken(message: Message, language: str) -> PromptMessage:

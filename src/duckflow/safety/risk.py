@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.state.action import CHANGING, Effect
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact, Risk
 
@@ -35,12 +36,16 @@ class JudgedCommand:
 class Deed:
     """What an action would do, as far as it can be computed."""
 
-    changes: bool
+    effect: Effect
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     reads: str = ""
     """The path that is read, for what only reads."""
     command: JudgedCommand | None = None
+
+    @property
+    def changes(self) -> bool:
+        return self.effect in CHANGING
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ def assess(deed: Deed) -> Assessment:
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
     if deed.command:
         _weigh_command(deed.command, scale)
+    elif deed.effect == "network":
+        scale.add("high", say("risk.network"), always=True)
     elif deed.changes:
         scale.add("medium")
     for impact in deed.impacts:

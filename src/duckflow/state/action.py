@@ -1,5 +1,6 @@
-"""Actions, Decisions and results; and what a model is told of an operation."""
+"""What can be done (operations), what is decided, and what came of it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -8,18 +9,75 @@ from pydantic import Field, field_validator, model_validator
 from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line200, Value, new_id
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import Phrase
+from duckflow.state.phrase import SAID, Phrase
 from duckflow.state.vitals import Unit
+
+Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
+CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
+StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
+"""What the Pacemaker counts a step as."""
+PlanMoment = Literal["none", "draft", "approved", "jobs"]
+"""How far planning is: no plan that is open, one that waits for its yes, one being carried out, jobs at work on it."""
+
+# The operations that Duckflow itself calls, or looks for on the record.
+RESPOND = "response"
+EXIT = "exit"
+LIST_FILES = "file_ops.list_files"
+READ_FILE = "file_ops.read_file"
+WRITE_FILE = "file_ops.write_file"
+RUN_COMMAND = "shell.run"
+PROPOSE_PLAN = "plan_tool.propose"
+REVISE_PLAN = "plan_tool.revise"
+REMEMBER = "memory.remember"
+
+SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
+
+
+def subject_of(args: Mapping[str, Any]) -> str:
+    """What a call is about, in the words of its most telling argument."""
+    return next((str(args[name]) for name in SUBJECTS if args.get(name)), "")
 
 
 class Operation(Value):
-    """One operation as offered to the model. `parameters` is the JSON schema of its arguments."""
+    """What a tool says about itself (tools/tool.py), for the rooms that know no tools."""
 
     name: str
     parameters: dict[str, Any]
-    changes: bool = False
+    """The JSON schema of its arguments."""
+    effect: Effect = "read"
+    kind: StepKind = "other"
+    told: dict[str, str] = Field(default_factory=dict[str, str])
+    """What the model is told of it, by language."""
     body: str = ""
     """Name of the argument that travels outside the JSON (a file's content, an edit), or nothing."""
+    says: str = ""
+    """Name of the argument that is shown to the user while it streams in, or nothing."""
+    paths: tuple[str, ...] = ()
+    """Names of the arguments that hold the files it may change."""
+    makes: tuple[str, ...] = ()
+    """Those of them that are there afterwards."""
+    expects: Literal["", "there", "file", "folder"] = ""
+    """What its `path` must name: something that is there, or a file or folder to be made."""
+    when: tuple[PlanMoment, ...] = ()
+    """When the model is told of it; empty: always."""
+    led: bool = False
+    """Whether a small model, which is led, is told of it."""
+    in_tasks: bool = True
+    """Whether a background task may use it."""
+    led_in_tasks: bool = False
+    """Whether a small model may plan tasks with it."""
+
+    @property
+    def changes(self) -> bool:
+        return self.effect in CHANGING
+
+    def touched(self, args: Mapping[str, Any]) -> tuple[str, ...]:
+        """The files that a call may change, as far as its arguments tell."""
+        return tuple(str(args[name]) for name in self.paths if args.get(name))
+
+    def made(self, args: Mapping[str, Any]) -> tuple[str, ...]:
+        """The files that are there after a call."""
+        return tuple(str(args[name]) for name in self.makes if args.get(name))
 
 
 NextStep = Literal["done", "pending_user", "defer", "continue"]
@@ -108,3 +166,11 @@ class ActionResult(Value):
     for_user: Phrase
     changed: tuple[str, ...] = ()
     seconds: float = 0.0
+    effect: Effect | Literal[""] = ""
+    """Of the tool that was called; nothing when there is none of that name."""
+    kind: StepKind = "other"
+
+    @property
+    def said(self) -> str | None:
+        """What was said to the user, where that is all that was done."""
+        return str(self.for_user.values.get("text", "")) if self.ok and self.for_user.key == SAID else None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from duckflow.state.action import ActionResult
 from duckflow.state.noun import Line100, Value
 
-COMMAND = "shell.run"
 FAILED_CODE = "code"
 
 
@@ -20,7 +19,7 @@ class Evidence(Value):
 def exit_code(result: ActionResult) -> int | None:
     """What a command ended with; nothing for other operations."""
     code = result.for_user.values.get(FAILED_CODE)
-    return int(code) if result.operation == COMMAND and isinstance(code, int) else None
+    return int(code) if result.effect == "run" and isinstance(code, int) else None
 
 
 def succeeded(result: ActionResult) -> bool:
@@ -34,7 +33,7 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     if code is None:
         return None
     command = result.for_user.values.get("command", "")
-    return Evidence(operation=COMMAND, ok=code == 0, text=f"{command}: exit code {code}")
+    return Evidence(operation=result.operation, ok=code == 0, text=f"{command}: exit code {code}")
 
 
 def recorded(evidence: Sequence[Evidence], files: Sequence[str], there: Callable[[str], bool]) -> str:

@@ -1,23 +1,41 @@
 """Words for people, by key: the catalogue in i18n turns a phrase into the user's language."""
 
+from typing import NamedTuple
+
 from pydantic import Field
 
 from duckflow.errors import DuckflowError
 from duckflow.state.noun import Value
 
+SAID = "talk.said"
+"""The phrase of what the model says to the user."""
+
+
+class Texts(NamedTuple):
+    """A text in both languages, for those that carry their own: tools."""
+
+    en: str
+    ja: str
+
 
 class Phrase(Value):
-    """A catalogue key and what to fill in."""
+    """A catalogue key, or texts of its own by language; and what to fill in."""
 
     key: str
     values: dict[str, str | int | float] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
 
     def __hash__(self) -> int:
-        return hash((self.key, *self.values.items()))
+        return hash((self.key, *self.values.items(), *self.texts.items()))
 
 
 def say(key: str, **values: str | int | float) -> Phrase:
     return Phrase(key=key, values=values)
+
+
+def tell(texts: Texts, **values: str | int | float) -> Phrase:
+    """A phrase that no catalogue knows."""
+    return Phrase(key="", values=values, texts=texts._asdict())
 
 
 def said(error: DuckflowError) -> Phrase:

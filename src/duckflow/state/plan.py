@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from duckflow.errors import UsageError
+from duckflow.state.action import Effect, Operation
 from duckflow.state.noun import Noun, new_id
 
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
@@ -20,6 +21,24 @@ class Task(Noun):
     reasoning: str = ""
     status: TaskStatus = "pending"
     result: str | None = None
+    effect: Effect = "run"
+    touches: tuple[str, ...] = ()
+    """The files it may change; nothing: any, unless it only reads."""
+    makes: tuple[str, ...] = ()
+    """The files that are there after it."""
+
+    @classmethod
+    def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "") -> "Task":
+        """A call of an operation, with what that says of it."""
+        touches, makes = operation.touched(args), operation.made(args)
+        return cls(
+            operation=operation.name,
+            args=args,
+            reasoning=reasoning,
+            effect=operation.effect,
+            touches=touches,
+            makes=makes,
+        )
 
 
 class TaskList(Noun):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
 from duckflow.state.plan import Plan, Step, Task
@@ -45,8 +46,7 @@ def job_line(state: AgentState, job: Job) -> str:
 
 def task_line(task: Task) -> str:
     """A task in a few words."""
-    about = next((str(task.args[name]) for name in ("path", "command", "source", "pattern") if task.args.get(name)), "")
-    return f"{task.operation} {about}".strip()
+    return f"{task.operation} {subject_of(task.args)}".strip()
 
 
 def plan_line(plan: Plan | None) -> dict[str, str]:

@@ -6,8 +6,6 @@ from duckflow.state.plan import Plan, Step, Task
 
 ANYTHING = "*"
 """Stands for files that cannot be told beforehand: a command may touch any."""
-PATHS = ("path", "source", "target")
-READS = frozenset({"file_ops.list_files", "file_ops.find_files", "file_ops.grep", "file_ops.read_file"})
 
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
@@ -41,10 +39,8 @@ def touched(step: Step) -> frozenset[str]:
     """The files that a step's open tasks may change."""
     names: set[str] = set()
     for task in step.tasks:
-        if task.status in ("completed", "cancelled") or task.operation in READS:
-            continue
-        paths = [str(task.args[name]) for name in PATHS if task.args.get(name)]
-        names.update(paths or [ANYTHING])
+        if task.status not in ("completed", "cancelled") and task.effect != "read":
+            names.update(task.touches or [ANYTHING])
     return frozenset(names)
 
 

@@ -1,17 +1,27 @@
-"""What a tool is."""
+"""What a tool is. It says all there is to say about itself; everybody else asks it, or the Operation it describes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
-from duckflow.state.action import Operation
-from duckflow.state.phrase import Phrase
+from duckflow.state.action import CHANGING, Effect, Operation, PlanMoment, StepKind
+from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
+
+KINDS: Mapping[Effect, StepKind] = {
+    "read": "read",
+    "write": "edit",
+    "run": "run",
+    "network": "search",
+    "talk": "talk",
+    "plan": "other",
+    "memory": "edit",
+}
 
 
 class Args(BaseModel):
@@ -42,16 +52,47 @@ class CallContext:
 
 
 class Tool(ABC, Generic[A]):
-    """One operation. It returns Done or raises ToolError; both reach the model as a result."""
+    """One operation. It returns Done or raises ToolError; both reach the model as a result.
 
-    operation: ClassVar[str]
-    changes: ClassVar[bool] = False
-    body: ClassVar[str] = ""
-    untold: ClassVar[frozenset[str]] = frozenset()
-    """Arguments that are understood but not told of: every word of a prompt is paid for in every call."""
-    asked_for: ClassVar[frozenset[str]] = frozenset()
-    """Arguments with a default that the model is asked for all the same: tools of one shape share it in the schema."""
+    What is set here in a class's body may be set for one instance as well: outside tools do so."""
+
+    operation: str
+    effect: Effect
+    told: Texts
+    """What the model is told of it: a few words, paid for in every call."""
     args: type[A]
+    body: str = ""
+    """The argument that travels outside the JSON, or nothing."""
+    untold: frozenset[str] = frozenset()
+    """Arguments that are understood but not told of: every word of a prompt is paid for in every call."""
+    asked_for: frozenset[str] = frozenset()
+    """Arguments with a default that the model is asked for all the same: tools of one shape share it in the schema."""
+    says: str = ""
+    """The argument that is shown to the user while it streams in, or nothing."""
+    paths: tuple[str, ...] = ()
+    """The arguments that hold the files it may change. A write or run without any may change all."""
+    makes: tuple[str, ...] | None = None
+    """Those of them that are there afterwards; not said: all."""
+    expects: Literal["", "there", "file", "folder"] = ""
+    """What `path` must name in a planned task: something that is there, or a file or folder to be made."""
+    when: tuple[PlanMoment, ...] = ()
+    """At which moments of a plan the model is told of it; empty: always."""
+    led: bool = False
+    """Whether a small model is told of it: it does better with few operations."""
+    in_tasks: bool | None = None
+    """Whether a background task may use it; not said: unless it talks or plans."""
+    led_in_tasks: bool = False
+    """Whether a small model may plan tasks with it."""
+    counts_as: StepKind | None = None
+    """What the Pacemaker counts a call as; not said: by its effect."""
+
+    @property
+    def changes(self) -> bool:
+        return self.effect in CHANGING
+
+    @property
+    def step_kind(self) -> StepKind:
+        return self.counts_as or KINDS[self.effect]
 
     @abstractmethod
     async def run(self, args: A) -> Done: ...
@@ -67,21 +108,37 @@ class Tool(ABC, Generic[A]):
         """What `run` would do. Tools that change something override this."""
         return Preview()
 
+    def doing(self, args: A) -> Phrase | None:
+        """How the call is told to people while it runs."""
+        return None if self.effect == "talk" else say("wait.action", operation=self.operation)
+
+    def asks(self, args: A) -> bool:
+        """Whether the call puts a question to the user: then nothing may run after it."""
+        return False
+
     def reads_only(self, args: A) -> bool:
         """Whether this call changes nothing."""
         return not self.changes
 
     def touches(self, args: A) -> tuple[str, ...]:
-        """The paths that may change, so that they can be kept before."""
-        return tuple(str(value) for name in ("path", "source", "target") if (value := getattr(args, name, "")))
+        """The paths that may change, so that they can be kept before; none: it cannot be told, all are kept."""
+        return tuple(str(value) for name in self.paths if (value := getattr(args, name, "")))
 
     def command(self, args: A) -> str:
         """The shell command, where there is one."""
         return ""
 
+    def goes_on(self, args: A) -> bool:
+        """Whether it still runs when the call is over."""
+        return False
+
     def editable(self, args: A) -> str:
         """The argument a person may edit before it is done, or nothing."""
         return self.body
+
+    def has_body(self, args: Mapping[str, Any]) -> bool:
+        """Whether the raw text already came inside the JSON."""
+        return self.body in args
 
     def standing(self, args: dict[str, Any]) -> str:
         """The text that a body would replace, where there is one and it is short enough to be shown."""
@@ -89,16 +146,35 @@ class Tool(ABC, Generic[A]):
 
     def deed(self, args: A, preview: Preview) -> Deed:
         """What the call would do, for the risk to be computed from."""
-        changes = not self.reads_only(args)
-        path = "" if changes else str(getattr(args, "path", ""))
-        return Deed(changes=changes, impacts=preview.impacts, diff=preview.diff, reads=path)
+        effect = "read" if self.changes and self.reads_only(args) else self.effect
+        path = "" if effect in CHANGING else str(getattr(args, "path", ""))
+        return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
 
     def describe(self) -> Operation:
+        """All of it that is the same for every call."""
+        return Operation(
+            name=self.operation,
+            parameters=self.parameters(),
+            effect=self.effect,
+            kind=self.step_kind,
+            told=self.told._asdict(),
+            body=self.body,
+            says=self.says,
+            paths=self.paths,
+            makes=self.paths if self.makes is None else self.makes,
+            expects=self.expects,
+            when=self.when,
+            led=self.led,
+            in_tasks=self.effect not in ("talk", "plan") if self.in_tasks is None else self.in_tasks,
+            led_in_tasks=self.led_in_tasks,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """The JSON schema of the arguments that the model is told of."""
         schema = self.args.model_json_schema()
         told = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
         required = [name for name in told if name in self.asked_for or name in schema.get("required", ())]
-        parameters = {**schema, "properties": told, **({"required": required} if required else {})}
-        return Operation(name=self.operation, parameters=parameters, changes=self.changes, body=self.body)
+        return {**schema, "properties": told, **({"required": required} if required else {})}
 
 
 AnyTool = Tool[Any]

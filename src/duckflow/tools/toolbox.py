@@ -1,7 +1,9 @@
 """All tools, by name. Those that do more than talk are made when the first of them is needed."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,31 +14,54 @@ from duckflow.tools.talk import DuckCallTool, Exit, Response
 from duckflow.tools.tool import AnyTool, Args
 
 NEAR = 8
+PACKAGED = Path(__file__).with_name("operations.json")
+"""What the packaged tools say about themselves: describing them anew would cost time at every start. `make fix` writes
+it; a test compares it with the tools."""
+
+
+@cache
+def packaged_operations() -> tuple[Operation, ...]:
+    given: list[dict[str, Any]] = json.loads(PACKAGED.read_text(encoding="utf-8"))
+    return tuple(Operation.model_construct(**one) for one in given)
 
 
 class Toolbox:
-    """Finds a tool and checks its arguments; what is wrong is told to the model."""
+    """Finds a tool and checks its arguments; what is wrong is told to the model. Tools come and go while it runs."""
 
     def __init__(self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]]) -> None:
-        self.operations = tuple(operations)
+        self._operations = {one.name: one for one in operations}
         self._make = make
-        self._talk: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
+        self._at_hand: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
 
     @cached_property
-    def _tools(self) -> dict[str, AnyTool]:
+    def _made(self) -> dict[str, AnyTool]:
         return {tool.operation: tool for tool in self._make()}
 
+    def operations(self) -> tuple[Operation, ...]:
+        """What can be done now."""
+        return tuple(self._operations.values())
+
+    def add(self, tool: AnyTool) -> None:
+        """From now on it can be called; one of the same name is replaced."""
+        self._operations[tool.operation] = tool.describe()
+        self._at_hand[tool.operation] = tool
+
+    def remove(self, name: str) -> None:
+        """From now on there is no operation of this name."""
+        self._operations.pop(name, None)
+        self._at_hand.pop(name, None)
+
     def all(self) -> tuple[AnyTool, ...]:
-        return (*self._talk.values(), *self._tools.values())
+        return (*self._at_hand.values(), *self._made.values())
 
     def find(self, operation: str) -> AnyTool:
-        if tool := self._talk.get(operation) or self._tools.get(operation):
+        known = operation in self._operations
+        if known and (tool := self._at_hand.get(operation) or self._made.get(operation)):
             return tool
         import difflib
 
         # Not all of them: the prompt lists them, and a short error reads as the error it is.
-        names = [one.name for one in self.operations]
-        near = ", ".join(difflib.get_close_matches(operation, names, n=NEAR, cutoff=0.0))
+        near = ", ".join(difflib.get_close_matches(operation, list(self._operations), n=NEAR, cutoff=0.0))
         raise ToolError(
             f"unknown operation {operation!r}. Valid operations, the nearest first: {near}",
             "tool.unknown",
@@ -44,9 +69,8 @@ class Toolbox:
         )
 
     async def get_ready(self, actions: Iterable[Action]) -> None:
-        for operation in {action.operation for action in actions} - self._talk.keys():
-            if tool := self._tools.get(operation):
-                await tool.get_ready()
+        for operation in {action.operation for action in actions} & self._operations.keys():
+            await self.find(operation).get_ready()
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
         """The given arguments, checked. A null for an optional one is the same as leaving it out."""

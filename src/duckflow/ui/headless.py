@@ -29,7 +29,6 @@ EXIT_CODES: dict[Outcome, int] = {
 }
 
 
-QUIET = frozenset({"response", "duck_call", "exit"})
 RETRY = "model.retry."
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
 
@@ -129,11 +128,10 @@ class Headless:
         self._actions.append(
             {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
         )
-        if result.operation in QUIET and result.ok:
-            if text := str(result.for_user.values.get("text", "")):
-                self._said.append(text)
-        else:
+        if result.said is None:
             self._progress(result.for_user)
+        elif result.said:
+            self._said.append(result.said)
 
     def _progress(self, phrase: Phrase) -> None:
         print_err(plain(f"· {self._words.phrase(phrase)}"))

@@ -20,7 +20,8 @@ class Hands:
     def __init__(self, folder: Path, settings: FileSettings) -> None:
         self.folder = folder
         workspace = Workspace(folder)
-        self._toolbox = Toolbox((), lambda: file_tools(workspace, settings))
+        tools = file_tools(workspace, settings)
+        self._toolbox = Toolbox([tool.describe() for tool in tools], lambda: tools)
 
     async def do(self, name: str, **args: Any) -> Done:
         tool = self._toolbox.find(f"file_ops.{name}")

@@ -10,6 +10,7 @@ from duckflow.state.action import Operation
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import plan_from, revised_from
 from duckflow.tools.plan.task_check import task_problems, usable_in_tasks
+from duckflow.tools.toolbox import packaged_operations
 
 
 def drafted(*steps: dict[str, Any], **other: Any) -> str:
@@ -69,14 +70,18 @@ def test_a_completed_step_cannot_be_revised_away_and_none_is_taken_twice() -> No
 WRITE = Operation(
     name="file_ops.write_file",
     parameters={"properties": {"path": {}, "content": {}}, "required": ["path", "content"]},
-    changes=True,
+    effect="write",
     body="content",
 )
-TALK = Operation(name="response", parameters={"properties": {"text": {}}, "required": ["text"]})
+TALK = Operation(
+    name="response", parameters={"properties": {"text": {}}, "required": ["text"]}, effect="talk", in_tasks=False
+)
 
 
 def test_tasks_need_real_operations_and_their_arguments_but_no_bodies() -> None:
-    operations = usable_in_tasks([WRITE, TALK, Operation(name="task_loop.run", parameters={})])
+    operations = usable_in_tasks(
+        [WRITE, TALK, Operation(name="task_loop.run", parameters={}, effect="plan", in_tasks=False)]
+    )
     assert [one.name for one in operations] == ["file_ops.write_file"]
     assert task_problems([Task(operation="file_ops.write_file", args={"path": "a"})], operations) == []
     wrong = [
@@ -90,10 +95,7 @@ def test_tasks_need_real_operations_and_their_arguments_but_no_bodies() -> None:
 
 
 def test_tasks_that_cannot_work_where_they_stand_are_named() -> None:
-    operations = tuple(
-        Operation(name=f"file_ops.{name}", parameters={"properties": {"path": {}}, "required": ["path"]})
-        for name in ("make_folder", "read_file", "write_file")
-    )
+    operations = [one for one in packaged_operations() if one.name.startswith("file_ops.")]
     folder = Task(operation="file_ops.make_folder", args={"path": "todo.py"})
     read = Task(operation="file_ops.read_file", args={"path": "store.py"})
     write = Task(operation="file_ops.write_file", args={"path": "store.py"})

@@ -12,16 +12,16 @@ from duckflow.events.apply import apply
 from duckflow.i18n.figures import turns
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
-from duckflow.state.action import Action
+from duckflow.state.action import Action, subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 from duckflow.state.vitals import Vitals
 from duckflow.store.headline import Headline
+from duckflow.tools.toolbox import packaged_operations
 
-TALK = frozenset({"response", "duck_call", "exit"})
+TALK = frozenset(one.name for one in packaged_operations() if one.effect == "talk")
 LONGEST = 20_000
-SUBJECTS = ("path", "command", "source", "goal", "query", "pattern")
 Kind = Literal["user", "said", "deed", "gate", "duck", "note"]
 
 
@@ -101,17 +101,21 @@ class Transcript:
                 self._add(item)
             return
         result = event.result
-        if result.operation in TALK and result.ok:
-            self._add(Item("said", clean(str(result.for_user.values.get("text", "")))))
+        if result.said is not None:
+            self._add(Item("said", clean(result.said)))
         elif item := self._open.pop(result.action_id, None):
             item.ok, item.phrase, item.output = result.ok, _cleaned(result.for_user), clean(result.for_model)
 
     def _deed(self, action: Action, job: str) -> Item:
-        subject = next((str(action.args[name]) for name in SUBJECTS if action.args.get(name)), "")
         whose = f"⚙ {self._jobs.get(job, job)}: " if job else ""
         diff = "" if action.action_id in self._shown_before else _diff(action.args)
         why = [say("export.why", why=clean(action.reasoning))]
-        return Item("deed", clean(f"{whose}{action.operation} {' '.join(subject.split())}"), details=why, diff=diff)
+        return Item(
+            "deed",
+            clean(f"{whose}{action.operation} {' '.join(subject_of(action.args).split())}"),
+            details=why,
+            diff=diff,
+        )
 
     def _question(
         self, event: happened.GateOpened | happened.GateAnswered | happened.DuckCalled | happened.DuckAnswered

@@ -8,7 +8,7 @@ from itertools import islice
 from duckflow.errors import ToolError
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import diff, refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, told
@@ -28,7 +28,11 @@ class DeleteFile(FileTool[DeleteArgs]):
     """Deletes a file, a link, an empty folder, or with `recursive` a folder and all that is in it."""
 
     operation = "file_ops.delete_file"
-    changes = True
+    effect = "write"
+    told = Texts("delete a file or folder", "削除")
+    paths = ("path",)
+    makes = ()
+    led = True
     args = DeleteArgs
 
     def preview(self, args: DeleteArgs) -> Preview:

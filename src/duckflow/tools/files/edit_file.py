@@ -1,8 +1,11 @@
 """Changing parts of a file by SEARCH and REPLACE."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from duckflow.errors import ToolError
+from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.file_tool import FileTool
@@ -73,13 +76,19 @@ class EditFile(FileTool[EditArgs]):
     """Replaces what is found exactly once; all edits of one call are made, or none."""
 
     operation = "file_ops.edit_file"
-    changes = True
+    effect = "write"
+    told = Texts("replace a piece of a file", "ファイルの一部を置きかえる")
+    paths = ("path",)
+    expects = "there"
     body = "edits"
     untold = frozenset({"old", "new", "all"})
     args = EditArgs
 
     def editable(self, args: EditArgs) -> str:
         return "edits" if args.edits.strip() else "new"
+
+    def has_body(self, args: Mapping[str, Any]) -> bool:
+        return self.body in args or ("old" in args and "new" in args)
 
     def preview(self, args: EditArgs) -> Preview:
         return preview_change(self._change(args), self.seen, self.settings.diff_lines)

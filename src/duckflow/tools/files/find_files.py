@@ -4,7 +4,7 @@ import asyncio
 
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.glob_pattern import glob_regex
 from duckflow.tools.files.ignored import ignored_in
@@ -20,6 +20,10 @@ class FindFiles(FileTool[FindArgs]):
     """Paths that fit a glob, the newest first; what git ignores is left out."""
 
     operation = "file_ops.find_files"
+    effect = "read"
+    told = Texts("find files by name (*.py)", "ファイルを名前で探す (*.py)")
+    counts_as = "search"
+    led = True
     args = FindArgs
 
     async def run(self, args: FindArgs) -> Done:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_line
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.gitignore import ALWAYS_IGNORED
 from duckflow.tools.files.ignored import program
@@ -32,6 +32,10 @@ class Grep(FileTool[GrepArgs]):
     """Lines that fit a regular expression; by ripgrep where it is installed, else by Python."""
 
     operation = "file_ops.grep"
+    effect = "read"
+    told = Texts("search contents by regex", "コードや文の中の語を検索 (正規表現)")
+    counts_as = "search"
+    led = True
     untold = frozenset({"ignore_case", "glob"})
     args = GrepArgs
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.tool import Args, Done
@@ -20,6 +20,11 @@ class ListFiles(FileTool[ListArgs]):
     """Names, sorted, with sizes; what git ignores is left out."""
 
     operation = "file_ops.list_files"
+    effect = "read"
+    told = Texts("list a folder", "フォルダーの一覧")
+    counts_as = "search"
+    led = True
+    led_in_tasks = True
     untold = frozenset({"depth"})
     asked_for = frozenset({"path"})
     args = ListArgs

@@ -2,7 +2,7 @@
 
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
@@ -16,7 +16,10 @@ class MakeFolder(FileTool[FolderArgs]):
     """Makes a folder and those above it; one that exists is fine."""
 
     operation = "file_ops.make_folder"
-    changes = True
+    effect = "write"
+    told = Texts("make a folder", "フォルダーを作る")
+    paths = ("path",)
+    expects = "folder"
     args = FolderArgs
 
     def preview(self, args: FolderArgs) -> Preview:

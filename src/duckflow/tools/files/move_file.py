@@ -3,7 +3,7 @@
 from duckflow.errors import ToolError
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, told
@@ -19,7 +19,11 @@ class MoveFile(FileTool[MoveArgs]):
     """Moves a file or folder, never over another. A folder as target means: into it."""
 
     operation = "file_ops.move_file"
-    changes = True
+    effect = "write"
+    told = Texts("move or rename", "移動・改名")
+    paths = ("source", "target")
+    makes = ("target",)
+    led = True
     args = MoveArgs
 
     def preview(self, args: MoveArgs) -> Preview:

@@ -6,7 +6,7 @@ from itertools import islice
 
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.document import Document
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.large import large_lines
@@ -24,6 +24,11 @@ class ReadFile(FileTool[ReadArgs]):
     """Shows a file's text and remembers that the model has seen it."""
 
     operation = "file_ops.read_file"
+    effect = "read"
+    told = Texts("read a file, whole or lines", "ファイルを読む")
+    expects = "there"
+    led = True
+    led_in_tasks = True
     args = ReadArgs
 
     async def run(self, args: ReadArgs) -> Done:

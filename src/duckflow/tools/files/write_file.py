@@ -6,6 +6,7 @@ from typing import Any
 from duckflow.errors import ToolError
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.safety.shown import shown
+from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import Document, with_newline
@@ -50,7 +51,12 @@ class WriteFile(FileTool[WriteArgs]):
     """Makes a file, or puts a new text in place of one that was read."""
 
     operation = "file_ops.write_file"
-    changes = True
+    effect = "write"
+    told = Texts("create or replace a file (read an existing one first)", "作る・書きかえる (既存なら先に読む)")
+    paths = ("path",)
+    expects = "file"
+    led = True
+    led_in_tasks = True
     body = "content"
     args = WriteArgs
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.tools.talk import ResponseArgs
 from duckflow.tools.tool import Done, Tool
 
@@ -16,6 +16,9 @@ class Recall(Tool[ResponseArgs]):
     It takes the same arguments as `response`: what has the same shape costs nothing in the request's schema."""
 
     operation = "memory.recall"
+    effect = "read"
+    told = Texts("find earlier messages", "以前の会話から探す")
+    counts_as = "search"
     args = ResponseArgs
 
     def __init__(self, find: Find) -> None:

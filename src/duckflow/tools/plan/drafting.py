@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
 from duckflow.prompts.wording import listed
-from duckflow.state.action import Operation
+from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
@@ -18,8 +18,6 @@ from duckflow.tools.plan.task_check import still_with_tests, task_problems, with
 
 T = TypeVar("T")
 MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
-ON_THE_FOLDER = ("file_ops.read_file", "file_ops.write_file", "file_ops.make_folder")
-LOOK = "file_ops.list_files"
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
@@ -88,22 +86,26 @@ async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -
 
 def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> list[Task]:
     draft = read_draft(text, TasksDraft)
-    bodies = {operation.name: operation.body for operation in operations}
+    known = {operation.name: operation for operation in operations}
     tasks: list[Task] = []
     for one in draft.tasks:
         name = one.operation.strip()
+        operation = known.get(name)
+        if operation is None:
+            tasks.append(Task(operation=name, args=one.args))
+            continue
         # Long text is asked for when the task runs, even if the model was too eager.
-        args = {key: value for key, value in one.args.items() if value is not None and key != bodies.get(name)}
+        args = {key: value for key, value in one.args.items() if value is not None and key != operation.body}
         if isinstance(path := args.get("path"), str):
             if relative := _relative(path, table.state.folder):
                 args["path"] = relative
-            elif name in ON_THE_FOLDER:
+            elif operation.expects and (look := known.get(LIST_FILES)):
                 # A small model likes to make the work folder first: it is there, so a look is all there is to do.
-                name, args = LOOK, {}
+                operation, args = look, {}
         if isinstance(command := args.get("command"), str):
             # A list may be run again: a folder that is there already is no failure.
             args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)
-        tasks.append(Task(operation=name, args=args, reasoning=one.reasoning))
+        tasks.append(Task.of(operation, args, one.reasoning))
     if problems := task_problems(tasks, operations, table.folder.exists):
         raise ReplyUnusable("; ".join(problems))
     return tasks

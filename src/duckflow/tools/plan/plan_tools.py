@@ -1,16 +1,12 @@
 """The tools that draft, show and change plans."""
 
-from functools import cache
-from typing import Any
-
 from pydantic import AliasChoices, Field
 
 from duckflow.errors import ToolError
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TasksPlanned
-from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.drafting import as_listed, draft_plan, draft_tasks, revise_plan
 from duckflow.tools.plan.ports import Table
@@ -19,15 +15,9 @@ from duckflow.tools.tool import A, Args, Done, Tool
 
 
 class PlanTool(Tool[A]):
-    """Ten operations with three shapes: each shape is worked out once, since every start waits for it."""
+    """What it does is seen in the plan."""
 
-    def describe(self) -> Operation:
-        return Operation(name=self.operation, parameters=_shape(self.args))
-
-
-@cache
-def _shape(args: type[Args]) -> dict[str, Any]:
-    return args.model_json_schema()
+    effect = "plan"
 
 
 class WordsArgs(Args):
@@ -57,6 +47,9 @@ class Propose(PlanTool[WordsArgs]):
     """Drafts a plan; the user must say yes to it."""
 
     operation = "plan_tool.propose"
+    told = Texts("draft a plan for a larger goal", "大きな目標の計画を立てる")
+    when = ("none",)
+    led = True
     args = WordsArgs
 
     def __init__(self, table: Table) -> None:
@@ -73,11 +66,18 @@ class Propose(PlanTool[WordsArgs]):
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
         )
 
+    def asks(self, args: WordsArgs) -> bool:
+        """For a yes."""
+        return True
+
 
 class GetPlan(PlanTool[IdArgs]):
     """Shows a plan with the state of its steps."""
 
     operation = "plan_tool.get"
+    told = Texts("show the plan", "計画を見る")
+    counts_as = "read"
+    when = ("draft", "approved")
     args = IdArgs
 
     def __init__(self, table: Table) -> None:
@@ -92,6 +92,9 @@ class Revise(PlanTool[WordsArgs]):
     """Changes the plan in words; work that is going on gets new tasks before its next one."""
 
     operation = "plan_tool.revise"
+    told = Texts("change the plan", "計画を変える")
+    when = ("draft", "approved")
+    led = True
     args = WordsArgs
 
     def __init__(self, table: Table) -> None:
@@ -120,6 +123,9 @@ class UpdateStep(PlanTool[StepArgs]):
     """Moves a step on. `completed` needs a recorded result; without one it is marked unverified."""
 
     operation = "plan_tool.update_step"
+    told = Texts("set a step's status; completed needs proof", "ステップの状態を変える (completed には裏付けがいる)")
+    when = ("approved",)
+    led = True
     args = StepArgs
 
     def __init__(self, table: Table) -> None:

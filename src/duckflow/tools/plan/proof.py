@@ -1,13 +1,10 @@
 """Whether a step is done, by what is on the record."""
 
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import COMMAND
 from duckflow.state.plan import Step
-from duckflow.state.schedule import READS
 from duckflow.tools.plan.ports import Folder
 
 SHOWN_FILES = 6
-DELETES = "file_ops.delete_file"
 
 
 def proof(state: AgentState, step: Step, folder: Folder) -> str:
@@ -18,7 +15,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     last = state.evidence[-1] if state.evidence else None
     if last and not last.ok:
         return ""
-    if last and (not step.tasks or any(task.operation == COMMAND for task in step.tasks)):
+    if last and (not step.tasks or any(task.effect == "run" for task in step.tasks)):
         return last.text
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
     if not files or not all(folder.exists(path) for path in files):
@@ -28,10 +25,4 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
 
 def made_by(step: Step) -> list[str]:
     """The files that the step's completed tasks have written."""
-    changing = (
-        task
-        for task in step.tasks
-        if task.status == "completed" and task.operation not in READS and task.operation != DELETES
-    )
-    paths = (str(task.args.get("target") or task.args.get("path") or "") for task in changing)
-    return list(dict.fromkeys(path for path in paths if path))
+    return list(dict.fromkeys(path for task in step.tasks if task.status == "completed" for path in task.makes))

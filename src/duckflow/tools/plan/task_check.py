@@ -6,24 +6,17 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from duckflow.prompts.template import render
-from duckflow.state.action import Operation
+from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.tools.plan.folder import command_for_tests
 from duckflow.tools.plan.ports import Folder
 
-NOT_TASKS = ("plan_tool.", "task_tool.", "task_loop.")
-READ_OR_EDIT = frozenset({"file_ops.read_file", "file_ops.edit_file"})
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
-FEW = frozenset({"file_ops.list_files", "file_ops.read_file", "file_ops.write_file", "shell.run"})
-WRITE = "file_ops.write_file"
-TALK = frozenset({"response", "duck_call", "exit"})
 
 
 def usable_in_tasks(operations: Sequence[Operation], few: bool = False) -> tuple[Operation, ...]:
     """Tasks do things; they do not talk and do not plan. A small model does better with few kinds of them."""
-    if few:
-        return tuple(one for one in operations if one.name in FEW)
-    return tuple(one for one in operations if one.name not in TALK and not one.name.startswith(NOT_TASKS))
+    return tuple(one for one in operations if one.in_tasks and (one.led_in_tasks or not few))
 
 
 def task_problems(
@@ -38,21 +31,23 @@ def task_problems(
         if operation is None:
             problems.append(f"task {number}: there is no operation {task.operation!r}; use one of {', '.join(known)}")
         else:
-            wrong = _args(task, operation) or _place(task, made, there)
+            wrong = _args(task, operation) or _place(task, operation, made, there)
             problems += [f"task {number} ({task.operation}): {problem}" for problem in wrong]
         made |= {str(task.args[name]) for name in ("path", "target") if task.args.get(name)}
     return problems
 
 
-def _place(task: Task, made: set[str], there: Callable[[str], bool]) -> list[str]:
+def _place(task: Task, operation: Operation, made: set[str], there: Callable[[str], bool]) -> list[str]:
     path = str(task.args.get("path", ""))
-    if task.operation == WRITE and (path.startswith(("/", "~")) or PurePosixPath(path).name in ("", "..")):
-        return [f"{path!r} is no file of this folder; give the file's name, relative to the folder"]
-    if task.operation == "file_ops.make_folder" and FILE_NAME.search(path):
-        return [f"{path} is the name of a file, not of a folder; file_ops.write_file makes its folders itself"]
-    if task.operation in READ_OR_EDIT and path not in made and not there(path):
-        return [f"there is no {path}, and no task before makes it; leave it out, or write the file first"]
-    return []
+    match operation.expects:
+        case "file" if path.startswith(("/", "~")) or PurePosixPath(path).name in ("", ".."):
+            return [f"{path!r} is no file of this folder; give the file's name, relative to the folder"]
+        case "folder" if FILE_NAME.search(path):
+            return [f"{path} is the name of a file, not of a folder; {WRITE_FILE} makes its folders itself"]
+        case "there" if path not in made and not there(path):
+            return [f"there is no {path}, and no task before makes it; leave it out, or write the file first"]
+        case _:
+            return []
 
 
 def _args(task: Task, operation: Operation) -> list[str]:
@@ -86,7 +81,7 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
         success=success,
         depends_on=_last(plan.steps),
         added=True,
-        task_list=TaskList(tasks=[Task(operation="shell.run", args={"command": command}, reasoning=description)]),
+        task_list=TaskList(tasks=[Task(operation=RUN_COMMAND, args={"command": command}, reasoning=description)]),
     )
     return plan.model_copy(update={"steps": [*plan.steps, step]})
 

@@ -16,7 +16,7 @@ from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
@@ -87,7 +87,12 @@ class ShellRun(Tool[ShellArgs]):
     """Runs a command in the work folder, in the sandbox. A command that fails is a result, not an error."""
 
     operation = "shell.run"
-    changes = True
+    effect = "run"
+    told = Texts(
+        "run a command (network only if needed; background for servers)",
+        "コマンドを実行 (network は必要時だけ、サーバーは background)",
+    )
+    led_in_tasks = True
     untold = frozenset({"timeout_seconds"})
     args = ShellArgs
     _sandbox: Sandbox
@@ -122,6 +127,9 @@ class ShellRun(Tool[ShellArgs]):
     def command(self, args: ShellArgs) -> str:
         return args.command.strip()
 
+    def goes_on(self, args: ShellArgs) -> bool:
+        return args.background
+
     def editable(self, args: ShellArgs) -> str:
         return "command"
 
@@ -129,7 +137,7 @@ class ShellRun(Tool[ShellArgs]):
         judged = self._judge(args.command)
         network = args.network and not self._sandbox.paths.settings.network
         command = JudgedCommand(judged.verdict, judged.reasons, self._sandbox.kind != "none", network)
-        return Deed(changes=not self.reads_only(args), command=command)
+        return Deed("read" if self.reads_only(args) else "run", command=command)
 
     async def run(self, args: ShellArgs) -> Done:
         return await self.run_for(args, CallContext(PauseControl(), lambda text, left_out: None))

@@ -33,8 +33,6 @@ def print_tree(tree: str, paper: Paper) -> None:
         paper.wrapped(text, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
 
 
-TALK = frozenset({"response", "duck_call", "exit"})
-QUIET = TALK | {"user.shell"}
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
 """How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
 LIVE_ROWS = 8
@@ -87,8 +85,8 @@ class Screen:
                 self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
                 self.say(job_summary(name, event.status, event.report, self._words))
-            case happened.ActionStarted() if event.action.operation not in QUIET and not event.job:
-                self.wait.doing = Phrase(key="wait.action", values={"operation": event.action.operation})
+            case happened.ActionStarted() if event.doing and not event.job:
+                self.wait.doing = event.doing
             case happened.ActionFinished():
                 self._show_result(event)
             case happened.Noticed():
@@ -155,8 +153,7 @@ class Screen:
 
     def _show_result(self, event: happened.ActionFinished) -> None:
         result = event.result
-        if result.operation in TALK and result.ok:
-            text = str(result.for_user.values.get("text", ""))
+        if (text := result.said) is not None:
             if text not in self._streamed:
                 self._reply.end()
                 self._reply.feed(text)

@@ -1,5 +1,6 @@
-"""`python -m duckflow.cli.offer` writes what the model is told of every tool into the package; `make fix` runs it."""
+"""`python -m tests.tools.offer` writes what the tools say about themselves into the package; `make fix` runs it."""
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
-from duckflow.tools.offer import FILE, described
+from duckflow.tools.toolbox import PACKAGED
 
 
 def offer() -> str:
@@ -17,10 +18,12 @@ def offer() -> str:
     wiring = Wiring(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
-        toolbox = wire(wiring, session, _nobody).toolbox
-        text = described(toolbox.all())
+        tools = wire(wiring, session, _nobody).toolbox.all()
         session.close()
-    return text
+    return (
+        json.dumps([tool.describe().model_dump(exclude_defaults=True) for tool in tools], indent=1, ensure_ascii=False)
+        + "\n"
+    )
 
 
 async def _nobody(question: Question) -> Answer:
@@ -29,4 +32,4 @@ async def _nobody(question: Question) -> Answer:
 
 
 if __name__ == "__main__":
-    FILE.write_text(offer(), encoding="utf-8")
+    PACKAGED.write_text(offer(), encoding="utf-8")
