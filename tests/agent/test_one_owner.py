@@ -84,3 +84,38 @@ def test_what_a_listener_causes_comes_after_for_every_listener(tmp_path: Path) -
     session.emit(MessageAdded(message=Message(role="user", text="hello")))
     session.close()
     assert heard == ["message_added", "noticed"]
+
+
+def test_a_listener_that_raises_takes_no_event_from_the_others(tmp_path: Path) -> None:
+    session = begin(tmp_path / "s.db", "s", tmp_path, "en")
+    heard: list[str] = []
+
+    def stumble(event: Event) -> None:
+        raise ValueError(event.kind)
+
+    session.subscribe(stumble)
+    session.subscribe(lambda event: heard.append(event.kind))
+    session.emit(MessageAdded(message=Message(role="user", text="hello")))
+    session.emit(Noticed(what=say("talk.said", text="echo")))
+    session.close()
+    assert heard == ["message_added", "noticed"]
+    assert [message.text for message in session.state.messages] == ["hello"]
+
+
+def test_a_listener_may_leave_while_an_event_goes_out(tmp_path: Path) -> None:
+    session = begin(tmp_path / "s.db", "s", tmp_path, "en")
+    heard: list[str] = []
+
+    def first(event: Event) -> None:
+        heard.append("first")
+        leave_first()
+        leave_second()
+
+    leave_first = session.subscribe(first)
+    leave_second = session.subscribe(lambda event: heard.append("second"))
+    session.subscribe(lambda event: heard.append("third"))
+    for text in ("hello", "again"):
+        session.emit(MessageAdded(message=Message(role="user", text=text)))
+    leave_first()
+    session.close()
+    assert heard == ["first", "third", "third"]

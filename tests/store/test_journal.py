@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import begin, reopen, replay
-from duckflow.errors import JournalError, JournalInUse
+from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import MessageAdded, TextStreamed, TurnBegan, TurnEnded
+from duckflow.i18n.words import Words
 from duckflow.state.message import Message
 from duckflow.store.journal import Journal
 from duckflow.store.sessions import Sessions
@@ -121,3 +122,62 @@ def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
     fork.emit(TurnBegan(turn=4))
     fork.close()
     assert reopen(tmp_path / "a.db").session.state.turn == 3
+
+
+def test_what_a_newer_duckflow_wrote_is_kept_and_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    talk(path, 2)
+    with closing(Journal(path)) as journal:
+        journal.append_row("moon_rose", '{"at": 1.0, "phase": "full"}')
+        journal.append_row("turn_began", '{"at": 1.0, "turn": 3, "mood": "calm"}')
+        journal.append_row("turn_ended", '{"at": 1.0, "turn": 3, "outcome": "postponed to the new moon"}')
+    opened = reopen(path)
+    assert opened.salvaged is None
+    assert opened.session.state.turn == 3, "a field that is not known takes nothing from the others"
+    opened.session.emit(TurnBegan(turn=4))
+    opened.session.close()
+    fork = Sessions(tmp_path).fork(path)
+    for journal_path in (path, fork):
+        again = reopen(journal_path)
+        assert again.salvaged is None and again.session.state.turn == 4
+        again.session.close()
+        with closing(Journal(journal_path)) as journal:
+            rows = [(row.kind, row.body) for row in journal.rows()][-4:]
+        assert [kind for kind, _ in rows] == ["moon_rose", "turn_began", "turn_ended", "turn_began"]
+        assert rows[0][1] == '{"at": 1.0, "phase": "full"}' and "calm" in rows[1][1]
+
+
+def test_what_is_not_known_is_also_saved_from_a_damaged_journal(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 1)
+    with closing(Journal(path)) as journal:
+        journal.append_row("moon_rose", "{}")
+        journal.append(TurnBegan(turn=2))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE events SET crc = 0 WHERE seq = 6")
+        db.commit()
+    opened = reopen(path)
+    assert opened.salvaged is not None and opened.salvaged.kept == 5
+    opened.session.close()
+    with closing(Journal(path)) as journal:
+        assert [row.kind for row in journal.rows()][-1] == "moon_rose"
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "Update Duckflow"), ("ja", "更新")])
+def test_a_journal_of_a_newer_version_is_left_alone_and_says_what_to_do(
+    tmp_path: Path, language: str, says: str
+) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 1)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        db.execute("PRAGMA user_version=2")
+        db.commit()
+    before = path.read_bytes()
+    for opening in (reopen, Sessions(tmp_path).fork, reopen):
+        with pytest.raises(JournalError) as problem:
+            opening(path)
+        assert not isinstance(problem.value, JournalDamaged)
+        assert says in Words(language)(problem.value.key, **problem.value.values)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.glob("*.db")] == ["s.db"]

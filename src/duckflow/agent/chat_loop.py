@@ -16,7 +16,7 @@ from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.turn import Turn
 from duckflow.errors import ToolError
-from duckflow.events.bus import Listener
+from duckflow.events.ports import Listener
 from duckflow.events.types import (
     Event,
     LanguageChosen,

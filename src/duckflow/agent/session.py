@@ -1,18 +1,66 @@
-"""The one owner of state: applies every event, journals it, and tells everyone."""
+"""The one owner of state: journals every event, applies it, and tells everyone."""
 
+import logging
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
-from duckflow.events.bus import Bus, Listener
+from duckflow.events.ports import Listener
 from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
 from duckflow.store.journal import Journal, Salvaged, salvage
 
+log = logging.getLogger(__name__)
+
 SNAPSHOT_EVERY = 500
+
+
+class Bus:
+    """Whoever listens sees every event, in order, in the order in which they subscribed."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Listener] = {}
+        self._waiting: deque[Event] = deque()
+        self._publishing = False
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Add a listener; the returned function takes it away again, at any time."""
+        key = object()
+        self._listeners[key] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(key, None)
+
+        return unsubscribe
+
+    def publish(self, event: Event) -> None:
+        """An event that a listener itself causes comes after the one being told, for every listener."""
+        self._waiting.append(event)
+        if self._publishing:
+            return
+        self._publishing = True
+        closed: BrokenPipeError | None = None
+        try:
+            while self._waiting:
+                told = self._waiting.popleft()
+                for key in tuple(self._listeners):
+                    try:
+                        if listener := self._listeners.get(key):
+                            listener(told)
+                    except BrokenPipeError as problem:
+                        closed = problem
+                    except Exception:
+                        log.exception("a listener failed at %s", told.kind)
+        finally:
+            self._publishing = False
+            self._waiting.clear()
+        if closed:
+            # Nobody reads the output any more: that is no failure of a listener, it ends the program.
+            raise closed
 
 
 class Session:

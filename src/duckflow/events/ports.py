@@ -1,9 +1,12 @@
-"""The two ports through which the agent knows the outside."""
+"""The two ports through which the agent knows the outside, and what hears of everything that happened."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from duckflow.events.types import Event
 from duckflow.state.question import Answer, Question
+
+Listener = Callable[[Event], None]
 
 
 class Emit(Protocol):

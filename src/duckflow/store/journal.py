@@ -1,7 +1,10 @@
-"""The journal of a session: SQLite, one row an event, one writer; what is damaged is salvaged."""
+"""The journal of a session: SQLite, one row an event, one writer; what is damaged is salvaged.
+
+What a newer Duckflow has written into a journal of a known version is kept and passed over, never thrown away."""
 
 import contextlib
 import fcntl
+import logging
 import os
 import sqlite3
 import time
@@ -9,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
@@ -37,11 +41,13 @@ CREATE TABLE IF NOT EXISTS events (
 );
 CREATE INDEX IF NOT EXISTS messages ON events (seq) WHERE kind = 'message_added';
 CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL);
-"""
-HEADLINE = """
 CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL);
 """
+VERSION = 1
+"""Goes up when an older Duckflow could not go on with the journal. New kinds and fields of events need no new one."""
 KEPT_SNAPSHOTS = 2
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,14 @@ class Snapshot:
     """The state, without its messages, as it was after event `seq`."""
 
     seq: int
+    body: str
+
+
+class Row(NamedTuple):
+    """One event as it is written."""
+
+    seq: int
+    kind: str
     body: str
 
 
@@ -76,12 +90,17 @@ class Journal:
         except (OSError, sqlite3.Error) as problem:
             self._lock.release()
             raise _failure(problem, "journal.unusable", path) from problem
+        except JournalError:
+            self._lock.release()
+            raise
 
     def append(self, event: Event) -> int:
-        body = event.model_dump_json()
+        return self.append_row(event.kind, event.model_dump_json())
+
+    def append_row(self, kind: str, body: str) -> int:
         try:
             self._db.execute(
-                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, event.kind, body, _crc(event.kind, body))
+                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, _crc(kind, body))
             )
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unwritable", self.path) from problem
@@ -114,19 +133,27 @@ class Journal:
         return next((Snapshot(seq, body) for seq, body, crc in rows if _crc("", body) == crc), None)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Every event after `after`, in order."""
-        yield from self._select("seq > ?", after)
+        """Every known event after `after`, in order."""
+        for row in self._select("seq > ?", after):
+            if event := read_event(row):
+                yield row.seq, event
+
+    def rows(self) -> "Iterator[Row]":
+        """Everything as it was written, also what is not known here."""
+        yield from self._select("seq > ?", 0)
 
     def messages(self, until: int) -> Iterator[MessageAdded]:
-        for _, event in self._select("kind = 'message_added' AND seq <= ?", until):
-            if isinstance(event, MessageAdded):
+        for row in self._select("kind = 'message_added' AND seq <= ?", until):
+            if isinstance(event := read_event(row), MessageAdded):
                 yield event
 
-    def _select(self, where: str, value: int) -> Iterator[tuple[int, Event]]:
+    def _select(self, where: str, value: int) -> "Iterator[Row]":
         try:
             rows = self._db.execute(f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY seq", (value,))
             for seq, kind, body, crc in rows:
-                yield seq, _read(seq, kind, body, crc)
+                if _crc(kind, body) != crc:
+                    raise JournalDamaged("journal.damaged_at", seq=seq)
+                yield Row(seq, kind, body)
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
@@ -152,22 +179,27 @@ def _connect(path: Path) -> sqlite3.Connection:
         # What was said in a session is nobody else's business.
         if is_new:
             path.chmod(0o600)
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if version > VERSION:
+            raise JournalError("journal.newer", version=version, known=VERSION)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        db.executescript(SCHEMA + HEADLINE)
-    except (OSError, sqlite3.Error):
+        db.executescript(SCHEMA)
+        if version < VERSION:
+            db.execute(f"PRAGMA user_version={VERSION}")
+    except (OSError, sqlite3.Error, JournalError):
         db.close()
         raise
     return db
 
 
-def _read(seq: int, kind: str, body: str, crc: int) -> Event:
-    if _crc(kind, body) != crc or kind not in BY_KIND:
-        raise JournalDamaged("journal.damaged_at", seq=seq)
+def read_event(row: Row) -> Event | None:
+    """Nothing for what is written whole but cannot be understood here. Fields that are not known are passed over."""
     try:
-        return BY_KIND[kind].model_validate_json(body)
-    except ValueError as problem:
-        raise JournalDamaged("journal.damaged_at", seq=seq) from problem
+        return BY_KIND[row.kind].model_validate_json(row.body)
+    except (KeyError, ValueError):
+        log.warning("entry %s of the journal is passed over: %s", row.seq, row.kind)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,19 +219,18 @@ def salvage(path: Path) -> Salvaged:
         if part.exists():
             part.rename(aside.with_name(aside.name + suffix))
     fresh = Journal(path)
-    for event in saved:
-        fresh.append(event)
+    for row in saved:
+        fresh.append_row(row.kind, row.body)
     fresh.close()
     return Salvaged(len(saved), aside)
 
 
-def _readable(path: Path) -> list[Event]:
-    saved: list[Event] = []
+def _readable(path: Path) -> list[Row]:
+    saved: list[Row] = []
     with contextlib.suppress(JournalError, sqlite3.Error):
         damaged = Journal(path)
         try:
-            for _, event in damaged.events():
-                saved.append(event)
+            saved.extend(damaged.rows())
         finally:
             damaged.close()
     return saved

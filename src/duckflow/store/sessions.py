@@ -11,7 +11,7 @@ from pathlib import Path
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.store.headline import Headline, read_headline
-from duckflow.store.journal import Journal, Lock
+from duckflow.store.journal import Journal, Lock, read_event
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 
@@ -75,13 +75,13 @@ class Sessions:
     def fork(self, source: Path) -> Path:
         """A new journal with all events of `source` under a new id."""
         session_id = new_session_id()
-        target = Journal(source.with_name(f"{session_id}.db"))
-        origin = Journal(source)
-        with closing(origin), closing(target):
-            for _, event in origin.events():
-                if isinstance(event, SessionOpened):
-                    event = event.model_copy(update={"session_id": session_id, "forked_from": event.session_id})
-                target.append(event)
+        with closing(Journal(source)) as origin, closing(Journal(source.with_name(f"{session_id}.db"))) as target:
+            for row in origin.rows():
+                if row.kind == SessionOpened.kind and isinstance(event := read_event(row), SessionOpened):
+                    forked = {"session_id": session_id, "forked_from": event.session_id}
+                    target.append(event.model_copy(update=forked))
+                else:
+                    target.append_row(row.kind, row.body)
             if headline := read_headline(source):
                 target.save_headline(headline.model_dump_json())
         return target.path
