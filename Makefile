@@ -7,7 +7,9 @@ CODE := src tests benchmarks
 PREFIX ?= $(HOME)/.local
 # Tests wait a good deal: one process more than there are cores keeps the cores busy.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PARALLEL := -n $(JOBS) --dist worksteal
+PARALLEL := -n $(JOBS) --dist worksteal --inline-snapshot=disable
+# They start hundreds of processes: what Python compiles is kept, even where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run install test test-all check fix screenshots constraints clean
 

@@ -1,49 +1,59 @@
 """Killed at any moment, a session loses at most the reply being received."""
 
-import asyncio
+import os
 import random
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from duckflow.agent.session import reopen, replay
 from duckflow.store.journal import Journal
 from tests.journeys.story import Story, decide, respond
 
-KILLS = 50
-AT_ONCE = 4
+KILLS = 10
 TOP = Path(__file__).parent.parent.parent
 
 
-async def killed_after(events: int, folder: Path) -> int:
+@pytest.fixture
+def children() -> Iterator["subprocess.Popen[str]"]:
+    """Starts a talking child for every folder it is told."""
+    command = [sys.executable, "-m", "tests.journeys.endless_talk"]
+    with subprocess.Popen(command, cwd=TOP, stdin=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def killed_after(events: int, folder: Path, children: "subprocess.Popen[str]") -> int:
     """How many events the child had reported when it was killed."""
     folder.mkdir()
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.journeys.endless_talk", str(folder), cwd=TOP, stdout=asyncio.subprocess.PIPE
-    )
-    assert child.stdout
-    reported = 0
-    while reported < events:
-        line = await child.stdout.readline()
-        assert line, "the child ended by itself"
-        reported = int(line)
-    child.send_signal(signal.SIGKILL)
-    rest = (await child.communicate())[0].split(b"\n")[:-1]
-    return int(rest[-1]) if rest else reported
+    os.mkfifo(folder / "reported")
+    print(folder, file=children.stdin, flush=True)
+    with (folder / "reported").open() as reported:
+        child = int(reported.readline())
+        count = 0
+        while count < events:
+            line = reported.readline()
+            assert line, "the child ended by itself"
+            count = int(line)
+        os.kill(child, signal.SIGKILL)
+        rest = reported.read().split("\n")[:-1]
+    return int(rest[-1]) if rest else count
 
 
-async def test_killed_at_fifty_random_points_every_event_is_there_and_the_session_goes_on(tmp_path: Path) -> None:
-    chance = random.Random(2026)
-    slots = asyncio.Semaphore(AT_ONCE)
-
-    async def one(number: int) -> None:
-        async with slots:
-            folder = tmp_path / str(number)
-            reported = await killed_after(chance.randint(1, 700), folder)
-            await check(folder, reported)
-
-    await asyncio.gather(*(one(number) for number in range(KILLS)))
+@pytest.mark.parametrize("seed", range(5))
+async def test_killed_at_fifty_random_points_every_event_is_there_and_the_session_goes_on(
+    tmp_path: Path, seed: int, children: "subprocess.Popen[str]"
+) -> None:
+    chance = random.Random(seed)
+    for number in range(KILLS):
+        folder = tmp_path / str(number)
+        reported = killed_after(chance.randint(1, 700), folder, children)
+        await check(folder, reported)
 
 
 async def check(folder: Path, reported: int) -> None:

@@ -1,7 +1,7 @@
 """Raw text outside the JSON: what the file's content is, and what is only wrapping."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.llm.bodies import Body, clean_body, take_blocks, without_thoughts
@@ -101,7 +101,6 @@ def test_a_block_that_was_cut_is_not_taken() -> None:
     assert take_blocks("<<<<<<< SEARCH\nold\n=======\nne") == ()
 
 
-@settings(deadline=None)
 @given(some.text())
 def test_any_text_is_a_body_with_one_newline_at_its_end(text: str) -> None:
     body = clean_body(text, "content").text
@@ -109,7 +108,6 @@ def test_any_text_is_a_body_with_one_newline_at_its_end(text: str) -> None:
     assert all(block == "" or block.endswith("\n") for block in take_blocks(text))
 
 
-@settings(deadline=None)
 @given(some.lists(some.text("ab `~#\n", max_size=8), max_size=8).map("\n".join))
 def test_a_longer_fence_carries_any_text(content: str) -> None:
     fence = "`" * 12

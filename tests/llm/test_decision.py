@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as some
 from pydantic import BaseModel
 
@@ -236,7 +236,6 @@ WRITES = [
 ACTIONS_LAST = json.dumps(without("actions") | {"actions": WRITES})
 
 
-@settings(deadline=None)
 @example(ACTIONS_LAST.index("[") + 1, "stop")
 @given(some.integers(1, len(ACTIONS_LAST) - 1), some.sampled_from(["stop", "length"]))
 def test_no_half_read_list_of_actions_survives(end: int, finish: str) -> None:
@@ -280,7 +279,6 @@ def test_a_body_that_was_cut_does_not_come_along() -> None:
     assert reading.doubtful
 
 
-@settings(deadline=None)
 @given(
     some.dictionaries(
         some.sampled_from(list(Decision.model_fields)),

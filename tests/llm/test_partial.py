@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.llm.partial import LiveText
@@ -30,26 +30,22 @@ def say(text: str) -> dict[str, Any]:
     return {"operation": "response", "reasoning": "it was asked", "args": {"text": text}}
 
 
-@settings(deadline=None)
 @given(some.text(), some.integers(1, 7), some.booleans(), some.sampled_from([None, 1]))
 def test_a_response_is_shown_exactly(text: str, size: int, ascii_only: bool, indent: int | None) -> None:
     reply = json.dumps(decision(say(text)), ensure_ascii=ascii_only, indent=indent)
     assert shown(reply, size) == text
 
 
-@settings(deadline=None)
 @given(some.lists(some.sampled_from("🦆é日\\\"'\n{}[]\t"), max_size=12).map("".join), some.integers(1, 7))
 def test_escapes_survive_any_cut(text: str, size: int) -> None:
     assert shown(json.dumps(decision(say(text))), size) == text
 
 
-@settings(deadline=None)
 @given(some.text(some.characters(exclude_characters="{｛`[［<")), some.integers(1, 7))
 def test_plain_prose_is_shown_as_it_comes(text: str, size: int) -> None:
     assert shown(text, size) == text.lstrip()
 
 
-@settings(deadline=None)
 @given(some.text(), some.integers(1, 5))
 def test_any_text_can_be_fed(text: str, size: int) -> None:
     assert isinstance(shown(text, size), str)

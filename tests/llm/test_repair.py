@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.errors import ReplyUnusable
@@ -22,7 +22,6 @@ PIECES = some.sampled_from(
 WORDS = some.sampled_from(('"a":1', '{"a":1}', "true", "None", "\\u30", "\\ud83d"))
 
 
-@settings(deadline=None)
 @given(OBJECTS, some.sampled_from([None, 2]), some.booleans())
 def test_valid_json_comes_back_untouched(value: dict[str, Any], indent: int | None, ascii_only: bool) -> None:
     read = read_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
@@ -31,7 +30,6 @@ def test_valid_json_comes_back_untouched(value: dict[str, Any], indent: int | No
     assert not read.truncated
 
 
-@settings(deadline=None)
 @given(OBJECTS.filter(bool))
 def test_prose_and_fences_around_it_are_no_repair(value: dict[str, Any]) -> None:
     read = read_json(f"Here is what I decided:\n\n```json\n{json.dumps(value, indent=1)}\n```\nShall I go on?")
@@ -39,7 +37,6 @@ def test_prose_and_fences_around_it_are_no_repair(value: dict[str, Any]) -> None
     assert not read.repaired
 
 
-@settings(deadline=None)
 @given(some.text() | some.lists(MARKS | PIECES | WORDS, max_size=40).map("".join))
 def test_whatever_comes_it_is_read_or_refused(text: str) -> None:
     try:
@@ -50,7 +47,6 @@ def test_whatever_comes_it_is_read_or_refused(text: str) -> None:
         assert isinstance(value, dict | list)
 
 
-@settings(deadline=None)
 @given(OBJECTS.filter(bool), some.data())
 def test_no_cut_goes_unnoticed(value: dict[str, Any], data: some.DataObject) -> None:
     text = json.dumps(value)

@@ -47,7 +47,7 @@ def shown_after(messages: list[Message], budget: int) -> list[Message]:
     return shown
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(MESSAGES, st.integers(min_value=1000, max_value=6000))
 def test_the_budget_holds_and_first_and_latest_are_there(messages: list[Message], budget: int) -> None:
     shown = shown_after(messages, budget)

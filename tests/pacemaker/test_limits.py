@@ -1,7 +1,7 @@
 """How many loops: the formula, its bounds, its explanation."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.pacemaker.limits import Load, complexity, extended, loop_limit
@@ -128,7 +128,6 @@ loads = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(loads, units, units, units, units, units, units)
 def test_it_stays_in_its_bounds_and_never_falls_when_the_vitals_rise(
     load: Load, mood: float, focus: float, stamina: float, more_mood: float, more_focus: float, more_stamina: float
@@ -140,7 +139,6 @@ def test_it_stays_in_its_bounds_and_never_falls_when_the_vitals_rise(
     assert not low.fallback
 
 
-@settings(deadline=None)
 @given(loads, units, st.integers(0, 20), st.integers(0, 20), units)
 def test_it_never_falls_when_the_task_is_more_complex(
     load: Load, vital: float, files: int, turns: int, error_rate: float

@@ -3,7 +3,7 @@
 from itertools import cycle, islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Replan
@@ -215,13 +215,11 @@ any_step = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(any_step, min_size=1, max_size=6))
 def test_whatever_is_repeated_forever_ends_in_a_question(steps: list[LoopStep]) -> None:
     assert isinstance(tell(Pacemaker(), islice(cycle(steps), 60))[-1], DuckCall)
 
 
-@settings(deadline=None)
 @given(st.lists(any_step, max_size=80))
 def test_it_never_runs_on_without_progress_a_limit_or_a_question(steps: list[LoopStep]) -> None:
     pacemaker, new_steps, seen = Pacemaker(), list[int](), set[tuple[str, object, str, bool]]()
@@ -240,7 +238,6 @@ def test_it_never_runs_on_without_progress_a_limit_or_a_question(steps: list[Loo
         assert recent, "sixteen steps that were all seen before"
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="abcdef", min_size=3), min_size=12, max_size=12, unique=True))
 def test_even_ever_new_errors_end_in_a_question(errors: list[str]) -> None:
     steps = [bad_edit(error, error, error) for error in errors]

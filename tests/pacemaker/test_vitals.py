@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.pacemaker.pacemaker import Pacemaker
@@ -124,7 +124,6 @@ happenings = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(happenings, max_size=60))
 def test_they_stay_between_0_and_1_and_the_told_changes_add_up(story: list[Happening]) -> None:
     pacemaker = Pacemaker(vitals=HALF)

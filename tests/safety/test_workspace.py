@@ -187,7 +187,7 @@ def test_a_removed_work_folder_is_said(tmp_path: Path) -> None:
 NAMES = st.sampled_from(["..", ".", "a", "b", "in", "out", "up", "file", "", "deep"])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(NAMES, max_size=8), absolute=st.booleans())
 def test_whatever_path_is_tried_both_ways_agree_and_stay_inside(
     tmp_path: Path, names: list[str], absolute: bool

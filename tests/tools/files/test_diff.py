@@ -47,7 +47,7 @@ def test_many_equal_lines_are_compared_in_time() -> None:
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "@@", "-x", "+y"]), max_size=30).map("\n".join)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=LINES, after=LINES)
 def test_patch_can_make_the_new_text_from_it(tmp_path: Path, before: str, after: str) -> None:
     changed = diff(before, after, "a.txt", 1000)

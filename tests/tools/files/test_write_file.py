@@ -142,7 +142,7 @@ async def test_a_fence_around_the_whole_is_taken_off(hands: Hands) -> None:
     assert hands.bytes_of("a.py") == b"print('hi')\n"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=st.text(st.sampled_from("aあ漢ー、 \n"), min_size=1),
     content=st.text(st.sampled_from("bいテ字。\t\n")),
