@@ -112,7 +112,7 @@ class Opened:
 
 def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
     """A new session with its first event."""
-    session = Session(Journal(path), AgentState())
+    session = Session(Journal(path), AgentState.model_construct())
     session.emit(SessionOpened(session_id=session_id, folder=str(folder), language=language))
     return session
 

@@ -60,10 +60,10 @@ SECRET = re.compile(r"key$|token$|secret|password", re.I)
 BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
 
 
-def bad_value(problem: ValidationError, origins: Mapping[str, str]) -> UsageError:
+def bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
     """The first thing that is wrong, with the place it came from."""
     first: Any = problem.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
+    name = ".".join(filter(None, (section, *map(str, first["loc"]))))
     origin = origins.get(name) or next((at for one, at in origins.items() if one.startswith(name)), "?")
     kind, context = str(first["type"]), first.get("ctx", {})
     if kind == "extra_forbidden":

@@ -65,7 +65,7 @@ class Threshold(BaseModel):
 
 def after(replan: int, call: int) -> Any:
     """A threshold as a default, made only when it is needed."""
-    return Field(default_factory=lambda: Threshold(replan=replan, call=call))
+    return Field(default_factory=lambda: Threshold.model_construct(replan=replan, call=call))
 
 
 class VitalsSettings(BaseModel):
@@ -147,9 +147,9 @@ class PacemakerSettings(BaseModel):
 
     model_config = FROZEN
 
-    limits: LimitSettings = Field(default_factory=LimitSettings)
-    vitals: VitalsSettings = Field(default_factory=VitalsSettings)
-    detectors: DetectorSettings = Field(default_factory=DetectorSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings.model_construct)
+    vitals: VitalsSettings = Field(default_factory=VitalsSettings.model_construct)
+    detectors: DetectorSettings = Field(default_factory=DetectorSettings.model_construct)
     window: int = Field(default=40, ge=20)
     """Steps kept for the findings."""
     memory: int = Field(default=4000, ge=100)
