@@ -4,8 +4,10 @@ import asyncio
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from duckflow.ui.console.listener import Line
+if TYPE_CHECKING:
+    from duckflow.ui.console.listener import Line
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -17,7 +19,7 @@ def interrupting() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def leaving_when_ended(line: Line) -> Generator[None]:
+def leaving_when_ended(line: "Line") -> Generator[None]:
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, line.leave)

@@ -45,16 +45,16 @@ def help_text(words: Words) -> type[argparse.HelpFormatter]:
 
 Options = argparse.Namespace
 COMPLAINTS = (
-    (re.compile(r"argument (?P<option>.+?): expected .*argument"), "usage.value_missing"),
+    (r"argument (?P<option>.+?): expected .*argument", "usage.value_missing"),
     (
-        re.compile(r"argument (?P<option>.+?): invalid choice: (?P<value>.+?) \(choose from (?P<known>.+)\)"),
+        r"argument (?P<option>.+?): invalid choice: (?P<value>.+?) \(choose from (?P<known>.+)\)",
         "usage.choice",
     ),
-    (re.compile(r"argument (?P<option>.+?): invalid \S+ value: (?P<value>.+)"), "usage.value"),
-    (re.compile(r"argument (?P<option>.+?): ignored explicit argument (?P<value>.+)"), "usage.no_value"),
-    (re.compile(r"argument (?P<option>[^:]+?): (?P<value>.*)"), "usage.value"),
-    (re.compile(r"the following arguments are required: (?P<names>.+)"), "usage.required"),
-    (re.compile(r"ambiguous option: (?P<option>\S+) could match (?P<known>.+)"), "usage.ambiguous"),
+    (r"argument (?P<option>.+?): invalid \S+ value: (?P<value>.+)", "usage.value"),
+    (r"argument (?P<option>.+?): ignored explicit argument (?P<value>.+)", "usage.no_value"),
+    (r"argument (?P<option>[^:]+?): (?P<value>.*)", "usage.value"),
+    (r"the following arguments are required: (?P<names>.+)", "usage.required"),
+    (r"ambiguous option: (?P<option>\S+) could match (?P<known>.+)", "usage.ambiguous"),
 )
 
 
@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         for pattern, key in COMPLAINTS:
-            if found := pattern.fullmatch(message):
+            if found := re.fullmatch(pattern, message):
                 values = {name: text.strip("'\"") for name, text in found.groupdict().items()}
                 values |= {"known": values["known"].replace("'", "")} if "known" in values else {}
                 raise UsageError(key, prog=self.prog, **values)

@@ -3,15 +3,16 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
-from duckflow.ui.console.listener import Line
-from duckflow.ui.console.plain_line import open_line
 
-Behind = Callable[[Line, "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]
+if TYPE_CHECKING:
+    from duckflow.ui.console.listener import Line
+
+Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]
 
 
 def start(options: Options, words: Words, paths: Paths) -> int:
@@ -25,6 +26,9 @@ def start(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
+    from duckflow.cli.ended import leaving_when_ended
+    from duckflow.ui.console.plain_line import open_line
+
     line = open_line(paths.history)
     with line.printing(), leaving_when_ended(line):
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())

@@ -14,8 +14,8 @@ from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths, require_folder
 from duckflow.ui.streams import never_fail, print_err
 
-LANGUAGE = re.compile(r"^\s*language\s*=\s*[\"'](\w+)[\"']", re.M)
-TABLE = re.compile(r"^\s*\[", re.M)
+LANGUAGE = r"(?m)^\s*language\s*=\s*[\"'](\w+)[\"']"
+TABLE = r"(?m)^\s*\["
 
 
 def language_in(path: Path) -> str:
@@ -23,7 +23,7 @@ def language_in(path: Path) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    found = LANGUAGE.search(TABLE.split(text, 1)[0])
+    found = re.search(LANGUAGE, re.split(TABLE, text, maxsplit=1)[0])
     return found[1] if found else ""
 
 

@@ -16,10 +16,10 @@ FORMATS = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
-FORMAT_NAMED = re.compile(r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided")
-SCHEMA_NAMED = re.compile(r"schema")
-LIMIT_NAMED = re.compile(r"max_(completion_)?tokens")
-LIMIT_TOO_LARGE = re.compile(r"max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)", re.S)
+FORMAT_NAMED = r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided"
+SCHEMA_NAMED = r"schema"
+LIMIT_NAMED = r"max_(completion_)?tokens"
+LIMIT_TOO_LARGE = r"(?s)max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
 REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
 
 
@@ -39,11 +39,11 @@ class Abilities:
         answer = answer.lower()
         if "stream_options" in sent and re.search(r"stream_options|include_usage", answer):
             return replace(self, stream_usage=False)
-        if self.reply_limit in sent and LIMIT_NAMED.search(answer):
+        if self.reply_limit in sent and re.search(LIMIT_NAMED, answer):
             return replace(self, reply_limit=self._other_limit(answer))
         if "temperature" in sent and "temperature" in answer:
             return replace(self, temperature=False)
-        if FORMAT_NAMED.search(answer) or (status != 500 and SCHEMA_NAMED.search(answer)):
+        if re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer)):
             return self.with_simpler_format(sent)
         return None
 
@@ -55,7 +55,7 @@ class Abilities:
     def _other_limit(self, answer: str) -> str:
         other = "max_completion_tokens" if self.reply_limit == "max_tokens" else "max_tokens"
         known = self.reply_limit == "max_completion_tokens" or other in answer
-        return other if known and not LIMIT_TOO_LARGE.search(answer) else ""
+        return other if known and not re.search(LIMIT_TOO_LARGE, answer) else ""
 
 
 class AbilityBook:

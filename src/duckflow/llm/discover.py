@@ -16,7 +16,7 @@ from duckflow.llm.loose import count_of, table
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase, say
 
-NO_CHAT = re.compile(r"embed|rerank|whisper|\btts\b|moderation|dall-e|bge-", re.I)
+NO_CHAT = r"(?i)embed|rerank|whisper|\btts\b|moderation|dall-e|bge-"
 CHECK_SECONDS = 5.0
 NEAR = 3
 WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx")
@@ -75,7 +75,7 @@ def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
     found: list[Listed] = []
     for entry in map(table, cast("list[Any]", entries) if isinstance(entries, list) else []):
         name = entry.get("id")
-        if isinstance(name, str) and name and not NO_CHAT.search(name):
+        if isinstance(name, str) and name and not re.search(NO_CHAT, name):
             said = entry | table(entry.get("meta"))
             window = next((size for field in WINDOWS if (size := count_of(said.get(field)))), 0)
             found.append(Listed(endpoint, name, window))

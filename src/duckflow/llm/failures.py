@@ -15,32 +15,24 @@ from duckflow.state.phrase import say
 
 DETAIL_LENGTH = 240
 
-TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context|context (length|window|size|limit)|context the overflows"
+TOO_LONG = (
+    r"(?is)context_length_exceeded|exceed_context|context (length|window|size|limit)|context the overflows"
     r"|maximum (context|prompt|model|input) length|prompt (is )?too long|in(put|puts?) (is|are)? ?too long"
     r"|too many (input )?tokens|reduce the length"
     r"|(token count|tokens?|input length|prompt).{0,60} exceeds?\b.{0,40}(maximum|limit|context)"
-    r"|maximum number of tokens allowed|string_above_max_length|request (entity )?too large",
-    re.I | re.S,
+    r"|maximum number of tokens allowed|string_above_max_length|request (entity )?too large"
 )
-NEVER_FITS = re.compile(r"request too large", re.I)
-NO_CREDIT = re.compile(
-    r"insufficient.{0,12}(quota|balance|credit|fund)|billing_hard_limit|billing_not_active|credit balance", re.I
-)
-BAD_KEY = re.compile(
-    r"api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect|missing).{0,10}api.?key|api_key_invalid", re.I
-)
-UNKNOWN_MODEL = re.compile(
-    r"model_not_found|invalid_model|not_found_error"
+NEVER_FITS = r"(?i)request too large"
+NO_CREDIT = r"(?i)insufficient.{0,12}(quota|balance|credit|fund)|billing_hard_limit|billing_not_active|credit balance"
+BAD_KEY = r"(?i)api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect|missing).{0,10}api.?key|api_key_invalid"
+UNKNOWN_MODEL = (
+    r"(?is)model_not_found|invalid_model|not_found_error"
     r"|\bmodels?\b.{0,120}(not found|not exist|no such|not available|not loaded|is unknown|not a valid)"
-    r"|(unknown|invalid|no such|not a valid) model|no endpoints found|no model.{0,20}loaded",
-    re.I | re.S,
+    r"|(unknown|invalid|no such|not a valid) model|no endpoints found|no model.{0,20}loaded"
 )
-CONTENT_REFUSED = re.compile(
-    r"content_filter|content_policy|content management policy|moderation|data_inspection_failed", re.I
-)
-BAD_GENERATION = re.compile(r"json_validate_failed|failed to generate json", re.I)
-BUSY = re.compile(r"rate.?limit|overloaded|too many requests|resource.?exhausted|throttl", re.I)
+CONTENT_REFUSED = r"(?i)content_filter|content_policy|content management policy|moderation|data_inspection_failed"
+BAD_GENERATION = r"(?i)json_validate_failed|failed to generate json"
+BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 
 AGAIN = (408, 409, 425)
 
@@ -57,24 +49,24 @@ class Failures:
         detail = self.detail(answer)
         if self._is_too_long(status, answer):
             return Setback(ContextTooLong("model.too_long", model=self._name, detail=detail))
-        if status == 402 or (status in (400, 403, 429) and NO_CREDIT.search(answer)):
+        if status == 402 or (status in (400, 403, 429) and re.search(NO_CREDIT, answer)):
             return Setback(ProviderRefused("model.no_credit", endpoint=self._endpoint.name, detail=detail))
-        if status in (401, 403) or (status == 400 and BAD_KEY.search(answer)):
+        if status in (401, 403) or (status == 400 and re.search(BAD_KEY, answer)):
             return Setback(self._key_refused(detail))
         if status == 429:
             return self.busy(asked_wait(headers, answer), detail)
-        if BAD_GENERATION.search(answer):
+        if re.search(BAD_GENERATION, answer):
             return self.broken()
         if status in AGAIN or (status >= 500 and status not in (501, 505)):
             why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
             return Setback(self._server_failed(status, detail), why, asked_wait(headers, answer))
-        if status in (400, 404) and UNKNOWN_MODEL.search(answer):
+        if status in (400, 404) and re.search(UNKNOWN_MODEL, answer):
             return Setback(
                 ProviderRefused("model.unknown", model=self._model, endpoint=self._endpoint.name, detail=detail)
             )
         if status in (404, 405) or 300 <= status < 400:
             return Setback(ProviderRefused("model.wrong_address", where=self._endpoint.where, status=status))
-        if CONTENT_REFUSED.search(answer):
+        if re.search(CONTENT_REFUSED, answer):
             return Setback(ProviderRefused("model.content_refused", model=self._name, detail=detail))
         return Setback(ProviderRefused("model.request_refused", model=self._name, status=status, detail=detail))
 
@@ -85,7 +77,7 @@ class Failures:
             code = int(code)
         if isinstance(code, int) and 400 <= code < 600:
             return self.of_status(code, {}, answer)
-        if BUSY.search(answer):
+        if re.search(BUSY, answer):
             return self.of_status(429, {}, answer)
         # Whoever begins to answer and then fails has usually run into trouble of its own.
         kind = str(table(error).get("type") or "")
@@ -125,7 +117,7 @@ class Failures:
     def _is_too_long(self, status: int, answer: str) -> bool:
         # Rate limits are about tokens too: there, only a request that can never pass is too long.
         pattern = NEVER_FITS if status in (401, 403, 429) else TOO_LONG
-        return status == 413 or pattern.search(answer) is not None
+        return status == 413 or re.search(pattern, answer) is not None
 
     def _key_refused(self, detail: str) -> ModelError:
         return key_refused(self._endpoint, self._key, detail)

@@ -14,9 +14,9 @@ from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-ASKED_IN_WORDS = re.compile(r"(?:try again|retry)\s+(?:in|after)\s+((?:[\d.]+\s*(?:ms|h|m|s)\s*)+)", re.I)
-ASKED_BY_GOOGLE = re.compile(r'"retryDelay"\s*:\s*"([\d.]+s)"')
-SPAN = re.compile(r"([\d.]+)\s*(ms|h|m|s)", re.I)
+ASKED_IN_WORDS = r"(?i)(?:try again|retry)\s+(?:in|after)\s+((?:[\d.]+\s*(?:ms|h|m|s)\s*)+)"
+ASKED_BY_GOOGLE = r'"retryDelay"\s*:\s*"([\d.]+s)"'
+SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
 
 
 class Setback(Exception):
@@ -72,10 +72,10 @@ def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
             return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
         except (ValueError, OverflowError):
             pass
-    words = ASKED_BY_GOOGLE.search(answer) or ASKED_IN_WORDS.search(answer)
+    words = re.search(ASKED_BY_GOOGLE, answer) or re.search(ASKED_IN_WORDS, answer)
     if words is None:
         return None
-    spans = SPAN.findall(words.group(1))
+    spans = re.findall(SPAN, words.group(1))
     return sum((_number(number) or 0.0) * UNITS[unit.lower()] for number, unit in spans)
 
 
