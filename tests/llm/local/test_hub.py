@@ -1,6 +1,5 @@
 """Pulling from the hub: whole, resumed, broken off, lying."""
 
-import hashlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,20 +8,12 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import ProviderUnreachable
-from duckflow.llm.local.catalogue import HubFile, LocalModel
 from duckflow.llm.local.hub import Stage
 from duckflow.llm.local.weights import Weights
+from tests.llm.local.tiny import tiny_model
 
 CONTENT = bytes(range(256)) * 4096
-MODEL = LocalModel(
-    name="tiny",
-    file="tiny.gguf",
-    size=len(CONTENT),
-    sha256=hashlib.sha256(CONTENT).hexdigest(),
-    licence="MIT",
-    context=512,
-    hub=HubFile("someone/tiny", "tiny.gguf"),
-)
+MODEL = tiny_model(CONTENT)
 
 
 class HubOnLoopback(ThreadingHTTPServer):

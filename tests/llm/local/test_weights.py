@@ -1,6 +1,5 @@
 """The folder of models: adopting, listing, removing, waiting for each other, and a full disk."""
 
-import hashlib
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -8,21 +7,14 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import DuckflowError, ModelError, UsageError
-from duckflow.llm.local.catalogue import CATALOGUE, HubFile, LocalModel, known_model
+from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
 from duckflow.llm.local.hub import Stage
 from duckflow.llm.local.settings import DEFAULT_MODEL, LocalSettings
 from duckflow.llm.local.weights import Weights
+from tests.llm.local.tiny import tiny_model
 
 CONTENT = b"weights" * 100_000
-MODEL = LocalModel(
-    name="tiny",
-    file="tiny.gguf",
-    size=len(CONTENT),
-    sha256=hashlib.sha256(CONTENT).hexdigest(),
-    licence="MIT",
-    context=512,
-    hub=HubFile("someone/tiny", "tiny.gguf"),
-)
+MODEL = tiny_model(CONTENT)
 
 
 def own_file(tmp_path: Path, content: bytes = CONTENT) -> Path:

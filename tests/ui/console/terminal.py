@@ -14,6 +14,8 @@ import pyte
 from rich.style import Style
 from rich.text import Text
 
+from tests.journeys.story import decide, respond
+
 
 class _AnsweringScreen(pyte.HistoryScreen):
     """Tells where the cursor is when it is asked, as terminals do."""
@@ -132,3 +134,22 @@ class Terminal:
     def _take(self, data: bytes) -> None:
         self.raw += data
         self._stream.feed(data)
+
+
+def open_terminal(
+    opened: list[Terminal], top: Path, replies: list[Any] | None, *arguments: str, **settings: Any
+) -> Terminal:
+    """One that the fixture `opened` closes."""
+    opened.append(terminal := Terminal(top, replies, *arguments, **settings))
+    return terminal
+
+
+def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
+    """A chat that has greeted."""
+    terminal = open_terminal(opened, top, replies, *arguments, **settings)
+    terminal.wait_for("/help")
+    return terminal
+
+
+def said(text: str, **how: Any) -> dict[str, Any]:
+    return {"json": decide(respond(text), step="PLANNING"), **how}

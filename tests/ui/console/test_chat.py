@@ -1,10 +1,9 @@
 """A person at a terminal."""
 
 from pathlib import Path
-from typing import Any
 
 from tests.journeys.story import act, decide, respond
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, open_terminal
 
 WRITE = {"json": decide(act("file_ops.write_file", path="hello.py"), respond("It is written."))}
 BODY = "print('hello')\n"
@@ -17,14 +16,8 @@ SLOW = {"json": decide(respond("slowly " * 200), step="PLANNING"), "chunk": 4, "
 HELLO = "/help shows"
 
 
-def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
-    terminal = Terminal(top, replies, *arguments, **settings)
-    opened.append(terminal)
-    return terminal
-
-
 def test_a_change_is_shown_asked_for_and_made(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [WRITE, BODY])
+    terminal = open_terminal(opened, tmp_path, [WRITE, BODY])
     terminal.wait_for(HELLO)
     terminal.enter("create hello.py")
     screen = terminal.wait_for("1. yes")
@@ -40,7 +33,7 @@ def test_a_change_is_shown_asked_for_and_made(tmp_path: Path, opened: list[Termi
 
 
 def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [ANSWER], "--lang", "ja")
+    terminal = open_terminal(opened, tmp_path, [ANSWER], "--lang", "ja")
     terminal.wait_for("Esc で中断")
     terminal.enter("やあ")
     screen = terminal.wait_for("はそのまま。")
@@ -50,7 +43,7 @@ def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened:
 
 def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Terminal]) -> None:
     slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING"), "delay": 0.03}
-    terminal = start(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
+    terminal = open_terminal(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
     terminal.wait_for(HELLO)
     terminal.enter("one")
     terminal.enter("two")
@@ -59,7 +52,7 @@ def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Te
 
 
 def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [])
+    terminal = open_terminal(opened, tmp_path, [])
     terminal.wait_for(HELLO)
     terminal.enter("/hepl")
     terminal.wait_for("/help?")
@@ -74,11 +67,13 @@ def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> No
 
 
 def test_a_session_goes_on_after_a_restart(tmp_path: Path, opened: list[Terminal]) -> None:
-    first = start(opened, tmp_path, [ANSWER], "remember me")
+    first = open_terminal(opened, tmp_path, [ANSWER], "remember me")
     first.wait_for("はそのまま")
     first.type("\x04")
     first.wait_for_end()
-    again = start(opened, tmp_path, [{"json": decide(respond("I do remember."), step="PLANNING")}], "-c", "do you?")
+    again = open_terminal(
+        opened, tmp_path, [{"json": decide(respond("I do remember."), step="PLANNING")}], "-c", "do you?"
+    )
     again.wait_for("I do remember.")
     again.enter("/status")
     again.wait_for("2 turns")

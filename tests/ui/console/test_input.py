@@ -2,24 +2,10 @@
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
-from tests.journeys.story import decide, respond
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, said, start
 
-HELLO = "/help shows"
 TAB, UP, DOWN, CTRL_C, CTRL_R = "\t", "\x1b[A", "\x1b[B", "\x03", "\x12"
-
-
-def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
-    terminal = Terminal(top, replies, *arguments, **settings)
-    opened.append(terminal)
-    terminal.wait_for(HELLO)
-    return terminal
-
-
-def said(text: str, **how: Any) -> dict[str, Any]:
-    return {"json": decide(respond(text), step="PLANNING"), **how}
 
 
 def test_commands_and_files_are_completed_and_mentioned_files_go_along(tmp_path: Path, opened: list[Terminal]) -> None:

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.journeys.story import act, decide, respond
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, start
 
-HELLO = "Say what you would like"
 STEPS: list[dict[str, Any]] = [
     {"name": "Core loop", "description": "game.py", "success": "it exists", "depends_on": []},
     {"name": "Score", "description": "score.py", "success": "", "depends_on": [1]},
@@ -17,13 +16,6 @@ SNAKE = {"json": {"name": "Snake game", "steps": STEPS, "risks": []}}
 PROPOSE = {"json": decide(act("plan_tool.propose", goal="a snake game"), step="PLANNING", next_step="pending_user")}
 RUN = {"json": decide(act("task_tool.generate_list"), act("task_loop.run", step_id="1"), next_step="defer")}
 TASKS = {"json": {"tasks": [act("file_ops.write_file", path="game.py"), act("file_ops.write_file", path="b.py")]}}
-
-
-def start(opened: list[Terminal], tmp_path: Path, replies: list[Any], *arguments: str) -> Terminal:
-    terminal = Terminal(tmp_path, replies, *arguments)
-    opened.append(terminal)
-    terminal.wait_for(HELLO)
-    return terminal
 
 
 def test_a_plan_is_shown_as_a_tree_changed_by_hand_and_dropped(tmp_path: Path, opened: list[Terminal]) -> None:

@@ -2,12 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from tests.journeys.story import act, decide, respond
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, said, start
 
-HELLO = "/help"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*\b(?:3[0-7]|9[0-7]|4[0-7])m")
 REPLY = """# 見出し
 **太字**と`code_name`です。[角括弧]はそのまま。
@@ -26,17 +24,6 @@ def hello() -> None:
 
 the end """
 LOOK = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}
-
-
-def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
-    terminal = Terminal(top, replies, *arguments, **settings)
-    opened.append(terminal)
-    terminal.wait_for(HELLO)
-    return terminal
-
-
-def said(text: str, **how: Any) -> dict[str, Any]:
-    return {"json": decide(respond(text), step="PLANNING"), **how}
 
 
 def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path: Path, opened: list[Terminal]) -> None:

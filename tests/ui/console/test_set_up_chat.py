@@ -2,9 +2,8 @@
 
 import signal
 from pathlib import Path
-from typing import Any
 
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, open_terminal
 
 NOWHERE = {
     "HF_ENDPOINT": "http://127.0.0.1:9",
@@ -16,13 +15,8 @@ NOWHERE = {
 }
 
 
-def start(opened: list[Terminal], top: Path, replies: list[Any] | None, *arguments: str, **settings: Any) -> Terminal:
-    opened.append(terminal := Terminal(top, replies, *arguments, **settings))
-    return terminal
-
-
 def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, None, **NOWHERE)
+    terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
     terminal.wait_for("Three ways")
     terminal.enter("make me a game")
     screen = terminal.wait_for("2. not now")
@@ -40,7 +34,7 @@ def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path
 
 
 def test_doctor_in_the_chat_shows_the_same(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [], "--lang", "ja")
+    terminal = open_terminal(opened, tmp_path, [], "--lang", "ja")
     terminal.wait_for("/help")
     terminal.enter("/doctor")
     screen = terminal.wait_for("下の矢印")
@@ -48,7 +42,7 @@ def test_doctor_in_the_chat_shows_the_same(tmp_path: Path, opened: list[Terminal
 
 
 def test_init_in_the_chat_asks_and_writes(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [])
+    terminal = open_terminal(opened, tmp_path, [])
     terminal.wait_for("/help")
     terminal.enter("/init")
     terminal.wait_for("1/3")
@@ -63,7 +57,7 @@ def test_init_in_the_chat_asks_and_writes(tmp_path: Path, opened: list[Terminal]
 
 
 def test_ended_from_outside_the_chat_leaves_in_order(tmp_path: Path, opened: list[Terminal]) -> None:
-    terminal = start(opened, tmp_path, [])
+    terminal = open_terminal(opened, tmp_path, [])
     terminal.wait_for("/help")
     terminal.process.kill(signal.SIGTERM)
     assert terminal.wait_for_end() == 0

@@ -1,0 +1,18 @@
+"""A model of a few bytes, for the tests of pulling and keeping."""
+
+import hashlib
+
+from duckflow.llm.local.catalogue import HubFile, LocalModel, Part
+
+
+def tiny_model(content: bytes, parts: tuple[Part, ...] = ()) -> LocalModel:
+    return LocalModel(
+        name="tiny",
+        file="tiny.gguf",
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        licence="MIT",
+        context=512,
+        parts=parts,
+        hub=HubFile("someone/tiny", "tiny.gguf"),
+    )
