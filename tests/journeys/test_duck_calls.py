@@ -9,6 +9,7 @@ from duckflow.events.types import DuckAnswered, DuckCalled, MessagesSetAside, No
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.pacemaker.interventions import CHOICES, Effect, Pattern
+from duckflow.prompts.template import note
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
@@ -185,7 +186,7 @@ async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, 
         case Effect.RESTART:
             assert story.all(MessagesSetAside)
         case Effect.TAKE_STOCK:
-            assert "Stock-taking" in prompt
+            assert note(language, "stock") in prompt
             assert any(notice.what.key == "duck.stock" for notice in story.all(Noticed))
         case Effect.REPLAN:
             assert "another angle" in prompt and story.session.state.phase is Phase.PLANNING

@@ -13,6 +13,7 @@ from tests.journeys.story import Story, act, decide, respond
 
 TOLD = {"en": ("make a snake game", "yes", "next"), "ja": ("ゲームを実装して", "はい", "次をお願いします")}
 REPORT = {"en": "A background job has ended", "ja": "バックグラウンドのジョブが終わりました"}
+APPROVED = {"en": "approved the plan", "ja": "計画「Snake game」を承認しました"}
 BODY = {"en": "complete content of {}", "ja": "では {} の内容"}
 
 
@@ -40,7 +41,7 @@ async def test_a_goal_becomes_a_plan_and_the_plan_becomes_files(tmp_path: Path, 
     assert (state.phase, state.status) == (Phase.AWAITING_APPROVAL, Status.REQUIRES_USER_INPUT)
 
     assert await story.tell(yes) == "deferred"
-    assert "approved the plan" in story.prompt(2)
+    assert APPROVED[language] in story.prompt(2)
     assert state.phase is Phase.EXECUTION
     ended = await job_ended(story)
     assert (ended.status, ended.report.summary) == ("completed", "The core loop is there.")

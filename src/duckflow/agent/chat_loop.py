@@ -10,7 +10,7 @@ from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.own_deeds import OwnDeeds
 from duckflow.agent.pacing import Pacing
-from duckflow.agent.reception import Reception
+from duckflow.agent.policies.plan_answer import PlanApproval
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
@@ -29,6 +29,7 @@ from duckflow.events.types import (
 )
 from duckflow.pacemaker.health import Health
 from duckflow.prompts.layers import Layer
+from duckflow.prompts.template import note
 from duckflow.safety.mode import Mode
 from duckflow.safety.permissions import Permissions
 from duckflow.state.agent import AgentState
@@ -51,7 +52,7 @@ class Work(NamedTuple):
     """What goes on behind the conversation: jobs, the answer to a draft, the models that can be had."""
 
     jobs: JobRunner
-    reception: Reception
+    approval: PlanApproval
     connection: ModelConnection
 
 
@@ -72,7 +73,7 @@ class ChatLoop:
         self._turn = turn
         self._gatekeeper = guards.gatekeeper
         self._pacing = pacing
-        self.jobs, self._reception, self._connection = work
+        self.jobs, self._approval, self._connection = work
         self._deeds = OwnDeeds(session)
         self._errands: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Task[Outcome] | None = None
@@ -128,14 +129,14 @@ class ChatLoop:
                 self.session.emit(Noticed(what=phrase))
             return "done"
         self._deeds.tell()
-        return await self._run(self._turn.run(text, lambda: self._reception.hear(text, piped)))
+        return await self._run(self._turn.run(text, piped))
 
     async def approve_plan(self) -> Outcome:
         """The user's yes to the draft, given by a command: no words are read. A turn begins to carry the plan out."""
         plan = self.state.plan
         if plan is None or plan.status != "draft":
             return "done"
-        return await self._run(self._turn.run("", lambda: self._reception.approve(plan)))
+        return await self._run(self._turn.run("", begin=lambda: self._approval.approve(plan)))
 
     async def _run(self, turn: Coroutine[Any, Any, Outcome]) -> Outcome:
         self.jobs.hold()
@@ -174,7 +175,7 @@ class ChatLoop:
         errand.add_done_callback(self._errands.discard)
 
     def drop_plan(self, plan: Plan) -> None:
-        self._reception.drop(plan)
+        self._approval.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
         self.session.emit(PlanChanged(plan=plan))
@@ -201,6 +202,6 @@ class ChatLoop:
         state = self.session.state
         if not state.turn_open:
             return
-        told = "The turn above was cut off by a crash. Check what is there before going on."
+        told = note(state.language, "crashed")
         self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))

@@ -14,6 +14,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
+from duckflow.prompts.template import note
 from duckflow.safety.policy import Mode
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
@@ -36,10 +37,6 @@ class Dispatched:
     refusal: str = ""
     approved: bool = False
     """The user was asked and said yes."""
-    tried: bool = False
-    """A script that calls the written code came to its end."""
-    fault: str = ""
-    """What a try-out of the written code has shown."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -69,7 +66,7 @@ class Dispatcher:
             await self._run_part(part, reading, blocks, done, actor)
         if waiting:
             skipped = ", ".join(action.operation for action in waiting)
-            self._tell(f"Not run, because the list stopped before: {skipped}", actor)
+            self._tell(self._note("not_run", operations=skipped), actor)
         return done
 
     async def free(self, action: Action) -> bool:
@@ -228,11 +225,14 @@ class Dispatcher:
         self._finish(_failure(action, self._tool(action), problem), done, actor)
 
     def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
-        told = f"The user said no{': ' + reason if reason else ''}. Nothing was changed."
+        told = self._note("refused_why", reason=reason) if reason else self._note("refused")
         for one in ready:
             operation = one.action.operation
             self._fail(one.action, ToolError(told, "tool.refused", operation=operation, reason=reason), done, actor)
         done.stop, done.refusal = "refused", reason
+
+    def _note(self, key: str, **values: str) -> str:
+        return note(self._session.state.language, key, **values)
 
     def _tell(self, text: str, actor: Actor) -> None:
         actor.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 from duckflow.agent.phases import Phases
+from duckflow.agent.policies.policy import Ending
 from duckflow.agent.session import Session
-from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, Noticed, Outcome
+from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, Noticed
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
+from duckflow.prompts.template import note
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phrase import say
 
-Ending = tuple[Outcome, Phrase | None]
 STOCK_LINES = 12
 
 
@@ -28,10 +30,10 @@ class DuckAnswers:
         effect, state = resolution.effect, self._session.state
         if effect is Effect.STOP:
             self._phases.wait_for_user()
-            return "pacemaker", say("turn.stopped")
+            return Ending("pacemaker", say("turn.stopped"))
         if effect is Effect.ACCEPT:
             files = ", ".join(state.files_changed) or "–"
-            return "done", say("turn.accepted", files=files)
+            return Ending("done", say("turn.accepted", files=files))
         if effect in BACK_TO_PLANNING:
             self._phases.plan_anew(call.reason)
         match effect:
@@ -61,16 +63,19 @@ class DuckAnswers:
         """What is known, what was tried, what is open: computed, shown, and kept in the conversation."""
         state = self._session.state
         results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
+        told = partial(note, state.language)
+        goal = state.five.goal or next((m.text for m in reversed(state.messages) if m.role == "user"), "")
         lines = [
-            f"Goal: {state.five.goal or next((m.text for m in reversed(state.messages) if m.role == 'user'), '')}",
-            f"Files changed: {', '.join(state.files_changed) or 'none'}",
-            *(f"Result of {one.operation}: {_quoted(one.text)}" for one in results[-STOCK_LINES:]),
-            *(f"Tried without success: {line}" for line in call.tried),
-            *(f"Open: {question}" for question in state.five.open_questions),
+            told("stock_goal", goal=goal),
+            told("stock_files", files=", ".join(state.files_changed) or "-"),
+            *(told("stock_result", operation=one.operation, text=_quoted(one.text)) for one in results[-STOCK_LINES:]),
+            *(told("stock_tried", what=line) for line in call.tried),
+            *(told("stock_open", question=question) for question in state.five.open_questions),
         ]
         stock = "\n".join(lines)
         self._session.emit(Noticed(what=say("duck.stock", text=stock)))
-        self._session.emit(MessageAdded(message=Message(role="system", text=f"Stock-taking\n{stock}", turn=state.turn)))
+        text = f"{told('stock')}\n{stock}"
+        self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
 
 
 def _quoted(text: str) -> str:

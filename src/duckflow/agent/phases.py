@@ -2,6 +2,7 @@
 
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, StatusChanged
+from duckflow.prompts.template import note
 from duckflow.state.action import Decision
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Status, TransitionTable
@@ -23,8 +24,8 @@ class Phases:
         if self._table.allows(here, there):
             self._move(there, decision.rationale, by_model=True)
             return True
-        possible = ", ".join(self._table.targets(here)) or "none"
-        why = f"step {here} cannot become {there}; from {here} you may go to: {possible}"
+        possible = ", ".join(self._table.targets(here)) or "-"
+        why = note(self._session.state.language, "step_refused", here=here, there=there, possible=possible)
         self._session.emit(PhaseRefused(source=here, target=there, why=why))
         self._session.emit(MessageAdded(message=Message(role="system", text=why, turn=self._session.state.turn)))
         return False

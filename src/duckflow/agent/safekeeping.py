@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, TurnUndone
+from duckflow.prompts.template import note
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
@@ -44,10 +45,9 @@ class Safekeeping:
         """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are."""
         undo = self._undo()
         outcome = await (undo.undo(on_conflict="skip") if back else undo.redo(on_conflict="skip"))
-        verb = "undid" if back else "redid"
-        told = (
-            f"The user {verb} turn {outcome.turn}. Files that changed by that: {', '.join(outcome.changed) or 'none'}"
-        )
+        files = ", ".join(outcome.changed) or "-"
+        key = "turn_undone" if back else "turn_redone"
+        told = note(self._session.state.language, key, turn=str(outcome.turn), files=files)
         self._session.emit(TurnUndone(turn=outcome.turn, back=back, changed=outcome.changed))
         self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
         return outcome

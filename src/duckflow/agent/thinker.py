@@ -5,7 +5,6 @@ from contextlib import aclosing
 from functools import partial
 
 from duckflow.agent.connection import ModelConnection, Reply, closable
-from duckflow.agent.owing import Owing
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
@@ -20,22 +19,18 @@ from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.offer import held_to_planning, held_to_writing, plan_hint
+from duckflow.prompts.offer import Narrow
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.one_question import QuestionStream
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
-from duckflow.state.profile import ModelProfile
 
 SHRINKS = 2
 
 
-ThinkerSettings = tuple[AgentSettings, MemorySettings, DetectorSettings]
-
-
-class Overheard:
+class LiveReply:
     """What is said as it streams in; a model that says the same passage over and over is cut short."""
 
     def __init__(self, settings: DetectorSettings, operations: Iterable[Operation]) -> None:
@@ -61,25 +56,30 @@ class Thinker:
         compiler: Compiler,
         operations: Callable[[], Sequence[Operation]],
         emit: Emit,
-        settings: ThinkerSettings,
+        settings: AgentSettings,
+        memory: MemorySettings,
+        detectors: DetectorSettings,
         remembering: Remembering,
     ) -> None:
         self.connection = connection
         self._compiler = compiler
         self._operations = operations
         self._emit = emit
-        self._settings, self._memory, self._detectors = settings
+        self._settings = settings
+        self._memory = memory
+        self._detectors = detectors
         self._remembering = remembering
 
-    async def decide(self, state: AgentState, limit: int, note: str, owing: Owing) -> Reading:
+    async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
         attempt = 0
         while True:
             reply = Reply("", "stop")
             try:
                 profile = await self.connection.ready_profile()
-                operations, hint = self._offer(state, profile, owing)
-                moment = Moment(profile, limit, note or hint, corrections, self._remembering.evidence())
+                offered = self._compiler.offered(state, profile)
+                operations = narrow(offered) if narrow else offered
+                moment = Moment(profile, limit, note, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
                 return read_decision(reply.text, self._operations(), reply.finish, state.phase)
             except ReplyUnusable as problem:
@@ -89,17 +89,6 @@ class Thinker:
                 if attempt > self._settings.reply_attempts:
                     raise
                 corrections += self._compiler.correction(state.language, reply.text, problem.correction)
-
-    def _offer(self, state: AgentState, profile: ModelProfile, owing: Owing) -> tuple[Sequence[Operation], str]:
-        """What may be done now, and a hint. A small model is held to what it still has to write."""
-        operations, hint = self._compiler.offered(state, profile), plan_hint(state, profile)
-        if hint:
-            return held_to_planning(operations, state), hint
-        if not profile.led or state.plan is not None:
-            return operations, ""
-        if not owing.pressing:
-            return operations, owing.read_hint() if state.loop <= 1 else ""
-        return held_to_writing(operations, owing.writes, not owing.looked_enough), owing.hint()
 
     async def warm(self, state: AgentState) -> None:
         """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
@@ -127,7 +116,7 @@ class Thinker:
             self._remembering.sent(messages)
             request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
             try:
-                heard = partial(Overheard, self._detectors, self._operations())
+                heard = partial(LiveReply, self._detectors, self._operations())
                 reply = await self.connection.call(request, heard, "say")
             except ContextTooLong:
                 if shrink == SHRINKS:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.approval import Approval
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.chat_loop import ChatLoop, Guards, Work
 from duckflow.agent.connection import Connected, ModelConnection
@@ -17,18 +16,24 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
-from duckflow.agent.material import Material
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.policies.answered import AnswerEnds
+from duckflow.agent.policies.asked_summary import AskedSummary
+from duckflow.agent.policies.material import BringMaterial
+from duckflow.agent.policies.named_files import ReadNamedFiles
+from duckflow.agent.policies.owed_files import OwedFiles
+from duckflow.agent.policies.plan_answer import PlanAnswer, PlanApproval
+from duckflow.agent.policies.review import ReviewByRecord
+from duckflow.agent.policies.tryout import TryOut
+from duckflow.agent.policies.wanted_plan import HoldToPlan
 from duckflow.agent.procedures import Procedures
 from duckflow.agent.project import Project
-from duckflow.agent.reception import Reception
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.thinker import Thinker
-from duckflow.agent.tryout import TryOut
 from duckflow.agent.turn import Turn
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
@@ -164,7 +169,9 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         compiler,
         toolbox.operations,
         session.emit,
-        (settings.agent, settings.memory, settings.pacemaker.detectors),
+        settings.agent,
+        settings.memory,
+        settings.pacemaker.detectors,
         remembering,
     )
     summarising = Summarising(session, connection, compiler, settings.memory)
@@ -178,8 +185,20 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
-    turn = Turn(session, pacing, thinker, TryOut(dispatcher, bodies, Actor(session.emit, ask)), phases, duck)
     jobs = JobRunner(session, ask, dispatcher, table, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
+    approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
+    policies = (
+        BringMaterial(session, toolbox, workspace),
+        PlanAnswer(approval),
+        HoldToPlan(),
+        ReadNamedFiles(dispatcher, actor),
+        TryOut(dispatcher, bodies, actor),
+        OwedFiles(phases),
+        AskedSummary(),
+        AnswerEnds(phases),
+        ReviewByRecord(phases),
+    )
+    turn = Turn(session, actor, pacing, thinker, dispatcher, phases, duck, policies)
 
     async def close() -> None:
         await summarising.aclose()
@@ -188,8 +207,7 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         await safekeeping.close()
         await remembering.aclose()
 
-    reception = Reception(Approval(session, phases, jobs, connection), Material(session, toolbox, workspace))
-    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, reception, connection)
+    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, approval, connection)
     return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
 
 

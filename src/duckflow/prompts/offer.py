@@ -1,12 +1,14 @@
 """Which operations the model is told of: few for a small model, and of plans only what can be done now."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from duckflow.state.action import PROPOSE_PLAN, WRITE_FILE, Operation, PlanMoment
 from duckflow.state.agent import AgentState
 from duckflow.state.profile import ModelProfile
 
+Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
+"""Some of the operations that are offered, or all of them with fewer arguments."""
 # A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
 SEVERAL_PARTS = re.compile(
     r"\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
@@ -41,11 +43,9 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
     return frozenset({"approved", "jobs"} if at_work else {"approved"})
 
 
-def plan_hint(state: AgentState, profile: ModelProfile) -> str:
-    """A small model does not think of planning by itself, even when it is asked to."""
-    if not profile.led or state.plan is not None or state.loop > 1 or not WANTS_PLAN.search(_request(state)):
-        return ""
-    return f"the user wants a plan: your only action now is {PROPOSE_PLAN}"
+def wants_plan(state: AgentState) -> bool:
+    """Whether the user asks for a plan, and there is none yet."""
+    return state.plan is None and WANTS_PLAN.search(_request(state)) is not None
 
 
 def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:

@@ -6,9 +6,10 @@ from pathlib import PurePosixPath
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.policies.policy import Policy, TurnSoFar
 from duckflow.errors import DuckflowError
 from duckflow.llm.decision import Reading
-from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action, Decision
+from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action
 
 SECONDS = 20
 END = "END_OF_TRY"
@@ -18,56 +19,56 @@ WELL = "exit code 0"
 TIMED_OUT = "Timed out"
 
 
-class TryOut:
-    """Dispatches as the Dispatcher does; then runs what was written, if it is Python and the model is a small one."""
+class TryOut(Policy):
+    """Runs what was written, if it is Python and the model is a small one. What that shows is noted with the loop."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
         self._bodies = bodies
         self._actor = actor
 
-    async def run(self, reading: Reading) -> Dispatched:
-        done = await self._dispatcher.run(reading, self._actor)
-        written = [action for action in reading.decision.actions if action.operation == WRITE_FILE]
-        if len(written) == 1 and done.ran(WRITE_FILE) and not done.stop:
-            path = str(written[0].args.get("path", ""))
-            if path.endswith(".py"):
-                await self._try(path, reading.decision, done)
-        return done
-
-    async def _try(self, path: str, decision: Decision, done: Dispatched) -> None:
-        """Find out what is wrong inside the file itself; a mistake in the trying script says nothing about it."""
-        if not await self._dispatcher.free(_trial(path, "print()")):
+    async def after(self, turn: TurnSoFar) -> None:
+        loop = turn.last
+        written = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
+        if len(written) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
+        path = str(written[0].args.get("path", ""))
+        if path.endswith(".py") and await self._dispatcher.free(_trial(turn, path, "print()")):
+            await self._try(turn, path)
+
+    async def _try(self, turn: TurnSoFar, path: str) -> None:
+        """Find out what is wrong inside the file itself; a mistake in the trying script says nothing about it."""
         try:
             script = await self._bodies.script_for(path)
         except DuckflowError:
             return
         if not script or END in script:
             return
-        output = await self._tried(path, script, decision)
+        endless = turn.note("endless")
+        output = await self._tried(turn, path, script)
         for _ in range(MENDS):
-            if not (fault := fault_of(path, output)) or not (text := await self._bodies.mended(path, fault)):
+            fault = fault_of(path, output, endless)
+            if not fault or not (text := await self._bodies.mended(path, fault)):
                 break
-            why = f"mend {path}: {fault}"
-            await self._do(Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why), decision)
-            output = await self._tried(path, script, decision)
-        done.tried, done.fault = output.startswith(WELL), fault_of(path, output)
+            why = turn.note("mends", path=path, fault=fault)
+            await self._do(turn, Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why))
+            output = await self._tried(turn, path, script)
+        turn.last.tried, turn.last.fault = output.startswith(WELL), fault_of(path, output, endless)
 
-    async def _tried(self, path: str, script: str, decision: Decision) -> str:
-        tried = await self._do(_trial(path, script), decision)
+    async def _tried(self, turn: TurnSoFar, path: str, script: str) -> str:
+        tried = await self._do(turn, _trial(turn, path, script))
         return "\n".join(result.for_model for result in tried.results)
 
-    async def _do(self, action: Action, decision: Decision) -> Dispatched:
-        reading = Reading(decision.model_copy(update={"actions": [action]}))
+    async def _do(self, turn: TurnSoFar, action: Action) -> Dispatched:
+        reading = Reading(turn.last.decision.model_copy(update={"actions": [action]}))
         return await self._dispatcher.run(reading, self._actor)
 
 
-def fault_of(path: str, output: str) -> str:
+def fault_of(path: str, output: str, endless: str) -> str:
     """The error in a traceback that ends in `path`; one that the code raises on purpose is none."""
     name = PurePosixPath(path).name
     if TIMED_OUT in output:
-        return "it does not come to an end"
+        return endless
     frames = FRAME.findall(output)
     if not frames or PurePosixPath(frames[-1][0]).name != name or frames[-1][2].startswith("raise "):
         return ""
@@ -77,9 +78,9 @@ def fault_of(path: str, output: str) -> str:
     return f"line {number}: {line.strip()}: {message}" if message else ""
 
 
-def _trial(path: str, script: str) -> Action:
+def _trial(turn: TurnSoFar, path: str, script: str) -> Action:
     folder = PurePosixPath(path).parent.as_posix()
     ready = "" if folder == "." else f"import sys; sys.path.insert(0, {folder!r})\n"
     command = f"python3 -B - <<'{END}'\n{ready}{script.rstrip()}\n{END}"
     args = {"command": command, "timeout_seconds": SECONDS}
-    return Action(operation=RUN_COMMAND, args=args, reasoning=f"try {path} out")
+    return Action(operation=RUN_COMMAND, args=args, reasoning=turn.note("tries", path=path))

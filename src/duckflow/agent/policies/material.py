@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from duckflow.agent.policies.policy import Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
+from duckflow.prompts.template import note
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
@@ -20,7 +22,7 @@ MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
 
-class Material:
+class BringMaterial(Policy):
     """Brings into the conversation what a message refers to. It stands there as a result would: quoted."""
 
     def __init__(self, session: Session, toolbox: Toolbox, workspace: Workspace) -> None:
@@ -28,9 +30,10 @@ class Material:
         self._toolbox = toolbox
         self._workspace = workspace
 
-    async def bring(self, text: str, piped: str) -> None:
-        if piped.strip():
-            self._quote(PIPED, piped.rstrip("\n"))
+    async def opening(self, turn: TurnSoFar) -> None:
+        text = turn.request
+        if turn.piped.strip():
+            self._quote(PIPED, turn.piped.rstrip("\n"))
         if "@" not in text and "＠" not in text:
             return
         from duckflow.state.mention import mentions
@@ -43,7 +46,8 @@ class Material:
         if not path:
             return
         if secret_name(path):
-            self._tell(f"@{path} looks like a secret and is not quoted here.", say("mention.secret", path=path))
+            told = note(self._session.state.language, "mention_secret", path=path)
+            self._tell(told, say("mention.secret", path=path))
             return
         try:
             text = await self._read(path)

@@ -1,0 +1,106 @@
+"""Takes a Decision in: puts it as the user should get it, records it, and checks what it wants of state and phase."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from duckflow.agent.phases import Phases
+from duckflow.agent.session import Session
+from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed
+from duckflow.llm.decision import Reading
+from duckflow.prompts.template import note
+from duckflow.state.action import Action, Decision
+from duckflow.state.agent import AgentState
+from duckflow.state.five import StateDelta
+from duckflow.state.message import Message, Role
+from duckflow.state.one_question import one_question
+from duckflow.state.phrase import say
+
+TALKS = {"response": ("text",), "duck_call": ("text", "question")}
+
+
+def accept(reading: Reading, session: Session, phases: Phases) -> Reading:
+    """The Decision as it counts from now on. What of it is refused is told to the model."""
+    decision = _polite(reading.decision)
+    wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
+    session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
+    _say(session, "assistant", _as_said(decision))
+    if wanted and (wanted.delta.items() or wanted.delta.decision):
+        session.emit(FiveChanged(delta=wanted.delta))
+    if wanted and wanted.told:
+        _say(session, "system", wanted.told)
+    if wanted and wanted.goal_refused:
+        session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
+    phases.follow(decision)
+    return replace(reading, decision=decision)
+
+
+def _say(session: Session, role: Role, text: str) -> None:
+    session.emit(MessageAdded(message=Message(role=role, text=text, turn=session.state.turn)))
+
+
+def _as_said(decision: Decision) -> str:
+    """The Decision as it stands in the conversation: in the order in which the model itself writes it."""
+    said = decision.model_dump(mode="json", exclude_none=True)
+    said["actions"] = [
+        {name: action[name] for name in ("operation", "reasoning", "args")} for action in said["actions"]
+    ]
+    for name in ("actions", "next_step", "prompt_pattern"):
+        said[name] = said.pop(name)
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def _polite(decision: Decision) -> Decision:
+    """The Decision as the user gets it: at most one question, and choices only where there are two."""
+    actions = [_polite_action(action) for action in decision.actions]
+    return decision if actions == decision.actions else decision.model_copy(update={"actions": actions})
+
+
+def _polite_action(action: Action) -> Action:
+    args: dict[str, Any] = {}
+    for name in TALKS.get(action.operation, ()):
+        if isinstance(text := action.args.get(name), str):
+            args[name] = one_question(text)
+    if isinstance(choices := action.args.get("choices"), list):
+        args["choices"] = _real(cast("list[Any]", choices))
+    changed = any(action.args[name] != value for name, value in args.items())
+    return action.model_copy(update={"args": {**action.args, **args}}) if changed else action
+
+
+def _real(choices: list[Any]) -> list[Any]:
+    """Choices that differ; a single one is none."""
+    different = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
+    kept = [choice for choice in choices if different[str(choice).strip().casefold()] is choice]
+    return kept if len(kept) > 1 else []
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDelta:
+    """What of a change is accepted, and what the model is told of the rest."""
+
+    delta: StateDelta
+    goal_refused: str = ""
+    told: str = ""
+
+
+def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
+    """A goal and constraints may change right after the user has spoken; under an approved plan its goal stands."""
+    kept, told, refused = delta, list[str](), ""
+    five, plan = state.five, state.plan
+    if delta.goal is not None and delta.goal != five.goal:
+        if plan is not None and plan.under_way:
+            refused = delta.goal
+            told.append(note(state.language, "goal_stays_plans", goal=five.goal))
+        elif five.goal and not state.heard:
+            refused = delta.goal
+            told.append(note(state.language, "goal_stays", goal=five.goal))
+    if refused:
+        kept = kept.model_copy(update={"goal": None})
+    lost = [one for one in five.constraints if one not in (delta.constraints or ())]
+    if delta.constraints is not None and lost and not state.heard:
+        kept = kept.model_copy(update={"constraints": None})
+        told.append(note(state.language, "constraints_stay", constraints="; ".join(lost)))
+    if delta.plan_brief is not None and plan is not None and plan.under_way:
+        # It follows the plan itself.
+        kept = kept.model_copy(update={"plan_brief": None})
+    return CheckedDelta(kept, refused, "\n".join(told))

@@ -1,0 +1,105 @@
+"""What a turn policy is, and what it sees of a turn."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from duckflow.agent.dispatcher import Dispatched
+from duckflow.events.types import Outcome
+from duckflow.prompts.offer import Narrow
+from duckflow.prompts.template import note
+from duckflow.state.action import Decision
+from duckflow.state.agent import AgentState
+from duckflow.state.evidence import evidence_of
+from duckflow.state.phrase import Phrase
+from duckflow.state.profile import ModelProfile
+
+
+class Ending(NamedTuple):
+    """How a turn ends, and what the user is told of it."""
+
+    outcome: Outcome
+    why: Phrase | None = None
+
+
+class Guidance(NamedTuple):
+    """What the next prompt says where there is nothing else to say, and which operations it offers at most."""
+
+    note: str
+    narrow: Narrow | None = None
+
+
+@dataclass(slots=True)
+class Loop:
+    """One loop: what was decided and what came of it."""
+
+    decision: Decision
+    done: Dispatched
+    tried: bool = False
+    """A script that calls the written code came to its end."""
+    fault: str = ""
+    """What a try-out of the written code has shown."""
+
+
+class Checks(NamedTuple):
+    """What the results of a turn say of its changes."""
+
+    all_succeeded: bool = True
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class TurnSoFar:
+    """What has happened in this turn."""
+
+    state: AgentState
+    request: str
+    piped: str
+    profile: Callable[[], Awaitable[ModelProfile]]
+    """What the model is like; it is connected if need be."""
+    loops: list[Loop] = field(default_factory=list[Loop])
+    ending: Ending | None = None
+    """How the last Decision wants the turn to end."""
+
+    @property
+    def last(self) -> Loop:
+        return self.loops[-1]
+
+    def note(self, key: str, **values: str) -> str:
+        """A sentence for the model, in the session's language."""
+        return note(self.state.language, key, **values)
+
+    def checks(self) -> Checks:
+        """Results from before the last change say nothing any more. A command that failed speaks against the changes
+        of its turn; where nothing was changed it is only what the user wanted to know."""
+        changed, all_succeeded, failed = False, True, ""
+        for loop in self.loops:
+            results = loop.done.results
+            if any(result.changed for result in results):
+                changed = all_succeeded = True
+            all_succeeded &= all(result.ok for result in results)
+            for result in results:
+                check = evidence_of(result)
+                if result.changed or (check and check.ok):
+                    failed = ""
+                if check and not check.ok and changed:
+                    failed = check.text
+            failed = loop.fault or failed
+        return Checks(all_succeeded, failed)
+
+
+class Policy:
+    """Looks at a turn from one side. Most policies need one or two of these. None knows another."""
+
+    async def opening(self, turn: TurnSoFar) -> str | Ending | None:
+        """The user has spoken, and no model has been asked yet. A note is for the first prompt."""
+        return None
+
+    async def before(self, turn: TurnSoFar) -> Guidance | None:
+        """A loop begins. Of several policies that say something the first one counts."""
+        return None
+
+    async def after(self, turn: TurnSoFar) -> str | Ending | None:
+        """A loop is over, and no question to the user has ended the turn. With a note the turn goes on, whatever the
+        Decision says; the policies that follow are not asked any more."""
+        return None
