@@ -21,14 +21,12 @@ PROGRAM = 'if __name__ == "__main__":'
 # What is still to go; nothing may be added.
 STILL_SHORT = {
     "duckflow.agent.procedures",
-    "duckflow.agent.reception",
     "duckflow.cli.slash",
     "duckflow.commands.choices",
     "duckflow.state.wishes",
     "duckflow.ui.choices",
 }
 STILL_TWICE = {"Forgetting"}
-LOOP_LINES = 60
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +39,7 @@ def test_a_file_is_at_most_300_lines_a_class_200_and_the_loop_30(house: House) -
     classes = ((module.name, node) for module in house.modules.values() for node in module.classes)
     assert [(name, node.name) for name, node in classes if length(node) > 200] == []
     (loop,) = (node for node in house.modules["duckflow.agent.turn"].functions if node.name == "_loop")
-    assert length(loop) <= LOOP_LINES
+    assert length(loop) <= 30
 
 
 def test_a_constructor_takes_at_most_8_arguments(house: House) -> None:
