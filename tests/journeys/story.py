@@ -102,6 +102,7 @@ class Story:
             return Connected(self.second if second else self.model, say("model.chosen.flag"))
 
         wired = wire(wiring, self.session, self._answer, connect)
+        self.toolbox = wired.toolbox
         self.session.subscribe(self.events.append)
         return wired.chat
 

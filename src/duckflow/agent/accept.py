@@ -15,8 +15,9 @@ from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, Role
 from duckflow.state.one_question import one_question
 from duckflow.state.phrase import say
+from duckflow.tools.toolbox import talk_operations
 
-TALKS = {"response": ("text",), "duck_call": ("text", "question")}
+TALK_ARGUMENTS = ("text", "question")
 
 
 def accept(reading: Reading, session: Session, phases: Phases) -> Reading:
@@ -58,7 +59,7 @@ def _polite(decision: Decision) -> Decision:
 
 def _polite_action(action: Action) -> Action:
     args: dict[str, Any] = {}
-    for name in TALKS.get(action.operation, ()):
+    for name in TALK_ARGUMENTS if action.operation in talk_operations() else ():
         if isinstance(text := action.args.get(name), str):
             args[name] = one_question(text)
     if isinstance(choices := action.args.get("choices"), list):

@@ -20,7 +20,7 @@ from duckflow.events.types import LoopBegan, MessageAdded, Outcome, TurnBegan, T
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.state.action import PROPOSE_PLAN, Decision
+from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, Decision
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
 
@@ -167,7 +167,7 @@ class Turn:
             case "error":
                 self._recoveries += self._phases.recover(done.results[-1].for_model)
                 return None
-            case "question" if done.ran("exit"):
+            case "question" if done.ran(EXIT):
                 return Ending("exit")
             case "question":
                 self._phases.wait_for_user()
@@ -178,7 +178,7 @@ class Turn:
 
 def _wanted_ending(decision: Decision, done: Dispatched) -> Ending | None:
     """How the Decision itself wants the turn to end, or nothing when it goes on."""
-    silent = not done.ran("response")
+    silent = not done.ran(RESPOND)
     match decision.next_step:
         case _ if done.stop:
             return None

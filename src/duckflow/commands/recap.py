@@ -11,7 +11,7 @@ from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.question import Question
 from duckflow.store.headline import Headline
-from duckflow.tools.toolbox import packaged_operations
+from duckflow.tools.toolbox import talk_operations
 
 TITLE = 60
 ASKED = 300
@@ -54,10 +54,9 @@ def _exchange(messages: list[Message], words: Words) -> list[str]:
 
 def _said(decision: str) -> list[str]:
     """What a Decision told the user."""
-    talk = {one.name for one in packaged_operations() if one.effect == "talk"}
     try:
         actions: list[dict[str, Any]] = json.loads(decision)["actions"]
-        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in talk]
+        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in talk_operations()]
     except (ValueError, LookupError, TypeError, AttributeError):
         return []
 

@@ -25,6 +25,11 @@ def packaged_operations() -> tuple[Operation, ...]:
     return tuple(Operation.model_construct(**one) for one in given)
 
 
+def talk_operations() -> frozenset[str]:
+    """Those that only say something to the user."""
+    return frozenset(one.name for one in packaged_operations() if one.effect == "talk")
+
+
 class Toolbox:
     """Finds a tool and checks its arguments; what is wrong is told to the model. Tools come and go while it runs."""
 

@@ -2,6 +2,7 @@
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.state.action import RESPOND
 from duckflow.state.errand import errand
 
 
@@ -13,7 +14,7 @@ class AnswerEnds(Policy):
 
     async def after(self, turn: TurnSoFar) -> Ending | None:
         done = turn.last.done
-        if done.stop or not done.ran("response") or not errand(turn.request).only_asks:
+        if done.stop or not done.ran(RESPOND) or not errand(turn.request).only_asks:
             return None
         if not (await turn.profile()).led:
             return None

@@ -3,7 +3,7 @@
 import re
 
 from duckflow.agent.policies.policy import Policy, TurnSoFar
-from duckflow.state.action import Decision
+from duckflow.state.action import RESPOND, Decision
 
 LONG_ANSWER = 1200
 LONG_JAPANESE = 500
@@ -34,6 +34,6 @@ class AskedSummary(Policy):
 
 def _lacks_summary(decision: Decision) -> bool:
     """Whether a long answer ends the turn without one."""
-    said = "\n".join(str(one.args.get("text", "")) for one in decision.actions if one.operation == "response")
+    said = "\n".join(str(one.args.get("text", "")) for one in decision.actions if one.operation == RESPOND)
     long = LONG_JAPANESE if JAPANESE.search(said) else LONG_ANSWER
     return decision.next_step == "done" and len(said) > long and not SUMMARY.search(said)

@@ -7,6 +7,7 @@ from functools import partial
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.prompts.offer import held_to_writing
+from duckflow.state.action import RESPOND
 from duckflow.state.errand import errand
 from duckflow.state.phrase import say
 
@@ -66,7 +67,7 @@ class OwedFiles(Policy):
             # The review that a failed check calls for has been held: the try-out, and the mends after it.
             self._phases.finish(*checks)
         told = say("turn.written_tried" if turn.last.tried else "turn.written", files=files)
-        return Ending("done", None if turn.last.done.ran("response") else told)
+        return Ending("done", None if turn.last.done.ran(RESPOND) else told)
 
 
 def _owed(turn: TurnSoFar) -> Owed:

@@ -18,9 +18,8 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 from duckflow.state.vitals import Vitals
 from duckflow.store.headline import Headline
-from duckflow.tools.toolbox import packaged_operations
+from duckflow.tools.toolbox import talk_operations
 
-TALK = frozenset(one.name for one in packaged_operations() if one.effect == "talk")
 LONGEST = 20_000
 Kind = Literal["user", "said", "deed", "gate", "duck", "note"]
 
@@ -96,7 +95,7 @@ class Transcript:
 
     def _act(self, event: happened.ActionStarted | happened.ActionFinished) -> None:
         if isinstance(event, happened.ActionStarted):
-            if event.action.operation not in TALK:
+            if event.action.operation not in talk_operations():
                 self._open[event.action.action_id] = item = self._deed(event.action, event.job)
                 self._add(item)
             return
