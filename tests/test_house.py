@@ -23,7 +23,6 @@ STILL_SHORT = {
     "duckflow.agent.procedures",
     "duckflow.cli.slash",
     "duckflow.commands.choices",
-    "duckflow.state.wishes",
     "duckflow.ui.choices",
 }
 STILL_TWICE = {"Forgetting"}

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.state.one_question import QuestionStream, ends_asking, one_question
-from duckflow.state.question_rules import last_question
+from duckflow.state.one_question import QuestionStream, ends_asking, last_question, one_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from duckflow.agent.annotations import annotate
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
@@ -76,6 +77,7 @@ class Session:
 
     def emit(self, event: Event) -> None:
         if event.journaled:
+            event = annotate(event, self.state)
             seq = self._journal.append(event)
             apply(self.state, event)
             if seq % SNAPSHOT_EVERY == 0:

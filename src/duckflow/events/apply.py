@@ -42,16 +42,14 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.MessageAdded():
             _add_message(state, event)
         case happened.DecisionMade():
-            apply_context.decided(state, event.decision)
-            state.prompt_pattern = event.decision.prompt_pattern
-            state.task_profile = event.decision.task_profile
+            apply_context.decided(state, event)
         case happened.ActionStarted():
             _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():
             _note_changes(state, event)
             note_evidence(state, event)
-            if not event.job:
-                apply_context.asked(state, event.result)
+            if event.asked:
+                apply_context.asked(state, event.asked)
         case happened.GateOpened() | happened.DuckCalled():
             open_question(state, event.question)
         case happened.GateAnswered() | happened.DuckAnswered():
@@ -87,7 +85,6 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.turn = event.turn
             state.loop = 0
             state.turn_open = True
-            state.turn_outcome = ""
             state.turn_usage = Usage()
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
@@ -97,7 +94,6 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.loop = event.loop
         case happened.TurnEnded():
             state.turn_open = False
-            state.turn_outcome = event.outcome
             state.pending_gate = None
 
 
@@ -112,12 +108,10 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
         keep_for_job(state, event.message)
         return
     state.messages.append(event.message)
-    if event.message.operation.startswith("@"):
-        _note_ref(state, event.message.operation.removeprefix("@"))
+    _note_ref(state, event.file)
+    state.title = event.title or state.title
     if event.message.role == "user":
-        apply_context.hear(state, event.message.text)
-    if event.message.role == "user" and not state.title:
-        state.title = shorten(event.message.text, 100)
+        apply_context.hear(state, event.constraints)
 
 
 def _note_ref(state: AgentState, path: str) -> None:

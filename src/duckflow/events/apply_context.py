@@ -1,21 +1,14 @@
 """How events change the five items and the context."""
 
+from collections.abc import Sequence
+
 from duckflow.events import types as happened
-from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.five import FiveItems
 from duckflow.state.fold import holds
-from duckflow.state.noun import shorten
-from duckflow.state.one_question import ends_asking
-from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
 
-TELLING = 12
-"""A shorter message ("yes, go on") says nothing of a goal."""
-RECENT = 20
-MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
-"""Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
 BRIEF_STEPS = 3
 
 
@@ -25,36 +18,26 @@ def begin_anew(state: AgentState) -> None:
         _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
 
 
-def hear(state: AgentState, text: str) -> None:
+def hear(state: AgentState, constraints: Sequence[str]) -> None:
     """The user has spoken: what was asked is answered, and what is forbidden now counts."""
     state.heard = True
     state.five.open_questions = [one for one in state.five.open_questions if one != state.asked]
     state.asked = ""
-    if not any(word in text for word in MAY_FORBID):
-        return
-    from duckflow.state.wishes import constraints_in
-
-    if found := constraints_in(text):
-        _change(state, constraints=[*found, *(one for one in state.five.constraints if one not in found)])
+    if constraints:
+        _change(state, constraints=[*constraints, *(one for one in state.five.constraints if one not in constraints)])
 
 
-def decided(state: AgentState, decision: Decision) -> None:
-    """Work begins: without a goal in other words it is what the user said."""
+def decided(state: AgentState, event: happened.DecisionMade) -> None:
     state.heard = False
-    if decision.step is Phase.EXECUTION and not state.five.goal:
-        said = [one.text for one in state.messages[-RECENT:] if one.role == "user"]
-        telling = next((text for text in reversed(said) if len(text) >= TELLING), said[-1] if said else "")
-        _change(state, goal=telling)
+    state.prompt_pattern = event.decision.prompt_pattern
+    if event.goal:
+        _change(state, goal=event.goal)
 
 
-def asked(state: AgentState, result: ActionResult) -> None:
+def asked(state: AgentState, question: str) -> None:
     """A question to the user is open until they speak."""
-    text = (result.said or "").rstrip()
-    if result.operation != EXIT and ends_asking(text):
-        from duckflow.state.question_rules import last_question
-
-        state.asked = shorten(last_question(text), 100)
-        _change(state, open_questions=[state.asked, *(one for one in state.five.open_questions if one != state.asked)])
+    state.asked = question
+    _change(state, open_questions=[question, *(one for one in state.five.open_questions if one != question)])
 
 
 def follow_plan(state: AgentState, plan: Plan | None) -> None:

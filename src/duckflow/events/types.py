@@ -43,8 +43,16 @@ class LoopBegan(Event):
 
 
 class MessageAdded(Event):
+    """Something was said. What rules have read out of it comes with it."""
+
     kind = "message_added"
     message: Message
+    constraints: tuple[str, ...] = ()
+    """What the user forbids in it."""
+    title: str = ""
+    """What the session is called from now on."""
+    file: str = ""
+    """The file whose text it brings."""
 
 
 class DecisionMade(Event):
@@ -53,6 +61,8 @@ class DecisionMade(Event):
     kind = "decision_made"
     decision: Decision
     doubtful: bool = False
+    goal: str = ""
+    """What the work that begins is for, where no goal was set."""
 
 
 class ReplyRejected(Event):
@@ -77,6 +87,8 @@ class ActionFinished(Event):
     kind = "action_finished"
     result: ActionResult
     job: str = ""
+    asked: str = ""
+    """The question to the user that it ends with."""
 
 
 class GateOpened(Event):

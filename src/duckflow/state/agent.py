@@ -36,7 +36,6 @@ class AgentState(Noun):
     turn: int = 0
     loop: int = 0
     turn_open: bool = False
-    turn_outcome: str = ""
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
     """Ranges of messages that have left the context for good."""
@@ -46,7 +45,6 @@ class AgentState(Noun):
     status: Status = Status.IN_PROGRESS
     transitions: list[Transition] = Field(default_factory=list[Transition])
     prompt_pattern: str = "base_main"
-    task_profile: str = ""
 
     five: FiveItems = Field(default_factory=FiveItems)
     heard: bool = False
@@ -66,7 +64,6 @@ class AgentState(Noun):
     """Commands with their exit codes since the last change."""
     vitals: Vitals = Field(default_factory=Vitals)
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
-    approvals: list[str] = Field(default_factory=list[str])
     files_changed: list[str] = Field(default_factory=list[str])
     usage: Usage = Field(default_factory=Usage)
     turn_usage: Usage = Field(default_factory=Usage)

@@ -1,33 +1,55 @@
 """One question at a time: of questions that follow each other at the end of what is said, the first is kept.
 
-The rules are loaded when there is a question at all: most of what is said has none."""
+Patterns are compiled when they are first used: most of what is said has no question."""
+
+import re
+
+HIDDEN = (
+    r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"
+    r"|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』"
+)
+"""Code, addresses and quotations: a question mark in them asks nobody anything."""
+ASKED = r"[?？]+[)）*_\"”]*(?:\s*[(（][^)）\n]*[)）])?"
+ITEM = r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：])\s*"
+SENTENCE_END = r"[?？!！。]|[.](?=\s|$)|\n"
+STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
+QUESTION_MARKS = "?？"
 
 
-def asks(text: str) -> bool:
+def has_question(text: str) -> bool:
     return "?" in text or "？" in text
 
 
 def ends_asking(text: str) -> bool:
     """Whether the last thing said is a question, perhaps with a remark in brackets behind it."""
-    if not asks(text):
-        return False
-    from duckflow.state import question_rules
+    return has_question(text) and re.search(ASKED + r"\s*\Z", text) is not None
 
-    return question_rules.ends_asking(text)
+
+def last_question(text: str) -> str:
+    """The question that a text ends with, without what was said before it."""
+    line = text.rstrip().rpartition("\n")[2]
+    return re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)[-1].strip()
 
 
 def one_question(text: str) -> str:
     """What is said, without the questions after the first one of those at its end."""
-    return text[: settled(text, whole=True)].rstrip() if asks(text) else text
+    return text[: settled(text, whole=True)].rstrip() if has_question(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
-    """How much of a text is sure to stay; `whole`: nothing more comes."""
-    if not asks(text):
-        return len(text)
-    from duckflow.state import question_rules
+    """How much of a text is sure to stay: up to the first question that only questions follow.
 
-    return question_rules.settled(text, whole)
+    `whole`: nothing more comes, so a sentence without an end is one."""
+    if not has_question(text):
+        return len(text)
+    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), text)
+    for question in re.finditer(ASKED, masked):
+        in_list, before = _place(masked, question.start())
+        if in_list and before.endswith(tuple(QUESTION_MARKS)):
+            continue
+        if _only_questions(masked, question.end(), whole, in_list):
+            return question.end()
+    return len(text)
 
 
 class QuestionStream:
@@ -47,3 +69,31 @@ class QuestionStream:
     def _up_to(self, place: int) -> str:
         passed, self._shown = self._text[self._shown : max(place, self._shown)], max(place, self._shown)
         return passed
+
+
+def _place(text: str, place: int) -> tuple[bool, str]:
+    """Whether a place is in an item of a list, and the line that the list belongs to: after a question the items are
+    the choices."""
+    *before, line = text[:place].split("\n")
+    if not re.match(ITEM, line):
+        return False, ""
+    return True, next((one.rstrip() for one in reversed(before) if one.strip() and not re.match(ITEM, one)), "")
+
+
+def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
+    """Whether nothing but questions follows; a list after a question holds its choices."""
+    rest = text[place:]
+    if not rest.strip():
+        return not whole
+    if not in_list and "\n" in rest[: len(rest) - len(rest.lstrip())] and re.match(ITEM, rest.lstrip("\n ")):
+        return False
+    while rest := rest.lstrip():
+        if item := re.match(ITEM, rest):
+            rest = rest[item.end() :]
+        end = re.search(SENTENCE_END, rest)
+        if end is None:
+            return not whole
+        if end[0] not in QUESTION_MARKS:
+            return False
+        rest = rest[(re.compile(ASKED).match(rest, end.start()) or end).end() :]
+    return True

@@ -15,7 +15,7 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from duckflow.state.mention import Mention
+    from duckflow.agent.request_rules import Mention
 
 PIPED = "stdin"
 MENTION_BYTES = 16_000
@@ -36,7 +36,7 @@ class BringMaterial(Policy):
             self._quote(PIPED, turn.piped.rstrip("\n"))
         if "@" not in text and "＠" not in text:
             return
-        from duckflow.state.mention import mentions
+        from duckflow.agent.request_rules import mentions
 
         for mention in mentions(text):
             await self._bring_file(mention)
