@@ -146,26 +146,26 @@ async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, c
     assert min(vitals.mood, vitals.focus, vitals.stamina) >= 0.6
     match choice.effect:
         case Effect.INSTRUCT:
-            assert "The user says: use the other door" in prompt
+            assert note(language, "user_says", text="use the other door") in prompt
         case Effect.NEW_REQUEST:
             assert story.session.state.five.goal == "use the other door"
         case Effect.RESTART:
-            assert story.all(MessagesSetAside) and "Do not repeat what was tried" in prompt
+            assert story.all(MessagesSetAside) and note(language, "not_to_repeat", tried="\n-") in prompt
             assert "[result of" not in prompt
             assert story.session.state.phase is Phase.PLANNING
         case Effect.SPLIT:
-            assert "Split the problem" in prompt and story.session.state.phase is Phase.PLANNING
+            assert note(language, "duck_split") in prompt and story.session.state.phase is Phase.PLANNING
         case Effect.GO_ON:
-            assert "go on as you are" in prompt
+            assert note(language, "duck_go_on") in prompt
         case Effect.LOOK_ELSEWHERE:
-            assert "material you have not read" in prompt
+            assert note(language, "duck_look_elsewhere") in prompt
         case Effect.FIND_CAUSE:
-            assert "what you think the cause is" in prompt
+            assert note(language, "duck_find_cause") in prompt
         case Effect.SIMPLIFY:
-            assert "smallest part" in prompt
+            assert note(language, "duck_simplify") in prompt
         case Effect.SECOND_OPINION:
             prompt = story.second.requests[0].messages[-1].text
-            assert "Another model got stuck here" in prompt
+            assert note(language, "duck_second_opinion") in prompt
             assert len(story.second.requests) == 1
         case _:
             raise AssertionError(choice.effect)
@@ -182,14 +182,14 @@ async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, 
     prompt = story.prompt()
     match choice.effect:
         case Effect.INSTRUCT:
-            assert "The user says: only the tests" in prompt
+            assert note(language, "user_says", text="only the tests") in prompt
         case Effect.RESTART:
             assert story.all(MessagesSetAside)
         case Effect.TAKE_STOCK:
             assert note(language, "stock") in prompt
             assert any(notice.what.key == "duck.stock" for notice in story.all(Noticed))
         case Effect.REPLAN:
-            assert "another angle" in prompt and story.session.state.phase is Phase.PLANNING
+            assert note(language, "duck_replan") in prompt and story.session.state.phase is Phase.PLANNING
         case _:
             raise AssertionError(choice.effect)
 

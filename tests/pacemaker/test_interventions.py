@@ -16,6 +16,7 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.prompts.template import notes
 from duckflow.state.vitals import Vitals
 
 TRIED = ("file_ops.grep foo", "shell.run make")
@@ -64,14 +65,14 @@ def test_every_choice_resolves_and_what_goes_on_says_how(pattern: Pattern) -> No
     for choice in duck_call.choices:
         resolution = resolve(duck_call, choice.key, "use the old parser")
         assert resolution.effect is choice.effect
-        assert "use the old parser" in resolution.pinned
+        assert "use the old parser" in notes("en", resolution.pinned)
         silent = resolve(duck_call, choice.key)
         assert bool(silent.pinned) != (choice.effect in ENDS_TURN)
 
 
 @pytest.mark.parametrize("effect", [Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELSEWHERE, Effect.SECOND_OPINION])
 def test_a_new_start_knows_what_not_to_repeat(effect: Effect) -> None:
-    pinned = resolve(call(Pattern.NO_PROGRESS), effect).pinned
+    pinned = notes("en", resolve(call(Pattern.NO_PROGRESS), effect).pinned)
     assert "Do not repeat" in pinned
     assert all(f"- {line}" in pinned for line in TRIED)
 
@@ -80,7 +81,7 @@ def test_a_new_start_knows_what_not_to_repeat(effect: Effect) -> None:
 def test_anything_else_is_the_users_own_words(key: str) -> None:
     resolution = resolve(call(Pattern.CONFUSION), key, "only the first test matters")
     assert resolution.effect is Effect.INSTRUCT
-    assert resolution.pinned.startswith("The user says: only the first test matters")
+    assert notes("en", resolution.pinned).startswith("The user says: only the first test matters")
 
 
 def test_an_effect_can_be_named_where_no_choice_has_it() -> None:

@@ -12,6 +12,7 @@ from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
 from duckflow.pacemaker.step import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
+from duckflow.prompts.template import notes
 from duckflow.state.vitals import Vitals
 from tests.pacemaker.story import ask_after, bad_edit, edit, grep, read, run, tell
 
@@ -32,10 +33,10 @@ def test_first_a_hint_then_a_replan_then_the_question() -> None:
     hint, replan, call = verdicts[4:]
     assert isinstance(hint, Hint)
     assert [phrase.key for phrase in hint.why] == ["pacemaker.hint.focus"]
-    assert "simpler" in hint.for_model
+    assert "simpler" in notes("en", hint.for_model)
     assert isinstance(replan, Replan)
     assert replan.reason is Reason.FOCUS_LOST or replan.reason is Reason.STAGNATION
-    assert "- file_ops.grep 3" in replan.for_model
+    assert "- file_ops.grep 3" in notes("en", replan.for_model)
     assert isinstance(call, DuckCall)
     assert call.tried[0] == "file_ops.grep 6", "the latest first"
 
@@ -165,7 +166,7 @@ def test_after_the_answer_vitals_recover_and_everything_counts_afresh(
     pacemaker.take_changes()
     resolution = pacemaker.answered(call, key, "never mind the warning", loop=17)
     assert resolution.effect is effect
-    assert resolution.pinned.startswith("The user says: never mind the warning")
+    assert notes("en", resolution.pinned).startswith("The user says: never mind the warning")
     assert pacemaker.vitals.focus >= 0.7
     assert {change.cause.key for change in pacemaker.take_changes()} == {"vitals.cause.answered"}
     assert pacemaker.beat(view(17)) is None

@@ -42,7 +42,7 @@ class DuckAnswers:
             case Effect.TAKE_STOCK:
                 self._take_stock(call)
             case Effect.NEW_REQUEST:
-                goal = resolution.pinned.partition("\n")[0].removeprefix("The user says: ")
+                goal = resolution.text.partition("\n")[0]
                 self._session.emit(FiveChanged(delta=StateDelta(goal=goal, plan_brief=[], open_questions=[])))
             case Effect.SECOND_OPINION:
                 self._second_opinion()

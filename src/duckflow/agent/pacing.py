@@ -46,7 +46,7 @@ class Pacing:
             case None:
                 pass
             case Hint():
-                log.info("[DUCK_PACEMAKER] hint %s", verdict.for_model)
+                log.info("[DUCK_PACEMAKER] hint %s", " ".join(note.key for note in verdict.for_model))
             case Replan() | DuckCall():
                 log.info("[DUCK_PACEMAKER] %s %s %s", type(verdict).__name__, verdict.reason, self._figures())
         if isinstance(verdict, Replan):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from duckflow.events.types import LoopBegan, MessageAdded, Outcome, TurnBegan, T
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
+from duckflow.prompts.template import notes
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, Decision
 from duckflow.state.message import Message
-from duckflow.state.phrase import said, say
+from duckflow.state.phrase import Phrase, said, say
 
 RECOVERIES = 3
 log = logging.getLogger(__name__)
@@ -122,16 +123,19 @@ class Turn:
                 return await self._ask(call)
             case Replan() as advice:
                 self._phases.plan_anew(advice.reason)
-                return advice.for_model
+                return self._notes(advice.for_model)
             case Hint() as advice:
-                return "\n".join(line for line in (note, advice.for_model) if line)
+                return "\n".join(line for line in (note, self._notes(advice.for_model)) if line)
             case None:
                 return note
 
     async def _ask(self, call: DuckCall) -> str | Ending:
         """Put the Duck Call, and do what was chosen."""
         resolution = await self._pacing.put(call)
-        return self._duck.carry_out(call, resolution) or resolution.pinned
+        return self._duck.carry_out(call, resolution) or self._notes(resolution.pinned)
+
+    def _notes(self, phrases: Iterable[Phrase]) -> str:
+        return notes(self._session.state.language, phrases)
 
     async def _think(self, turn: TurnSoFar, note: str) -> Reading:
         state = self._session.state

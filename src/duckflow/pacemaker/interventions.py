@@ -55,6 +55,7 @@ class Effect(StrEnum):
 EFFECTS = frozenset(effect.value for effect in Effect)
 ENDS_TURN = frozenset({Effect.STOP, Effect.ACCEPT})
 BACK_TO_PLANNING = frozenset({Effect.RESTART, Effect.REPLAN, Effect.SPLIT})
+KNOWS_WHAT_WAS_TRIED = frozenset({Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELSEWHERE, Effect.SECOND_OPINION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Hint:
     """A line for the next prompt, and why. The loop goes on."""
 
     why: tuple[Phrase, ...]
-    for_model: str
+    for_model: tuple[Phrase, ...]
+    """Names of notes in the prompts' templates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ class Replan:
         return self.finding.reason
 
     @property
-    def for_model(self) -> str:
-        return f"This is not advancing. Make a new, simpler plan. {not_to_repeat(self.tried)}"
+    def for_model(self) -> tuple[Phrase, ...]:
+        return (say("replan"), *not_to_repeat(self.tried))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +163,11 @@ Verdict = Hint | Replan | DuckCall | None
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What an answer to a Duck Call means: what to do, and what stands on top of the next prompt."""
+    """What an answer to a Duck Call means: what to do, what the user said, what the next prompt says first."""
 
     effect: Effect
-    pinned: str
+    text: str
+    pinned: tuple[Phrase, ...]
 
 
 def pattern_of(reason: Reason, failing: bool) -> Pattern:
@@ -196,40 +199,19 @@ def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
     """What the chosen key does. Any effect can be named too (headless); everything else is the user's own words."""
     chosen = {choice.key: choice.effect for choice in call.choices}
     effect = chosen.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
-    words = f"The user says: {text.strip()}" if text.strip() else ""
-    return Resolution(effect, "\n".join(line for line in (words, guidance(effect, call.tried)) if line))
+    text = text.strip()
+    words = (say("user_says", text=text),) if text else ()
+    return Resolution(effect, text, (*words, *guidance(effect, call.tried)))
 
 
-def guidance(effect: Effect, tried: tuple[str, ...]) -> str:
-    match effect:
-        case Effect.STOP | Effect.ACCEPT:
-            return ""
-        case Effect.INSTRUCT:
-            return "What the user says now comes before everything else."
-        case Effect.NEW_REQUEST:
-            return "Leave the old task: from now on only what the user says counts."
-        case Effect.GO_ON:
-            return "The user wants you to go on as you are."
-        case Effect.RESTART:
-            return f"Start again from the goal, another way. {not_to_repeat(tried)}"
-        case Effect.REPLAN:
-            return f"Look at it from another angle and make a new plan. {not_to_repeat(tried)}"
-        case Effect.SPLIT:
-            return "Split the problem: propose a plan of small steps, and begin with the smallest."
-        case Effect.LOOK_ELSEWHERE:
-            return f"Look at material you have not read yet. {not_to_repeat(tried)}"
-        case Effect.TAKE_STOCK:
-            return "Before you go on, take stock: what is known, what was tried, what is open."
-        case Effect.FIND_CAUSE:
-            return "Say what you think the cause is and why, and ask the user the one question that would settle it."
-        case Effect.SIMPLIFY:
-            return "Do the smallest part of it that is useful by itself, and leave the rest."
-        case Effect.SECOND_OPINION:
-            return f"Another model got stuck here. Judge it afresh. {not_to_repeat(tried)}"
+def guidance(effect: Effect, tried: tuple[str, ...]) -> tuple[Phrase, ...]:
+    if effect in ENDS_TURN:
+        return ()
+    return (say(f"duck_{effect}"), *(not_to_repeat(tried) if effect in KNOWS_WHAT_WAS_TRIED else ()))
 
 
-def not_to_repeat(tried: tuple[str, ...]) -> str:
-    return "\n".join(("Do not repeat what was tried:", *(f"- {line}" for line in tried))) if tried else ""
+def not_to_repeat(tried: tuple[str, ...]) -> tuple[Phrase, ...]:
+    return (say("not_to_repeat", tried="".join(f"\n- {line}" for line in tried)),) if tried else ()
 
 
 RELEVANT: dict[Reason, frozenset[str]] = {

@@ -51,11 +51,6 @@ def heard_in(text: str) -> tuple[Signal, ...]:
 
 TRIED = 8
 MOSTLY = 0.5
-HINTS = {
-    "mood": "Confidence is falling: check the plan against the goal before you act.",
-    "focus": "Focus is falling: make a simpler, more direct plan, and do not look again at what you have seen.",
-    "stamina": "Stamina is low: take the shortest way, and do not retry what failed.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +239,11 @@ class Pacemaker:
         if not lows and finding is None:
             return None
         why = tuple(say(f"pacemaker.hint.{vital}") for vital in lows)
-        lines = [HINTS[vital] for vital in lows]
+        notes = tuple(say(f"hint_{vital}") for vital in lows)
         if finding:
             why = (*why, finding.phrase())
-            lines.append(f"You are repeating yourself: {finding.label}")
-        return Hint(why, "\n".join(lines))
+            notes = (*notes, say("repeating", what=finding.label))
+        return Hint(why, notes)
 
     def _tried(self) -> tuple[str, ...]:
         """What brought nothing new or failed, the latest first, each once."""

@@ -1,8 +1,11 @@
 """Template files: loading, and filling without leaving traces of what is empty."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+from duckflow.state.phrase import Phrase
 
 FOLDER = Path(__file__).with_name("templates")
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -35,6 +38,13 @@ def render(language: str, name: str, **values: str) -> str:
 def _notes(language: str) -> dict[str, str]:
     pairs = (line.partition(": ") for line in load(language, "notes").split("\n"))
     return {name: text for name, _, text in pairs}
+
+
+def notes(language: str, phrases: Iterable[Phrase]) -> str:
+    """Notes that others have named, each in a line of its own."""
+    return "\n".join(
+        note(language, one.key, **{name: str(text) for name, text in one.values.items()}) for one in phrases
+    )
 
 
 def note(language: str, name: str, **values: str) -> str:

@@ -1,4 +1,4 @@
-"""Words for people, by key: the catalogue in i18n turns a phrase into the user's language."""
+"""Words by key: i18n puts a phrase into the user's language, the notes in prompts into one for the model."""
 
 from typing import NamedTuple
 
