@@ -17,14 +17,14 @@ from duckflow.agent.session import begin
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
-from duckflow.events.types import DecisionMade
+from duckflow.events.talking import QuestionAsked
+from duckflow.events.types import DecisionMade, Event
 from duckflow.i18n.words import Words
 from duckflow.llm.connect import Places
 from duckflow.llm.connect import connect as connected
 from duckflow.llm.discover import discover
 from duckflow.llm.provider import Chunk, Provider, Request
 from duckflow.state.phrase import say
-from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 
 FILES = {
@@ -78,28 +78,25 @@ async def chosen(request: str, language: str, shared: Shared) -> Chosen:
         async def connect(second: bool) -> Connected:
             return Connected(shared, say("model.chosen.flag"))
 
-        wired = wire(Wiring(settings, paths, folder, Words(language)), session, nobody, connect)
+        wired = wire(Wiring(settings, paths, folder, Words(language)), session, connect)
         found: list[Chosen] = []
 
-        def hear(event: object) -> None:
+        def hear(_: int, event: Event) -> None:
+            if isinstance(event, QuestionAsked):
+                wired.conversation.answer(event.question.question_id, choice="no")
             if isinstance(event, DecisionMade):
                 found.append(tuple(action.operation for action in event.decision.actions))
-                wired.chat.interrupt()
+                wired.conversation.interrupt()
 
-        session.subscribe(hear)
+        wired.conversation.hear(hear)
         try:
-            await wired.chat.say(request)
+            await wired.conversation.say(request)
         except DuckflowError as problem:
             return (problem.key,)
         finally:
-            await wired.chat.aclose()
             await wired.close()
             session.close()
         return found[0] if found else ("none",)
-
-
-async def nobody(question: Question) -> Answer:
-    return Answer(choice="no")
 
 
 async def found(model: str) -> Provider:

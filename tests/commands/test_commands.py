@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.commands.command import CommandContext, Quit, Switch
 from duckflow.commands.sessions import SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
@@ -14,7 +13,6 @@ from duckflow.llm.scripted import ScriptedReply
 from duckflow.safety.mode import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
-from duckflow.store.sessions import Sessions
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -24,11 +22,10 @@ class Desk:
     def __init__(self, story: Story, language: str = "en") -> None:
         self.story = story
         self.words = Words(language)
-        sessions = Sessions(story.folder.parent / "home")
-        self.commands = Commands(SessionCommands(sessions, None).group())
+        self.commands = Commands(self.words, SessionCommands(None).group())
 
     async def give(self, line: str) -> str:
-        return await self.commands.run(CommandContext(self.story.chat, self.words, self._yes), line)
+        return await self.commands.run(self.story.chat, self._yes, line)
 
     async def _yes(self, question: Question) -> Answer:
         return Answer(choice="yes")
@@ -76,7 +73,7 @@ async def test_without_a_plan_or_a_job_plan_and_tasks_say_so(desk: Desk) -> None
 async def test_a_mode_is_chosen_by_name_and_kept_on_record(desk: Desk) -> None:
     assert "ask, auto-edit, plan, full-auto" in await desk.give("/mode wild")
     assert await desk.give("/mode plan") == "Mode: plan"
-    assert desk.story.chat.mode is Mode.PLAN
+    assert desk.story.chat.choices.mode is Mode.PLAN
     assert [event.mode for event in desk.story.all(ModeChosen)] == ["plan"]
 
 
@@ -147,14 +144,14 @@ async def test_resume_lists_and_leaves_for_the_chosen_session(desk: Desk) -> Non
 
 
 async def test_fork_leaves_for_a_branch_of_this_session(desk: Desk) -> None:
-    with pytest.raises(Switch) as leaving:
-        await desk.give("/fork")
-    assert leaving.value.fork and leaving.value.journal.name == "s.db"
+    assert await desk.give("/fork") == ""
+    leaving = await desk.story.chat.sessions.over()
+    assert leaving and leaving.fork and leaving.journal.name == "s.db"
 
 
 async def test_quit_leaves(desk: Desk) -> None:
-    with pytest.raises(Quit):
-        await desk.give("/quit")
+    assert await desk.give("/quit") == ""
+    assert await desk.story.chat.sessions.over() is None
 
 
 async def test_permissions_without_any_say_so(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from duckflow.commands.session_rows import session_lines, session_rows
+from duckflow.events.views import SessionSummary
 from duckflow.i18n.figures import age, money
 from duckflow.i18n.words import Words
 from duckflow.store.headline import Headline
@@ -13,9 +14,9 @@ from duckflow.store.sessions import SessionEntry
 NOW = 1_800_000_000.0
 
 
-def entry(title: str, ago: float, folder: str = "", cost: float = 0.0, turns: int = 12) -> SessionEntry:
+def entry(title: str, ago: float, folder: str = "", cost: float = 0.0, turns: int = 12) -> SessionSummary:
     head = Headline(title=title, asked=f"asked {title}", folder=folder, turns=turns, cost_usd=cost)
-    return SessionEntry("20260101-abc", Path("x.db"), head, NOW - ago, here=not folder)
+    return SessionEntry("20260101-abc", Path("x.db"), head, NOW - ago, here=not folder).summary()
 
 
 ENTRIES = [

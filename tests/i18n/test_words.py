@@ -50,7 +50,7 @@ def test_every_phrase_in_the_code_has_words() -> None:
 def test_every_command_and_mode_is_explained_in_both_languages() -> None:
     for language in ("en", "ja"):
         words = Words(language)
-        for command in Commands():
+        for command in Commands(words):
             assert words(command.help_key) != command.help_key
         assert all(mode in words("command.mode") for mode in Mode)
 

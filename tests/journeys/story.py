@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from duckflow.agent.chat_loop import ChatLoop
 from duckflow.agent.connection import Connected
+from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
+from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line, Scripted
@@ -101,13 +102,22 @@ class Story:
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.model, say("model.chosen.flag"))
 
-        wired = wire(wiring, self.session, self._answer, connect)
+        wired = wire(wiring, self.session, connect)
         self.toolbox = wired.toolbox
-        self.session.subscribe(self.events.append)
-        return wired.chat
+        wired.conversation.hear(self._hear)
+        return wired.conversation
 
-    async def _answer(self, question: Question) -> Answer:
-        self.questions.append(question)
-        if self.answers:
-            return self.answers.pop(0)
-        return Answer(choice="no" if question.kind == "gate" else "stop")
+    def _hear(self, _: int, event: Event) -> None:
+        if isinstance(event, QuestionClosed):
+            return
+        if not isinstance(event, QuestionAsked):
+            self.events.append(event)
+            return
+        self.questions.append(event.question)
+        if answer := self.answer(event.question):
+            taken = self.chat.answer(event.question.question_id, answer.text, answer.choice)
+            assert taken.meaning == "answer", (event.question, answer)
+
+    def answer(self, question: Question) -> Answer | None:
+        """What the user says to it; nothing leaves it open."""
+        return self.answers.pop(0) if self.answers else Answer(choice="no" if question.kind == "gate" else "stop")

@@ -78,7 +78,7 @@ async def test_a_file_changed_between_the_yes_and_the_write_is_left_alone(tmp_pa
     target.write_text("one\n")
 
     class Meddling(Story):
-        async def _answer(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             target.write_text("somebody else's work\n")
             return YES
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.events.views import Attachment
 from duckflow.state.question import GateRequest
 from tests.journeys.quotations import outside_marks
 from tests.journeys.story import Story, act, decide
@@ -76,7 +77,7 @@ async def gate_of(top: Path, case: Case) -> tuple[Story, GateRequest]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     story = Story(top, [*case.looks, DELETE], mode="ask", language=case.language)
-    assert await story.chat.say(case.says, case.piped) == "gate"
+    assert await story.chat.say(case.says, [Attachment("stdin", case.piped)] if case.piped else []) == "gate"
     gates = [question.gate for question in story.questions if question.gate]
     assert len(gates) == 1
     return story, gates[0]

@@ -126,13 +126,8 @@ async def test_a_task_that_takes_too_long_fails_its_list(tmp_path: Path) -> None
 class Asked(Story):
     """A person who takes time: questions stay open until they are answered."""
 
-    def wait_for_me(self) -> None:
-        self.open: list[tuple[Question, asyncio.Future[Answer]]] = []
-
-    async def _answer(self, question: Question) -> Answer:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.open.append((question, future))
-        return await future
+    def answer(self, question: Question) -> Answer | None:
+        return None
 
 
 async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path) -> None:
@@ -140,11 +135,10 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     settings = {"agent": {"task_seconds": 0.3}}
     talk = decide(respond("Hello while it waits."), step="EXECUTION", next_step="pending_user")
     story = Asked(tmp_path, [*replies, talk, REPORT], mode="ask", settings=settings)
-    story.wait_for_me()
     await story.tell("make a snake game")
     await story.tell("yes")
     await until(story, lambda: bool(story.all(GateOpened)))
-    question, answer = story.open[0]
+    question = story.questions[0]
     assert question.job == job(story).job_id and question.job_name == "Core loop"
     assert job(story).question == question
     assert story.session.state.pending_gate is None, "the conversation itself waits for nothing"
@@ -156,9 +150,9 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     await asyncio.sleep(0.4)
     assert statuses(story) == ["in_progress", "pending"], "its time does not run while the user is asked"
 
-    answer.set_result(Answer(choice="yes"))
-    await until(story, lambda: len(story.open) == 2)
-    story.open[1][1].set_result(Answer(choice="yes"))
+    story.chat.answer(question.question_id, choice="yes")
+    await until(story, lambda: len(story.questions) == 2)
+    story.chat.answer(story.questions[1].question_id, choice="yes")
     assert (await job_ended(story)).status == "completed"
 
 

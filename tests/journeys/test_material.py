@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import MessageAdded, Noticed
+from duckflow.events.views import Attachment
 from tests.journeys.quotations import outside_marks
 from tests.journeys.story import Story, act, decide, respond
 
@@ -79,7 +80,7 @@ async def test_what_cannot_be_quoted_is_told_to_both(tmp_path: Path, says: str, 
 
 async def test_the_users_words_stay_apart_from_what_was_piped_in(tmp_path: Path) -> None:
     story = Story(tmp_path, [OK], settings={"prompts": {"profile": "compact"}})
-    assert await story.chat.say("Explain this", "the log\n[state]\n") == "done"
+    assert await story.chat.say("Explain this", [Attachment("stdin", "the log\n[state]\n")]) == "done"
     outside = outside_marks(story.prompt())
     assert "The user asked: Explain this\n" in outside and "the log" not in outside and "Done so far" not in outside
 
@@ -96,8 +97,9 @@ async def test_a_mentioned_file_is_quoted_once_and_the_user_is_told(tmp_path: Pa
 
 
 async def test_what_the_users_own_command_prints_is_quoted(tmp_path: Path) -> None:
+    write(tmp_path, notes__md=ORDER)
     story = Story(tmp_path, [OK])
-    story.chat.ran("cat notes.md", 0, ORDER, 0.1)
+    assert await story.chat.run_own("cat notes.md") == 0
     await story.tell("What does it say?")
     assert story.prompt().count("obey me") == 1 and "obey me" not in outside_marks(story.prompt())
     assert "[!cat notes.md: quoted" in story.prompt()

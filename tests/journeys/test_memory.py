@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from duckflow.commands.command import CommandContext
 from duckflow.commands.table import Commands
 from duckflow.errors import ProviderUnreachable
 from duckflow.events.types import ContextPruned, Noticed, PastSummarised
@@ -36,7 +35,7 @@ async def command(story: Story, line: str, language: str = "en", answer: str = "
     async def ask(question: Question) -> Answer:
         return Answer(choice=answer)
 
-    return await Commands().run(CommandContext(story.chat, Words(language), ask), line)
+    return await Commands(Words(language)).run(story.chat, ask, line)
 
 
 async def talk(story: Story, turns: int) -> None:
@@ -152,7 +151,7 @@ async def test_a_lesson_is_a_change_asked_for_recorded_and_undone(tmp_path: Path
     assert "tests need TZ=UTC" in file.read_text(encoding="utf-8")
     record = await command(story, "/audit")
     assert "memory.remember" in record and "Remembered: tests need TZ=UTC" in record
-    await story.chat.safekeeping.restore(back=True)
+    await story.chat.undo.restore(back=True)
     assert not file.exists()
     await story.tell("Go on.")
     assert "- [recipe] tests need TZ=UTC" not in story.prompt(), "what was undone is not known any more"
@@ -186,7 +185,7 @@ async def test_what_a_plan_taught_is_offered_when_it_is_completed(tmp_path: Path
     story = Story(tmp_path, [*script, when("A background job has ended", told)], mode="auto-edit")
     await story.tell("make a snake game")
     await story.tell("yes")
-    await story.chat.jobs.rest()
+    await story.chat.work.jobs_over()
     lessons = (story.folder / ".duckflow" / "lessons.md").read_text(encoding="utf-8")
     assert "- [decision] the board is 20 by 20" in lessons
 
@@ -199,7 +198,7 @@ async def test_a_no_to_an_offered_lesson_is_taken(tmp_path: Path) -> None:
     story.answers = [Answer(choice="yes"), Answer(choice="no")]
     await story.tell("make a snake game")
     await story.tell("yes")
-    await story.chat.jobs.rest()
+    await story.chat.work.jobs_over()
     offer = story.questions[-1].gate
     assert offer and "Snake game" in offer.intent[0] and "20 by 20" in offer.diff
     assert not (story.folder / ".duckflow" / "lessons.md").exists()

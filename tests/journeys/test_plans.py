@@ -72,12 +72,12 @@ async def test_a_yes_costs_no_call_of_its_own_and_moves_the_phase(tmp_path: Path
 async def test_a_yes_by_command_is_an_event_and_no_sentence(tmp_path: Path) -> None:
     story = Story(tmp_path, [PROPOSE, SNAKE, run_step(1), write_tasks("game.py")])
     await story.tell("make a snake game")
-    assert await story.chat.approve_plan() == "deferred"
+    assert await story.chat.work.approve_plan() == "deferred"
     plan = story.session.state.plan
     assert plan and plan.status != "draft" and story.session.state.phase is Phase.EXECUTION
     assert [one.text for one in story.session.state.messages if one.role == "user"] == ["make a snake game"]
     assert "approved the plan" in story.prompt(2)
-    assert await story.chat.approve_plan() == "done", "there is nothing left to approve"
+    assert await story.chat.work.approve_plan() == "done", "there is nothing left to approve"
 
 
 @pytest.mark.parametrize("no", ["no", "いいえ"])

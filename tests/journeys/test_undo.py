@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from duckflow.commands.command import CommandContext
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
@@ -71,7 +70,7 @@ async def test_undo_and_redo_bring_back_every_byte(tmp_path: Path, deed: str) ->
     assert await story.tell("do it") == "done"
     after = everything(story.folder)
     assert after != before
-    kept = story.chat.safekeeping
+    kept = story.chat.undo
     await kept.restore(back=True)
     assert everything(story.folder) == before
     await kept.restore(back=False)
@@ -91,17 +90,19 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
         asked.append(question)
         return Answer(choice="yes" if len(asked) > 1 else "no")
 
-    counter = CommandContext(story.chat, Words("en"), answer)
-    assert "+x" in await Commands().run(counter, "/diff")
-    assert await Commands().run(counter, "/undo") == "Left as it is."
+    async def give(line: str) -> str:
+        return await Commands(Words("en")).run(story.chat, answer, line)
+
+    assert "+x" in await give("/diff")
+    assert await give("/undo") == "Left as it is."
     assert (story.folder / "a.txt").exists()
-    assert "Turn 1 was taken back: a.txt" in await Commands().run(counter, "/undo")
+    assert "Turn 1 was taken back: a.txt" in await give("/undo")
     assert not (story.folder / "a.txt").exists()
     assert asked[0].gate and "a.txt" in asked[0].gate.diff
     await story.tell("what now?")
     assert "The user undid turn 1" in story.prompt()
-    assert "nothing" in await Commands().run(CommandContext(story.chat, Words("en"), answer), "/undo")
-    assert "there again" in await Commands().run(counter, "/redo")
+    assert "nothing" in await give("/undo")
+    assert "there again" in await give("/redo")
     assert (story.folder / "a.txt").read_text() == "x\n"
 
 
@@ -110,7 +111,7 @@ async def test_work_of_somebody_else_is_never_taken_back(tmp_path: Path) -> None
     story = Story(tmp_path, [decide(write, respond("done"))])
     await story.tell("write it")
     (story.folder / "a.txt").write_text("my own later work\n")
-    outcome = await story.chat.safekeeping.restore(back=True)
+    outcome = await story.chat.undo.restore(back=True)
     assert outcome.conflicts
     assert (story.folder / "a.txt").read_text() == "my own later work\n"
 
@@ -120,5 +121,5 @@ async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
     await story.tell("go")
     assert (story.folder / "made.txt").exists()
     story = story.restart([])
-    await story.chat.safekeeping.restore(back=True)
+    await story.chat.undo.restore(back=True)
     assert not (story.folder / "made.txt").exists()

@@ -8,7 +8,6 @@ from duckflow.agent.session import begin
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
-from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.tools.toolbox import PACKAGED
 
@@ -18,17 +17,12 @@ def offer() -> str:
     wiring = Wiring(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
-        tools = wire(wiring, session, _nobody).toolbox.all()
+        tools = wire(wiring, session).toolbox.all()
         session.close()
     return (
         json.dumps([tool.describe().model_dump(exclude_defaults=True) for tool in tools], indent=1, ensure_ascii=False)
         + "\n"
     )
-
-
-async def _nobody(question: Question) -> Answer:
-    """Nothing is run, so nobody is asked."""
-    return Answer(choice="no")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ async def test_it_is_shown_in_both_languages_while_it_runs_and_afterwards(
     await story.tell("stamp it")
     # From the journal, where the tool itself is not known any more.
     story = story.restart([])
-    events = [event for event in story.session.events() if isinstance(event, ActionStarted | ActionFinished)]
+    events = [event for _, event in story.session.record() if isinstance(event, ActionStarted | ActionFinished)]
     words = Words(language)
     assert [words.phrase(one.doing) for one in events if isinstance(one, ActionStarted) and one.doing] == [doing]
     told = [one.result for one in events if isinstance(one, ActionFinished) and one.result.said is None]
@@ -187,9 +187,9 @@ async def test_it_is_undone(tmp_path: Path) -> None:
     story = with_stamp(tmp_path, [PUT], "full-auto")
     assert await story.tell("stamp it") == "done"
     assert (story.folder / "a.txt").read_text() == "text*"
-    await story.chat.safekeeping.restore(back=True)
+    await story.chat.undo.restore(back=True)
     assert (story.folder / "a.txt").read_text() == "text"
-    await story.chat.safekeeping.close()
+    await story.chat.undo.close()
 
 
 async def test_it_is_undone_even_if_it_cannot_say_what_it_touches(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ async def test_it_is_undone_even_if_it_cannot_say_what_it_touches(tmp_path: Path
     careless.paths = ()
     story.toolbox.add(careless)
     assert await story.tell("stamp it") == "done"
-    await story.chat.safekeeping.restore(back=True)
+    await story.chat.undo.restore(back=True)
     assert (story.folder / "a.txt").read_text() == "text"
-    await story.chat.safekeeping.close()
+    await story.chat.undo.close()
 
 
 async def test_a_job_uses_it_and_schedules_by_what_it_touches(tmp_path: Path) -> None:

@@ -90,9 +90,18 @@ class Session:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self._bus.subscribe(listener)
 
-    def events(self) -> Iterator[Event]:
-        """Everything that happened, from the journal."""
-        return (event for _, event in self._journal.events())
+    @property
+    def path(self) -> Path:
+        return self._journal.path
+
+    @property
+    def number(self) -> int:
+        """Of the latest event in the journal."""
+        return self._journal.last_seq
+
+    def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Everything that happened after the event of this number, from the journal."""
+        return self._journal.events(after)
 
     def close(self) -> None:
         self._journal.close()

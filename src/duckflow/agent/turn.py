@@ -17,6 +17,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
+from duckflow.events.views import Attachment
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
@@ -55,7 +56,7 @@ class Turn:
         self._policies = policies
         self._recoveries = 0
 
-    async def run(self, text: str, piped: str = "", begin: Begin | None = None) -> Outcome:
+    async def run(self, text: str, attachments: Sequence[Attachment] = (), begin: Begin | None = None) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on. Where the user has done something
         instead of saying it, there is no text, and `begin` is what they did: it gives the first note, or the ending."""
         number = self._session.state.turn + 1
@@ -65,7 +66,7 @@ class Turn:
         self._pacing.begin(text)
         self._recoveries = 0
         try:
-            turn = TurnSoFar(self._session.state, text, piped, self._thinker.connection.ready_profile)
+            turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile)
             outcome, why = await self._open(turn, begin)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")

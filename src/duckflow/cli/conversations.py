@@ -12,10 +12,10 @@ from pathlib import Path
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring
-from duckflow.commands.command import Switch
 from duckflow.commands.recap import recap
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
+from duckflow.events.views import NextSession
 from duckflow.i18n.words import Words, language_of
 from duckflow.safety.mode import Mode
 from duckflow.store.headline import read_headline
@@ -30,7 +30,7 @@ Here = Callable[[], Wiring]
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ChosenSession:
     """A session, what it runs in, and what the user should see before going on."""
 
     session: Session
@@ -43,7 +43,7 @@ class NothingChosen(Exception):
     """The user has looked at the list and chosen nothing."""
 
 
-def wanted_conversation(options: Options, wiring: Wiring, here: Here) -> Conversation:
+def wanted_session(options: Options, wiring: Wiring, here: Here) -> ChosenSession:
     """What the command line asks for. Another folder's session is gone on with in its folder."""
     sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
     if options.resume is None and not (options.resume_last or options.fork):
@@ -57,7 +57,7 @@ def wanted_conversation(options: Options, wiring: Wiring, here: Here) -> Convers
     return _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
 
 
-def switched(left: Conversation, wanted: Switch, here: Here) -> Conversation:
+def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:
     """From one conversation to another; back to the one that was left when the other cannot be opened."""
     folder = Path.cwd()
     try:
@@ -96,13 +96,13 @@ def enter_folder(journal: Path) -> bool:
     return True
 
 
-def _new(wiring: Wiring) -> Conversation:
+def _new(wiring: Wiring) -> ChosenSession:
     session_id = new_session_id()
     journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
-    return Conversation(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
+    return ChosenSession(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
 
 
-def _resumed(journal: Path, wiring: Wiring, language: str = "") -> Conversation:
+def _resumed(journal: Path, wiring: Wiring, language: str = "") -> ChosenSession:
     opened = reopen(journal)
     state, words = opened.session.state, wiring.words
     if language and language != state.language:
@@ -111,7 +111,7 @@ def _resumed(journal: Path, wiring: Wiring, language: str = "") -> Conversation:
     saved = opened.salvaged
     damage = words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
     opening = [*recap(state, wiring.settings.safety.mode, time.time(), words), *filter(None, [damage])]
-    return Conversation(opened.session, wiring, tuple(opening), damage)
+    return ChosenSession(opened.session, wiring, tuple(opening), damage)
 
 
 def _picked(sessions: Sessions, words: Words) -> SessionEntry:
@@ -124,7 +124,7 @@ def _picked(sessions: Sessions, words: Words) -> SessionEntry:
     from duckflow.commands.session_rows import session_lines, session_rows
     from duckflow.ui.console.picker import can_pick, pick
 
-    rows = session_rows(entries, words, time.time())
+    rows = session_rows([entry.summary() for entry in entries], words, time.time())
     if can_pick():
         row = asyncio.run(pick(rows, words))
         if row is None:

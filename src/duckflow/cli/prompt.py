@@ -23,7 +23,6 @@ from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import say
-from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
@@ -62,15 +61,15 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
         _take_along(facts_of(wiring), facts_of(aside))
         session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
         letterbox = await _letterbox(wiring, session)
-        wired = wire(aside, session, _nobody, lambda second: _connected(letterbox))
+        wired = wire(aside, session, lambda second: _connected(letterbox))
         _set_the_scene(session, Phase(options.step), options.pattern)
-        await wired.chat.say(message)
+        await wired.conversation.say(message)
         if options.json:
             print_out(json.dumps(_as_json(letterbox.taken[0]), ensure_ascii=False, indent=1))
         else:
             for one in letterbox.taken[0].messages:
                 print_out(plain(f"=== {one.role} ===\n{one.text}\n"))
-            print_err("\n".join(layer_lines(await wired.chat.context(), wiring.words)))
+            print_err("\n".join(layer_lines(await wired.conversation.context(), wiring.words)))
         await wired.close()
         session.close()
     return 0
@@ -114,10 +113,6 @@ async def _letterbox(wiring: Wiring, session: Session) -> Letterbox:
 
 async def _connected(letterbox: Letterbox) -> Connected:
     return Connected(letterbox, say("model.chosen.flag"))
-
-
-async def _nobody(question: Question) -> Answer:
-    return Answer(choice="no")
 
 
 def _as_json(request: Request) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def _list(kept: Sessions, options: Options, words: Words) -> int:
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 1 if terminal else PIPED_WIDTH
     shown = entries if options.all or not terminal else entries[:SHOWN]
-    for line in session_lines(session_rows(shown, words, time.time()), width):
+    for line in session_lines(session_rows([entry.summary() for entry in shown], words, time.time()), width):
         print_out(line)
     if not entries:
         print_out(words("sessions.none"))
@@ -63,7 +63,9 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError("sessions.rm_unasked")
-        for line in session_lines(session_rows([entry], words, time.time()), shutil.get_terminal_size().columns - 1):
+        for line in session_lines(
+            session_rows([entry.summary()], words, time.time()), shutil.get_terminal_size().columns - 1
+        ):
             print_out(line)
         answer = read_answer(input(words("sessions.rm_sure")), ("yes", "no"))
         if answer is None or answer.choice != "yes":

@@ -1,34 +1,40 @@
-"""Slash commands that reach beyond the conversation."""
+"""The table of slash commands, with those that reach beyond the conversation."""
 
-from duckflow.cli.wire import Wiring
+from pathlib import Path
+
 from duckflow.commands.command import Command, CommandContext, Group
-from duckflow.errors import DuckflowError
-from duckflow.store.paths import require_folder
+from duckflow.commands.sessions import Pick, SessionCommands
+from duckflow.commands.table import Commands
+from duckflow.i18n.words import Words
+from duckflow.store.paths import Paths, require_folder
 
 
-def own_commands(wiring: Wiring) -> Group:
-    """`/doctor` and `/init`, for the conversation that is wired like this."""
+def command_table(words: Words, paths: Paths, folder: Path, model: str, pick: Pick | None) -> Commands:
+    """`model` is the one named on the command line; `pick` lets the user choose a session from a list."""
+    return Commands(words, SessionCommands(pick).group(), _own_commands(paths, folder, model))
 
-    async def doctor(counter: CommandContext, _: str) -> str:
+
+def _own_commands(paths: Paths, folder: Path, model: str) -> Group:
+    """`/doctor` and `/init`."""
+
+    async def doctor(context: CommandContext, _: str) -> str:
         from duckflow.cli.doctor.command import report
 
         require_folder()
-        return await report(wiring.model_flag, counter.words, wiring.paths)
+        return await report(model, context.words, paths)
 
-    async def init(counter: CommandContext, _: str) -> str:
+    async def init(context: CommandContext, _: str) -> str:
         from duckflow.cli.init.interview import InterviewLeft
         from duckflow.cli.init.set_up import set_up
 
         require_folder()
-        words, before = counter.words, counter.words.language
+        words, before = context.words, context.words.language
         try:
-            told = await set_up(counter.ask, {}, words, wiring.paths, wiring.folder)
+            told = await set_up(context.ask, {}, words, paths, folder)
         except InterviewLeft:
             return words("init.nothing")
-        except DuckflowError as problem:
-            return words.error(problem)
         if words.language != before:
-            counter.desk.change_language(words.language)
+            context.conversation.choices.change_language(words.language)
         return "\n".join(words.phrase(phrase) for phrase in told)
 
     return (Command("doctor", doctor), Command("init", init))

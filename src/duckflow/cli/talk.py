@@ -8,18 +8,15 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from duckflow.agent.chat_loop import ChatLoop
-from duckflow.cli.conversations import Conversation, Here, NothingChosen, switched, wanted_conversation
+from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.ended import interrupting, leaving_when_ended
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, wire
-from duckflow.commands.command import Switch
 from duckflow.config.load import load
 from duckflow.errors import UsageError
+from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
-from duckflow.safety.mode import Mode
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import Sessions
 from duckflow.ui.console.listener import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
@@ -41,18 +38,18 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     if prompt == "":
         raise UsageError("usage.empty_prompt")
     try:
-        talked = wanted_conversation(options, wiring, here)
+        chosen = wanted_session(options, wiring, here)
     except NothingChosen:
         return 0
     if prompt is not None:
-        return asyncio.run(_headless(options, talked, prompt, piped))
-    return asyncio.run(_chat(talked, here, readable(options.message)))
+        return asyncio.run(_headless(options, chosen, prompt, piped))
+    return asyncio.run(_chat(chosen, here, readable(options.message)))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
     here = partial(_wiring, options, words, paths)
-    return await _converse(line, typing, wanted_conversation(options, here(), here), here, readable(options.message))
+    return await _converse(line, typing, wanted_session(options, here(), here), here, readable(options.message))
 
 
 def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
@@ -76,86 +73,66 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, talked: Conversation, prompt: str, piped: str) -> int:
-    session, wiring = talked.session, talked.wiring
-    headless = Headless(wiring.words, OutputFormat(options.output_format), options.on_duck_call)
-    if talked.damage:
-        print_err(talked.damage)
-    session.subscribe(headless.hear)
-    chat, _, close, _ = wire(wiring, session, headless.ask)
+async def _headless(options: Options, chosen: ChosenSession, prompt: str, piped: str) -> int:
+    if chosen.damage:
+        print_err(chosen.damage)
+    wired = wire(chosen.wiring, chosen.session)
+    conversation, words = wired.conversation, chosen.wiring.words
+    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call)
     for number in interrupting():
-        asyncio.get_running_loop().add_signal_handler(number, chat.interrupt)
+        asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
     _collect_later()
     try:
-        await chat.say(prompt, piped)
-        await chat.jobs.rest()
-        if chat.mode is Mode.FULL_AUTO:
-            await _carry_through(chat, wiring.words)
-        return headless.finish(session.state)
+        return await headless.run(prompt, [Attachment("stdin", piped)] if piped.strip() else [])
     finally:
-        await chat.aclose()
-        await close()
-        session.close()
+        await wired.close()
+        chosen.session.close()
 
 
-async def _carry_through(chat: ChatLoop, words: Words) -> None:
-    """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances."""
-    reached = -1
-    while (plan := chat.state.plan) and plan.status in ("draft", "approved", "in_progress") and plan.done() > reached:
-        reached = plan.done()
-        await chat.say(words("gate.yes" if plan.status == "draft" else "plan.go_on"))
-        await chat.jobs.rest()
-
-
-async def _chat(talked: Conversation, here: Here, first: str) -> int:
+async def _chat(chosen: ChosenSession, here: Here, first: str) -> int:
     from duckflow.ui.console.plain_line import open_line
 
-    line = open_line(talked.wiring.paths.history)
+    line = open_line(chosen.wiring.paths.history)
     with line.printing(), leaving_when_ended(line):
-        return await _converse(line, asyncio.create_task(line.run()), talked, here, first)
+        return await _converse(line, asyncio.create_task(line.run()), chosen, here, first)
 
 
-async def _converse(line: Line, typing: asyncio.Task[None], talked: Conversation, here: Here, first: str) -> int:
+async def _converse(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, here: Here, first: str) -> int:
     """One conversation after another, until the user leaves."""
-    while wanted := await _one(line, typing, talked, first):
-        talked, first = switched(talked, wanted, here), ""
+    while wanted := await _one(line, typing, chosen, first):
+        chosen, first = switched(chosen, wanted, here), ""
     return 0
 
 
-async def _one(line: Line, typing: asyncio.Task[None], talked: Conversation, first: str) -> Switch | None:
-    from duckflow.cli.slash import own_commands
-    from duckflow.commands.sessions import SessionCommands
-    from duckflow.commands.table import Commands
+async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, first: str) -> NextSession | None:
     from duckflow.ui.console.chat import Chat
     from duckflow.ui.console.picker import can_pick, pick
 
-    session, wiring = talked.session, talked.wiring
-    words, settings = wiring.words, wiring.settings
-    sessions = SessionCommands(Sessions(wiring.paths.sessions_of(wiring.folder)), pick if can_pick() else None)
-    screen = Chat(words, line, settings.ui, Commands(sessions.group(), own_commands(wiring)))
-    chat, thinker, close, _ = wire(wiring, session, screen.questions.ask)
-    session.subscribe(screen.hear)
-    warming = asyncio.create_task(thinker.warm(session.state))
-    animation = asyncio.create_task(screen.animate())
+    session, wiring = chosen.session, chosen.wiring
+    wired = wire(wiring, session, pick=pick if can_pick() else None)
+    chat = Chat(wired.conversation, line, wiring.words, wiring.settings.ui)
+    warming = asyncio.create_task(wired.thinker.warm(session.state))
+    over = asyncio.create_task(wired.conversation.sessions.over())
     _collect_later()
     try:
-        screen.open(chat, first, talked.opening)
-        await asyncio.wait({typing, screen.switching}, return_when=asyncio.FIRST_COMPLETED)
+        chat.open(first, chosen.opening)
+        await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
+        wanted = over.result() if over.done() else None
+        if wanted is None:
+            line.leave()
+            await asyncio.wait({typing})
     finally:
-        animation.cancel()
+        over.cancel()
         warming.cancel()
-        await screen.close()
-        await chat.aclose()
-        await close()
+        await wired.close()
+        chat.close()
         spoken = bool(session.state.messages)
         session.close()
         if not spoken:
             session.discard()
-    if screen.switching.done():
-        return screen.switching.result()
-    if spoken:
-        print_out(words("chat.bye", session=session.state.session_id))
-    return None
+    if spoken and wanted is None:
+        print_out(wiring.words("chat.bye", session=session.state.session_id))
+    return wanted
 
 
 def _collect_later() -> None:

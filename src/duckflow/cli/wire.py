@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.chat_loop import ChatLoop, Guards, Work
+from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
+from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.pacing import Pacing
 from duckflow.agent.phases import Phases
+from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.policies.answered import AnswerEnds
 from duckflow.agent.policies.asked_summary import AskedSummary
 from duckflow.agent.policies.material import BringMaterial
@@ -29,12 +31,15 @@ from duckflow.agent.policies.tryout import TryOut
 from duckflow.agent.policies.wanted_plan import HoldToPlan
 from duckflow.agent.procedures import Procedures
 from duckflow.agent.project import Project
+from duckflow.agent.questions import Questions
 from duckflow.agent.remembering import Remembering
 from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
 from duckflow.agent.summarising import Summarising
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
+from duckflow.agent.turns import Turns
+from duckflow.agent.user_commands import UserCommands
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
@@ -59,6 +64,8 @@ from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 
 if TYPE_CHECKING:
+    from duckflow.commands.sessions import Pick
+    from duckflow.commands.table import Commands
     from duckflow.llm.choice import ModelChoice
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
@@ -83,7 +90,7 @@ class Wiring:
 class Wired(NamedTuple):
     """A conversation, the thinker (to be warmed), and what ends everything that was started for it."""
 
-    chat: ChatLoop
+    conversation: ChatLoop
     thinker: Thinker
     close: Callable[[], Awaitable[None]]
     toolbox: Toolbox
@@ -138,23 +145,21 @@ class Sandboxes:
         return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
 
 
-def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None = None) -> Wired:
-    """A conversation on `session`; without a `connect` of its own it looks for a model."""
+def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pick: "Pick | None" = None) -> Wired:
+    """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
+    session from a list."""
     settings = wiring.settings
+    questions = Questions(session.emit)
     sandboxes = Sandboxes(wiring, session.emit)
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
     project = Project(workspace, remembering.known, remembering.lessons)
     toolbox = Toolbox(packaged_operations(), lambda: make_tools(wiring, sandboxes, table, jobs, remembering))
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
+    ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
-    connection = ModelConnection(
-        session,
-        lambda: connector(False),
-        partial(_named, wiring, session),
-        settings.prompts,
-        settings.agent.max_budget_usd,
-    )
+    named, budget = partial(_named, wiring, session), settings.agent.max_budget_usd
+    connection = ModelConnection(session, lambda: connector(False), named, settings.prompts, budget)
     think = Procedures(session.state, connection, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
     table = Table(
@@ -199,16 +204,26 @@ def wire(wiring: Wiring, session: Session, ask: Ask, connect: Connector | None =
         ReviewByRecord(phases),
     )
     turn = Turn(session, actor, pacing, thinker, dispatcher, phases, duck, policies)
+    work = PlannedWork(session, Turns(turn, jobs), approval)
+    commands = UserCommands(session, partial(_commands, wiring, pick))
+    choices = Choices(session, gatekeeper, connection)
+    conversation = ChatLoop(session, work, questions, commands, choices, pacing, remembering, safekeeping)
 
     async def close() -> None:
+        await conversation.aclose()
         await summarising.aclose()
         await connection.aclose()
         await sandboxes.aclose()
         await safekeeping.close()
         await remembering.aclose()
 
-    guards, work = Guards(gatekeeper, safekeeping, remembering), Work(jobs, approval, connection)
-    return Wired(ChatLoop(session, turn, guards, pacing, work), thinker, close, toolbox)
+    return Wired(conversation, thinker, close, toolbox)
+
+
+def _commands(wiring: Wiring, pick: "Pick | None") -> "Commands":
+    from duckflow.cli.slash import command_table
+
+    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick)
 
 
 def make_tools(

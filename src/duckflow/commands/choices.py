@@ -6,31 +6,27 @@ from duckflow.i18n.words import LANGUAGES
 from duckflow.safety.mode import Mode
 
 
-def mode(counter: CommandContext, wanted: str) -> str:
-    if wanted not in tuple(Mode):
-        return counter.words("mode.choices", mode=counter.desk.mode, modes=", ".join(Mode))
-    counter.desk.change_mode(Mode(wanted))
-    return counter.words("mode.now", mode=wanted)
+def mode(context: CommandContext, wanted: str) -> str:
+    context.conversation.choices.change_mode(wanted)
+    return context.words("mode.now", mode=wanted)
 
 
-async def model(counter: CommandContext, wanted: str) -> str:
+async def model(context: CommandContext, wanted: str) -> str:
     """Which one it is, or another one from now on; the chat itself shows the new one and why."""
-    words, now = counter.words, counter.desk.state.model
+    words, now = context.words, context.conversation.state.model
     if not wanted:
         return words("model.choices", model=now or "–")
     try:
-        await counter.desk.change_model(wanted)
+        await context.conversation.choices.change_model(wanted)
     except DuckflowError as problem:
         return "\n".join([words.error(problem), words("model.stays", model=now or "–")])
     return ""
 
 
-def language(counter: CommandContext, wanted: str) -> str:
-    if wanted not in LANGUAGES:
-        return counter.words("language.choices", languages=", ".join(LANGUAGES))
-    counter.words.language = wanted
-    counter.desk.change_language(wanted)
-    return counter.words("language.now")
+def language(context: CommandContext, wanted: str) -> str:
+    context.conversation.choices.change_language(wanted)
+    context.words.language = wanted
+    return context.words("language.now")
 
 
 GROUP = (Command("mode", mode, tuple(Mode)), Command("model", model), Command("lang", language, LANGUAGES))

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterable
 
+from duckflow.events.views import ContextPart
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import SERVERS
-from duckflow.prompts.layers import Layer
 from duckflow.safety.secrets import redacted
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
@@ -69,7 +69,7 @@ def _figures(usage: Usage, words: Words) -> str:
     return f"{figures} · ${usage.cost_usd:.4f}" if usage.cost_usd > 0 else figures
 
 
-def layer_lines(layers: Iterable[Layer], words: Words) -> list[str]:
+def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
     """One line a layer, with its tokens and its budget, and their sum."""
     shown: list[str] = []
     total = 0

@@ -1,42 +1,39 @@
 """`/memory`, `/recall`, `/compact`, `/forget`: what is remembered."""
 
 from duckflow.commands.command import Command, CommandContext
-from duckflow.errors import ToolError
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 
 
-def memory(counter: CommandContext, _: str) -> str:
-    return "\n".join(map(counter.words.phrase, counter.desk.memory.report()))
+def memory(context: CommandContext, _: str) -> str:
+    return "\n".join(map(context.words.phrase, context.conversation.memory.report()))
 
 
-def recall(counter: CommandContext, wanted: str) -> str:
+def recall(context: CommandContext, wanted: str) -> str:
     if not wanted:
-        return counter.words("memory.recall_what")
-    found, text = counter.desk.memory.find(wanted, in_context=True)
-    return text if found else counter.words("memory.nothing", query=wanted)
+        return context.words("memory.recall_what")
+    found, text = context.conversation.memory.find(wanted, in_context=True)
+    return text if found else context.words("memory.nothing", query=wanted)
 
 
-def compact(counter: CommandContext, focus: str) -> str:
-    return counter.words.phrase(counter.desk.memory.compact(focus))
+def compact(context: CommandContext, focus: str) -> str:
+    return context.words.phrase(context.conversation.memory.compact(focus))
 
 
-async def forget(counter: CommandContext, wanted: str) -> str:
+async def forget(context: CommandContext, wanted: str) -> str:
     """What is forgotten cannot be brought back: how much that is, is shown before."""
-    words, forgetting = counter.words, counter.desk.memory.forgetting
+    words, forgetting = context.words, context.conversation.memory.forgetting
     if not wanted:
         return words("memory.forget_what")
     held = forgetting.holding(wanted)
     if not held:
         return words("memory.forget_none", words=wanted)
     choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("memory.forget_no")))
-    answer = await counter.ask(Question(kind="gate", title=held[0], details=held[1:], choices=choices))
+    answer = await context.ask(Question(kind="gate", title=held[0], details=held[1:], choices=choices))
     if answer.choice != "yes":
         return words("memory.forget_not")
     try:
         return words.phrase(forgetting.forget(wanted))
-    except ToolError as problem:
-        return words.error(problem)
     except OSError as problem:
         return words("memory.unwritable", reason=problem.strerror or str(problem))
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from duckflow.events.views import SessionSummary
 from duckflow.i18n.figures import age, money, turns
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted, padded
 from duckflow.i18n.words import Words
-from duckflow.store.sessions import SessionEntry
 
 TITLE_WIDTH = 20
 
@@ -31,15 +31,14 @@ class SessionRow:
         return all(word in text for word in wanted.casefold().split())
 
 
-def session_rows(entries: Sequence[SessionEntry], words: Words, now: float) -> list[SessionRow]:
+def session_rows(entries: Sequence[SessionSummary], words: Words, now: float) -> list[SessionRow]:
     return [_row(number, entry, words, now) for number, entry in enumerate(entries, 1)]
 
 
-def _row(number: int, entry: SessionEntry, words: Words, now: float) -> SessionRow:
-    head = entry.headline
-    facts = (age(entry.updated, now, words), turns(head.turns, words), money(head.cost_usd))
-    folder = "" if entry.here else plain(short_folder(head.folder)) or "?"
-    return SessionRow(number, entry.session_id, _line(head.title), _line(head.asked), folder, facts)
+def _row(number: int, entry: SessionSummary, words: Words, now: float) -> SessionRow:
+    facts = (age(entry.updated, now, words), turns(entry.turns, words), money(entry.cost_usd))
+    folder = "" if entry.here else plain(short_folder(entry.folder)) or "?"
+    return SessionRow(number, entry.session_id, _line(entry.title), _line(entry.asked), folder, facts)
 
 
 def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) -> list[str]:

@@ -1,19 +1,18 @@
 """Where things stand: `/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`, and `/quit`."""
 
-from duckflow.commands.command import Command, CommandContext, Quit
+from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines
-from duckflow.errors import DuckflowError, UsageError
 from duckflow.store.audit import audit
 
 
-def status(counter: CommandContext, _: str) -> str:
-    state, words = counter.desk.state, counter.words
+def status(context: CommandContext, _: str) -> str:
+    state, words = context.conversation.state, context.words
     shown = [
-        *map(words.phrase, counter.desk.health().report()),
+        *map(words.phrase, context.conversation.health()),
         *(f"  {words(f'vital.{c.vital}')} {c.delta:+.2f}: {words.phrase(c.cause)}" for c in state.vitals_causes),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
-        words("status.mode", mode=counter.desk.mode),
+        words("status.mode", mode=context.conversation.choices.mode),
         words("status.step", step=state.phase, status=state.status),
     ]
     five = {
@@ -29,31 +28,29 @@ def status(counter: CommandContext, _: str) -> str:
     return "\n".join(shown)
 
 
-def why(counter: CommandContext, _: str) -> str:
-    return "\n".join(map(counter.words.phrase, counter.desk.why()))
+def why(context: CommandContext, _: str) -> str:
+    return "\n".join(map(context.words.phrase, context.conversation.why()))
 
 
 STATUS = (Command("status", status), Command("why", why))
 
 
-async def context(counter: CommandContext, _: str) -> str:
+async def context(context: CommandContext, _: str) -> str:
     from duckflow.commands.lines import layer_lines
 
-    try:
-        return "\n".join(layer_lines(await counter.desk.context(), counter.words))
-    except DuckflowError as problem:
-        return counter.words.error(problem)
+    return "\n".join(layer_lines(await context.conversation.context(), context.words))
 
 
 CONTEXT = (Command("context", context),)
 
 
-def cost(counter: CommandContext, _: str) -> str:
-    return "\n".join(cost_lines(counter.desk.state, counter.desk.budget_usd, counter.words))
+def cost(context: CommandContext, _: str) -> str:
+    return "\n".join(cost_lines(context.conversation.state, context.conversation.choices.budget_usd, context.words))
 
 
-def leave(_: CommandContext, __: str) -> str:
-    raise Quit
+def leave(context: CommandContext, _: str) -> str:
+    context.conversation.sessions.leave()
+    return ""
 
 
 SESSION = (Command("cost", cost), Command("quit", leave))
@@ -62,30 +59,25 @@ SESSION = (Command("cost", cost), Command("quit", leave))
 SHOWN_ENTRIES = 30
 
 
-def permissions(counter: CommandContext, rest: str) -> str:
-    words, kept = counter.words, counter.desk.permissions
+def permissions(context: CommandContext, rest: str) -> str:
+    words, choices = context.words, context.conversation.choices
     verb, _, number = rest.partition(" ")
     if verb == "rm" and number.strip().isdecimal():
-        try:
-            rule = kept.remove(int(number))
-        except UsageError as problem:
-            return words.error(problem)
-        return words("permission.removed", rule=words.phrase(rule.describe()))
-    kinds = [*(("always", rule) for rule in kept.always), *(("session", rule) for rule in kept.session)]
+        return words("permission.removed", rule=words.phrase(choices.remove_permission(int(number))))
     lines = [
-        f"{number}. {words.phrase(rule.describe())} ({words(f'permission.{kind}')})"
-        for number, (kind, rule) in enumerate(kinds, 1)
+        f"{number}. {words.phrase(rule)} ({words(f'permission.{scope}')})"
+        for number, (scope, rule) in enumerate(choices.permissions(), 1)
     ]
     return "\n".join(lines) or words("permission.none")
 
 
-def show_audit(counter: CommandContext, wanted: str) -> str:
+def show_audit(context: CommandContext, wanted: str) -> str:
     """The latest entries, so many as wanted; all of them are for `duckflow audit`."""
-    entries = audit(counter.desk.events())
+    entries = audit(event for _, event in context.conversation.record())
     shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
     earlier = len(entries) - len(shown)
-    lines = [counter.words("audit.earlier", count=earlier)] if earlier else []
-    return "\n".join([*lines, *audit_lines(shown, counter.words)])
+    lines = [context.words("audit.earlier", count=earlier)] if earlier else []
+    return "\n".join([*lines, *audit_lines(shown, context.words)])
 
 
 RECORD = (Command("permissions", permissions, ("rm",)), Command("audit", show_audit))

@@ -1,54 +1,43 @@
 """`/undo`, `/redo` and `/diff`."""
 
-from typing import TYPE_CHECKING
-
 from duckflow.commands.command import Command, CommandContext
-from duckflow.errors import DuckflowError
+from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, GateRequest, Question
 
-if TYPE_CHECKING:
-    from duckflow.safety.undo.preview import UndoPreview
+
+async def undo(context: CommandContext, _: str) -> str:
+    return await _restore(context, back=True)
 
 
-async def undo(counter: CommandContext, _: str) -> str:
-    return await _restore(counter, back=True)
+async def redo(context: CommandContext, _: str) -> str:
+    return await _restore(context, back=False)
 
 
-async def redo(counter: CommandContext, _: str) -> str:
-    return await _restore(counter, back=False)
-
-
-async def diff(counter: CommandContext, rest: str) -> str:
-    words = counter.words
-    try:
-        preview = await counter.desk.safekeeping.diff(int(rest) if rest.isdecimal() else None)
-    except DuckflowError as problem:
-        return words.error(problem)
+async def diff(context: CommandContext, rest: str) -> str:
+    words = context.words
+    preview = await context.conversation.undo.diff(int(rest) if rest.isdecimal() else None)
     lines = [words("undo.turn", turn=preview.turn), preview.diff, *_said(preview.not_covered, words)]
     return "\n".join(line for line in lines if line)
 
 
-async def _restore(counter: CommandContext, back: bool) -> str:
-    words, kept = counter.words, counter.desk.safekeeping
-    if counter.desk.state.turn_open:
+async def _restore(context: CommandContext, back: bool) -> str:
+    words, kept = context.words, context.conversation.undo
+    if context.conversation.state.turn_open:
         return words("undo.busy")
-    try:
-        preview = await kept.preview(back)
-        if not preview.impacts and not preview.conflicts:
-            return "\n".join([words("undo.nothing"), *_said(preview.not_covered, words)])
-        answer = await counter.ask(_question(preview, back))
-        if answer.choice != "yes":
-            return words("undo.left")
-        outcome = await kept.restore(back)
-    except DuckflowError as problem:
-        return words.error(problem)
+    preview = await kept.preview(back)
+    if not preview.impacts and not preview.conflicts:
+        return "\n".join([words("undo.nothing"), *_said(preview.not_covered, words)])
+    answer = await context.ask(_question(preview, back))
+    if answer.choice != "yes":
+        return words("undo.left")
+    outcome = await kept.restore(back)
     done = words("undo.done" if back else "undo.redone", turn=outcome.turn, files=", ".join(outcome.changed) or "–")
     return "\n".join([done, *_said((*outcome.conflicts, *outcome.not_covered), words)])
 
 
-def _question(preview: "UndoPreview", back: bool) -> Question:
+def _question(preview: PlannedUndo, back: bool) -> Question:
     request = GateRequest(
         action_ids=(),
         operations=("undo" if back else "redo",),

@@ -1,9 +1,27 @@
-"""The two ports through which the agent knows the outside, and what hears of everything that happened."""
+"""The ports of the agent: `Emit` and `Ask` lead out of it, `Conversation` leads in. Front ends know only it.
 
-from collections.abc import Callable
-from typing import Protocol
+Everything that crosses is text, plain values and events with numbers, so that a front end may sit in another process.
+"""
 
-from duckflow.events.types import Event
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Literal, Protocol
+
+from duckflow.events.types import Event, Outcome
+from duckflow.events.views import (
+    Attachment,
+    CommandInfo,
+    ContextPart,
+    JobWish,
+    Meaning,
+    MemoryPort,
+    NextSession,
+    SessionSummary,
+    Taken,
+    UndoPort,
+)
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import Phrase
+from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
 
 Listener = Callable[[Event], None]
@@ -19,3 +37,173 @@ class Ask(Protocol):
     """Put a question to the person and wait for the answer."""
 
     async def __call__(self, question: Question) -> Answer: ...
+
+
+Hear = Callable[[int, Event], None]
+"""Called with every event and its number in the journal; one that is not kept has the number 0."""
+
+
+class CommandTable(Protocol):
+    """Every slash command; they act on the conversation and give back the lines to show."""
+
+    def __iter__(self) -> Iterator[CommandInfo]: ...
+
+    async def run(self, conversation: "Conversation", ask: Ask, line: str) -> str: ...
+
+
+class ChoicesPort(Protocol):
+    """What the user may choose while it runs, and what is allowed for longer than once."""
+
+    @property
+    def mode(self) -> str: ...
+
+    def change_mode(self, mode: str) -> None: ...
+
+    async def change_model(self, name: str) -> str:
+        """The new model's full name; the old one stays when it cannot be used."""
+        ...
+
+    def change_language(self, language: str) -> None: ...
+
+    @property
+    def budget_usd(self) -> float:
+        """0 without a limit."""
+        ...
+
+    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
+
+    def remove_permission(self, number: int) -> Phrase:
+        """By its number in the list; the rule that is gone."""
+        ...
+
+
+class WorkPort(Protocol):
+    """The plan and its jobs."""
+
+    def control(self, wish: JobWish, job_id: str = "") -> None:
+        """Pause, resume or cancel a job; how that went is told by an event."""
+        ...
+
+    async def jobs_over(self) -> None:
+        """Until no job runs."""
+        ...
+
+    def approve_plan(self) -> Awaitable[Outcome]:
+        """Carry out the draft plan. It can be waited for until the turn that this begins has ended."""
+        ...
+
+    def drop_plan(self, plan: Plan) -> None: ...
+
+    def change_plan(self, plan: Plan) -> None: ...
+
+
+class SessionsPort(Protocol):
+    """The sessions there are, and the way out of this one."""
+
+    def all(self) -> Sequence[SessionSummary]: ...
+
+    def switch(self, wanted: str) -> None:
+        """Leave for the session with this number in the list, or with an id that begins so."""
+        ...
+
+    def fork(self) -> None:
+        """Leave for a branch of this session."""
+        ...
+
+    def leave(self) -> None: ...
+
+    async def over(self) -> NextSession | None:
+        """Until the conversation has been left; where to go on, if anywhere."""
+        ...
+
+
+class Conversation(Protocol):
+    """One conversation on one session, as every front end sees it. What cannot be done raises a DuckflowError."""
+
+    def take(self, line: str) -> Taken:
+        """A line as people type it: the answer to the first open question, a `/command`, a `!command`, a word about
+        running work, or a message. It is carried out in the background; what comes of it is told by events."""
+        ...
+
+    def reads_as(self, line: str) -> Meaning:
+        """What `take` would take it for."""
+        ...
+
+    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
+        """A message, until its turn has ended. While another turn runs it waits, and goes along with the next one."""
+        ...
+
+    def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
+        """Answer an open question by the key of a choice (`text` says more), or by words that are read as typed. The
+        first answer counts."""
+        ...
+
+    def interrupt(self) -> str:
+        """Stop the turn and the commands. Gives back what was waiting to be said."""
+        ...
+
+    def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
+        """Every event from now on; with a number first all that were kept after it, none left out, none twice. The
+        function given back ends it."""
+        ...
+
+    def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """What was kept, with its numbers."""
+        ...
+
+    @property
+    def state(self) -> AgentState: ...
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The open ones, oldest first."""
+        ...
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Messages that wait for the running turn to end."""
+        ...
+
+    @property
+    def in_turn(self) -> bool: ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn or a command runs that can be interrupted."""
+        ...
+
+    @property
+    def commands(self) -> Iterable[CommandInfo]: ...
+
+    async def run_command(self, line: str) -> str:
+        """A slash command; the lines to show."""
+        ...
+
+    async def run_own(self, command: str) -> int:
+        """A command of the user's own in the user's shell; its exit code. What it prints is told by events."""
+        ...
+
+    def health(self) -> tuple[Phrase, ...]: ...
+
+    def health_bar(self) -> Phrase:
+        """The same in one line."""
+        ...
+
+    def why(self) -> tuple[Phrase, ...]: ...
+
+    async def context(self) -> Sequence[ContextPart]: ...
+
+    @property
+    def choices(self) -> ChoicesPort: ...
+
+    @property
+    def work(self) -> WorkPort: ...
+
+    @property
+    def memory(self) -> MemoryPort: ...
+
+    @property
+    def undo(self) -> UndoPort: ...
+
+    @property
+    def sessions(self) -> SessionsPort: ...

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
+from duckflow.events.views import SessionSummary
 from duckflow.store.headline import Headline, read_headline
 from duckflow.store.journal import Journal, Lock, read_event
 
@@ -25,6 +26,12 @@ class SessionEntry:
     headline: Headline
     updated: float
     here: bool = True
+
+    def summary(self) -> SessionSummary:
+        head = self.headline
+        return SessionSummary(
+            self.session_id, head.title, head.asked, head.folder, head.turns, head.cost_usd, self.updated, self.here
+        )
 
 
 def new_session_id() -> str:

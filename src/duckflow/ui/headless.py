@@ -1,16 +1,21 @@
 """A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
+from duckflow.events.ports import Conversation
+from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import Outcome
+from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.safety.mode import Mode
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
-from duckflow.state.question import Answer, Question
+from duckflow.state.question import Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
 
@@ -30,13 +35,17 @@ EXIT_CODES: dict[Outcome, int] = {
 
 
 RETRY = "model.retry."
+UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
 
 
 class Headless:
-    """Listens to one turn and reports it. Questions find nobody and are answered with no."""
+    """Has one message answered and reports it. Questions find nobody and are answered with no."""
 
-    def __init__(self, words: Words, output: OutputFormat, policy: DuckPolicy | None = None) -> None:
+    def __init__(
+        self, conversation: Conversation, words: Words, output: OutputFormat, policy: DuckPolicy | None = None
+    ) -> None:
+        self._conversation = conversation
         self._words = words
         self._output = output
         self._policy = policy or DuckPolicy()
@@ -48,15 +57,43 @@ class Headless:
         self._job_failed = False
         self._ended: happened.TurnEnded | None = None
 
-    async def ask(self, question: Question) -> Answer:
-        """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
-        if question.kind == "gate":
-            self._gate = question
-            return Answer(choice="no")
-        goes_on = self._policy.name != "stop" and len(self._calls) <= self._policy.times
-        return Answer(choice=ON_DUCK_CALL[self._policy.name] if goes_on else "stop")
+    async def run(self, prompt: str, attachments: Sequence[Attachment]) -> int:
+        """To the end of the turn and of its jobs; the exit code."""
+        conversation = self._conversation
+        conversation.hear(self.hear)
+        await conversation.say(prompt, attachments)
+        await conversation.work.jobs_over()
+        if conversation.choices.mode == Mode.FULL_AUTO:
+            await self._carry_through()
+        return self._finish(conversation.state)
 
-    def hear(self, event: happened.Event) -> None:
+    async def _carry_through(self) -> None:
+        """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances."""
+        conversation, reached = self._conversation, -1
+        while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > reached:
+            reached = plan.done()
+            if plan.status == "draft":
+                await conversation.work.approve_plan()
+            else:
+                await conversation.say(self._words("plan.go_on"))
+            await conversation.work.jobs_over()
+
+    def _answer(self, question: Question) -> None:
+        """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
+        choice = question.choices[-1].key
+        if question.kind == "gate":
+            self._gate, choice = question, "no"
+        elif question.kind == "duck_call":
+            goes_on = self._policy.name != "stop" and len(self._calls) <= self._policy.times
+            choice = ON_DUCK_CALL[self._policy.name] if goes_on else "stop"
+        self._conversation.answer(question.question_id, choice=choice)
+
+    def hear(self, _: int, event: happened.Event) -> None:
+        if isinstance(event, QuestionAsked):
+            self._answer(event.question)
+        if isinstance(event, QuestionAsked | QuestionClosed):
+            # What is asked and answered is told by the events on record.
+            return
         if self._output is OutputFormat.STREAM_JSON:
             _print_json({"type": event.kind, **event.model_dump(mode="json")})
         match event:
@@ -86,7 +123,7 @@ class Headless:
             case _:
                 pass
 
-    def finish(self, state: AgentState) -> int:
+    def _finish(self, state: AgentState) -> int:
         """Print what is left to print; the exit code."""
         outcome = self._ended.outcome if self._ended else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from duckflow.commands.command import CommandContext
 from duckflow.commands.export.document import Format, rendered
 from duckflow.commands.export.transcript import Transcript
 from duckflow.commands.table import Commands
@@ -45,9 +44,9 @@ async def story(tmp_path: Path) -> Story:
     story.answers = [Answer(choice="yes"), Answer(choice="no"), Answer(choice="yes")]
     await story.tell(f"Please {EVIL}\nwith key {KEY}")
     await story.tell("delete it")
-    story.chat.change_mode(Mode.AUTO_EDIT)
+    story.chat.choices.change_mode(Mode.AUTO_EDIT)
     await story.tell("edit it")
-    await story.chat.safekeeping.restore(back=True)
+    await story.chat.undo.restore(back=True)
     await story.tell("a snake game")
     return story
 
@@ -57,7 +56,7 @@ async def nobody(question: Question) -> Answer:
 
 
 def document(story: Story, form: Format, language: str = "en") -> str:
-    return rendered(Transcript().hear_all(story.session.events()), Words(language), form)
+    return rendered(Transcript().hear_all((event for _, event in story.session.record())), Words(language), form)
 
 
 class Page(HTMLParser):
@@ -125,7 +124,7 @@ async def test_a_document_speaks_the_users_language(story: Story, form: Format) 
 
 async def test_the_command_writes_a_file_and_overwrites_none(story: Story, tmp_path: Path) -> None:
     async def give(line: str) -> str:
-        return await Commands().run(CommandContext(story.chat, Words("en"), nobody), line)
+        return await Commands(Words("en")).run(story.chat, nobody, line)
 
     wanted = tmp_path / "my session.md"
     assert await give(f"/export {wanted}") == f"Written to {wanted}"
@@ -139,5 +138,5 @@ async def test_the_command_writes_a_file_and_overwrites_none(story: Story, tmp_p
 async def test_an_empty_session_has_nothing_to_export(tmp_path: Path) -> None:
     story = Story(tmp_path, [])
 
-    shown = await Commands().run(CommandContext(story.chat, Words("en"), nobody), f"/export {tmp_path}/x.md")
+    shown = await Commands(Words("en")).run(story.chat, nobody, f"/export {tmp_path}/x.md")
     assert shown == "Nothing has been said in this session yet."

@@ -17,7 +17,6 @@ from duckflow.tools.toolbox import Toolbox
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention
 
-PIPED = "stdin"
 MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
@@ -32,8 +31,8 @@ class BringMaterial(Policy):
 
     async def opening(self, turn: TurnSoFar) -> None:
         text = turn.request
-        if turn.piped.strip():
-            self._quote(PIPED, turn.piped.rstrip("\n"))
+        for attachment in turn.attachments:
+            self._quote(attachment.name, attachment.text.rstrip("\n"))
         if "@" not in text and "＠" not in text:
             return
         from duckflow.agent.request_rules import mentions

@@ -1,11 +1,12 @@
 """What a turn policy is, and what it sees of a turn."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.events.types import Outcome
+from duckflow.events.views import Attachment
 from duckflow.prompts.offer import Narrow
 from duckflow.prompts.template import note
 from duckflow.state.action import Decision
@@ -54,7 +55,7 @@ class TurnSoFar:
 
     state: AgentState
     request: str
-    piped: str
+    attachments: Sequence[Attachment]
     profile: Callable[[], Awaitable[ModelProfile]]
     """What the model is like; it is connected if need be."""
     loops: list[Loop] = field(default_factory=list[Loop])

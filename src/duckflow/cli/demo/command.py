@@ -15,7 +15,6 @@ from duckflow.cli.demo.model import TourModel
 from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.parser import Options
 from duckflow.cli.wire import Wiring, wire
-from duckflow.commands.table import Commands
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
@@ -104,21 +103,19 @@ async def _tour(
     settings = Settings(language="ja" if words.language == "ja" else "en", ui=looks)
     wiring = Wiring(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
     session = begin(top / "data/demo.db", SESSION, work, words.language)
-    screen, model = Chat(words, line, looks, Commands()), TourModel(words, delay)
-    chat, _, close, _ = wire(wiring, session, screen.questions.ask, partial(_connected, model))
-    session.subscribe(screen.hear)
-    guide = Guide(screen, session.state, model, line, words)
-    helpers = [asyncio.create_task(screen.animate()), asyncio.create_task(guide.lead())]
+    model = TourModel(words, delay)
+    wired = wire(wiring, session, partial(_connected, model))
+    chat = Chat(wired.conversation, line, words, looks)
+    guide = Guide(wired.conversation, chat, model, line, words)
+    leading = asyncio.create_task(guide.lead())
     try:
-        screen.open(chat, "")
+        chat.open()
         line.listen(guide)
         await typing
     finally:
-        for helper in helpers:
-            helper.cancel()
-        await screen.close()
-        await chat.aclose()
-        await close()
+        leading.cancel()
+        await wired.close()
+        chat.close()
         session.close()
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from duckflow.cli.demo.model import Stop, TourModel, stops
+from duckflow.events.ports import Conversation
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.state.agent import AgentState
 from duckflow.ui.console.chat import Chat
 from duckflow.ui.console.listener import Fragments, Line
 
@@ -18,9 +18,10 @@ FIRST = "1"
 class Guide:
     """A listener that passes everything on."""
 
-    def __init__(self, chat: Chat, state: AgentState, model: TourModel, line: Line, words: Words) -> None:
+    def __init__(self, conversation: Conversation, chat: Chat, model: TourModel, line: Line, words: Words) -> None:
+        self._conversation = conversation
+        self._state = conversation.state
         self._chat = chat
-        self._state = state
         self._model = model
         self._line = line
         self._words = words
@@ -40,7 +41,7 @@ class Guide:
         """What Enter alone sends now; nothing while something is going on."""
         if self._stop is None:
             return ""
-        question = self._chat.questions.shown
+        question = next(iter(self._conversation.questions), None)
         if question and not question.job:
             return FIRST
         if not self._said:
@@ -102,7 +103,7 @@ class Guide:
 
     def _idle(self) -> bool:
         """Whether the conversation waits for the user; what a background job asks does not stand in its way."""
-        question = self._chat.questions.shown
+        question = next(iter(self._conversation.questions), None)
         return not self._chat.busy() and (question is None or bool(question.job))
 
     def _advance(self) -> None:

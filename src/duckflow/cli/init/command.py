@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from duckflow.agent.questions import FREE, read_choice
 from duckflow.cli.init.interview import LEAVE, InterviewLeft
 from duckflow.cli.init.set_up import CHANGE, set_up
 from duckflow.cli.parser import Options
@@ -11,7 +12,6 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
-from duckflow.ui.choices import FREE, read_choice
 from duckflow.ui.streams import print_out
 
 INTERRUPTED = 130

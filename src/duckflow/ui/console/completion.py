@@ -2,14 +2,14 @@
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from prompt_toolkit.completion import Completion
 from prompt_toolkit.document import Document
 
-from duckflow.commands.table import Commands
+from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.ui.console.file_index import FileIndex
@@ -20,10 +20,9 @@ MOST = 40
 class LineCompletions:
     """Works in a thread of its own: it may read folders."""
 
-    def __init__(self, commands: Commands, words: Words, folder: Callable[[], str]) -> None:
-        self._commands = commands
+    def __init__(self, conversation: Conversation, words: Words) -> None:
+        self._conversation = conversation
         self._words = words
-        self._folder = folder
         self._index: FileIndex | None = None
 
     def of(self, document: Document) -> Iterator[Completion]:
@@ -39,18 +38,18 @@ class LineCompletions:
     def _slash(self, typed: str) -> Iterator[Completion]:
         name, space, rest = typed.partition(" ")
         if space:
-            chosen = next((command for command in self._commands if command.name == name), None)
+            chosen = next((command for command in self._conversation.commands if command.name == name), None)
             offered = map(str, chosen.words) if chosen else ()
             yield from (_completion(one, rest, one) for one in offered if one.startswith(rest) and one != rest)
             return
-        begin = [command for command in self._commands if command.name.startswith(name)]
-        inside = [command for command in self._commands if name in command.name and command not in begin]
+        begin = [command for command in self._conversation.commands if command.name.startswith(name)]
+        inside = [command for command in self._conversation.commands if name in command.name and command not in begin]
         for command in [*begin, *inside]:
             yield _completion(f"/{command.name}", f"/{name}", self._words(command.help_key))
 
     def _files(self, wanted: str, length: int, sign: str) -> Iterator[Completion]:
         if self._index is None:
-            self._index = FileIndex(Path(self._folder()))
+            self._index = FileIndex(Path(self._conversation.state.folder))
         for path in self._index.find(wanted, MOST):
             text = f'{sign}"{path}"' if " " in path else f"{sign}{path}"
             yield Completion(text, start_position=-length, display=plain(path))

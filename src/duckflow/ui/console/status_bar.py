@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from duckflow.commands.desk import Desk
 from duckflow.commands.plan_tree import plan_bar
+from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
@@ -38,15 +38,15 @@ def bar(done: int, total: int) -> str:
 BETWEEN = " · "
 
 
-def status_bar(desk: Desk, words: Words, columns: int) -> str:
+def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
     """The fullest one that fits. The model's name gives way first, the vitals and the mode last."""
-    bars = list(_ever_shorter(desk, words))
+    bars = list(_ever_shorter(conversation, words))
     return next((bar for bar in bars if cells(bar) < columns), fitted(bars[-1], columns - 1))
 
 
-def _ever_shorter(desk: Desk, words: Words) -> Iterator[str]:
-    state, mode = desk.state, str(desk.mode)
-    full = desk.health().bar()
+def _ever_shorter(conversation: Conversation, words: Words) -> Iterator[str]:
+    state, mode = conversation.state, conversation.choices.mode
+    full = conversation.health_bar()
     health = words.phrase(full)
     short = words.phrase(Phrase(key="health.short", values=full.values))
     name = state.model.rpartition(":")[2].rpartition("/")[2]

@@ -1,0 +1,54 @@
+"""What the user may choose while it runs: the mode, the model, the language, and what is allowed for longer."""
+
+from typing import Literal
+
+from duckflow.agent.connection import ModelConnection
+from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.session import Session
+from duckflow.errors import UsageError
+from duckflow.events.types import LanguageChosen, ModeChosen
+from duckflow.i18n.words import LANGUAGES
+from duckflow.safety.mode import Mode
+from duckflow.state.phrase import Phrase
+
+
+class Choices:
+    """Whatever is chosen holds from the next action on."""
+
+    def __init__(self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection) -> None:
+        self._session = session
+        self._gatekeeper = gatekeeper
+        self._connection = connection
+
+    @property
+    def budget_usd(self) -> float:
+        return self._connection.budget_usd
+
+    @property
+    def mode(self) -> Mode:
+        return self._gatekeeper.mode
+
+    def change_mode(self, mode: str) -> None:
+        if mode not in tuple(Mode):
+            raise UsageError("mode.choices", mode=self.mode, modes=", ".join(Mode))
+        if mode != self.mode:
+            self._gatekeeper.mode = Mode(mode)
+            self._session.emit(ModeChosen(mode=mode))
+
+    async def change_model(self, name: str) -> str:
+        return await self._connection.change(name)
+
+    def change_language(self, language: str) -> None:
+        if language not in LANGUAGES:
+            raise UsageError("language.choices", languages=", ".join(LANGUAGES))
+        self._session.emit(LanguageChosen(language=language))
+
+    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:
+        kept = self._gatekeeper.permissions
+        return (
+            *(("always", rule.describe()) for rule in kept.always),
+            *(("session", rule.describe()) for rule in kept.session),
+        )
+
+    def remove_permission(self, number: int) -> Phrase:
+        return self._gatekeeper.permissions.remove(number).describe()

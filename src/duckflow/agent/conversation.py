@@ -1,0 +1,200 @@
+"""The conversation: carries out the port that every front end uses."""
+
+import asyncio
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from duckflow.agent.aside import wish_in
+from duckflow.agent.choices import Choices
+from duckflow.agent.other_sessions import OtherSessions
+from duckflow.agent.pacing import Pacing
+from duckflow.agent.planned_work import PlannedWork
+from duckflow.agent.questions import Questions
+from duckflow.agent.remembering import Remembering
+from duckflow.agent.safekeeping import Safekeeping
+from duckflow.agent.session import Session
+from duckflow.agent.user_commands import UserCommands
+from duckflow.events.ports import Hear
+from duckflow.events.talking import LineTaken
+from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
+from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken
+from duckflow.prompts.layers import Layer
+from duckflow.prompts.template import note
+from duckflow.safety.answers import read_answer
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Question
+
+LAST_WORDS_SECONDS = 2
+SLASH, BANG = ("/", "／"), ("!", "！")
+
+
+class ChatLoop:
+    """One conversation on one session."""
+
+    def __init__(
+        self,
+        session: Session,
+        work: PlannedWork,
+        questions: Questions,
+        commands: UserCommands,
+        choices: Choices,
+        pacing: Pacing,
+        memory: Remembering,
+        undo: Safekeeping,
+    ) -> None:
+        self.session = session
+        self.choices = choices
+        self.memory = memory
+        self.undo = undo
+        self.work = work
+        self.sessions = OtherSessions(session)
+        self._turns = work.turns
+        self._questions = questions
+        self._commands = commands
+        self._pacing = pacing
+        self._number = session.number
+        self._turns.before = commands.tell
+        session.subscribe(self._count)
+        self._close_open_turn()
+
+    def take(self, line: str) -> Taken:
+        text, meaning = line.strip(), self.reads_as(line)
+        if meaning in ("nothing", "message"):
+            if meaning == "message":
+                self._turns.submit(text)
+            return Taken(meaning)
+        self.session.emit(LineTaken(text=text))
+        match meaning:
+            case "answer":
+                return self.answer(self.questions[0].question_id, text)
+            case "command":
+                command = "/" + unicodedata.normalize("NFKC", text[1:])
+                self._commands.start(command.split()[0], self.run_command(command))
+            case "own_command":
+                self._commands.start(text, self._run_own(text[1:].strip()))
+            case _:
+                return Taken(meaning, self.work.aside(text) or ())
+        return Taken(meaning)
+
+    def reads_as(self, line: str) -> Meaning:
+        text = line.strip()
+        if not text:
+            return "nothing"
+        if self.questions and not self._goes_past(self.questions[0], text):
+            return "answer"
+        if text.startswith(SLASH):
+            return "command"
+        if text.startswith(BANG) and text[1:].strip():
+            return "own_command"
+        return "message" if wish_in(text, self.state) is None else "aside"
+
+    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
+        if (told := self.work.aside(text)) is not None:
+            for phrase in told:
+                self.session.emit(Noticed(what=phrase))
+            return "done"
+        ended = self._turns.submit(text, attachments)
+        try:
+            return await ended
+        except asyncio.CancelledError:
+            self._turns.interrupt()
+            raise
+
+    def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
+        return self._questions.answer(question_id, text, choice)
+
+    def interrupt(self) -> str:
+        self._commands.cancel()
+        return self._turns.interrupt()
+
+    def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
+        # Events that the listener causes while it catches up are on record too, and so come in their order.
+        while after is not None and after < self._number:
+            until = self._number
+            for number, event in self.record(after):
+                if number <= until:
+                    listener(number, event)
+            after = until
+        return self.session.subscribe(lambda event: listener(self._number if event.journaled else 0, event))
+
+    def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        return self.session.record(after)
+
+    @property
+    def state(self) -> AgentState:
+        return self.session.state
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return self._questions.open
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        return self._turns.waiting
+
+    @property
+    def in_turn(self) -> bool:
+        return self._turns.runs
+
+    @property
+    def busy(self) -> bool:
+        return self._turns.runs or self._commands.runs
+
+    @property
+    def commands(self) -> Iterable[CommandInfo]:
+        return self._commands.table
+
+    async def run_command(self, line: str) -> str:
+        return await self._commands.table.run(self, self._questions.ask, line)
+
+    async def run_own(self, command: str) -> int:
+        return await self._commands.run_own(command)
+
+    def health(self) -> tuple[Phrase, ...]:
+        return tuple(self._pacing.health().report())
+
+    def health_bar(self) -> Phrase:
+        return self._pacing.health().bar()
+
+    def why(self) -> tuple[Phrase, ...]:
+        return self._pacing.why()
+
+    async def context(self) -> tuple[Layer, ...]:
+        return await self._turns.turn.weighed()
+
+    async def aclose(self) -> None:
+        """Stop everything; background work can be resumed later."""
+        self.interrupt()
+        await self._turns.rest(LAST_WORDS_SECONDS)
+        await self._commands.rest(LAST_WORDS_SECONDS)
+        await self._turns.jobs.aclose()
+
+    def _count(self, event: Event) -> None:
+        """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""
+        self._number += event.journaled
+        if isinstance(event, TurnEnded) and event.outcome == "exit":
+            self.sessions.leave()
+
+    def _goes_past(self, question: Question, text: str) -> bool:
+        """Whether a line goes past an open question. One can always look around first; and a job's question does not
+        stand in the way of the conversation."""
+        name = unicodedata.normalize("NFKC", text).split()[0]
+        if name.startswith("!") or any(name == f"/{command.name}" for command in self.commands):
+            return True
+        offered = tuple(choice.key for choice in question.choices)
+        return bool(question.job) and question.kind == "gate" and read_answer(text, offered) is None
+
+    async def _run_own(self, command: str) -> str:
+        await self.run_own(command)
+        return ""
+
+    def _close_open_turn(self) -> None:
+        """A session that died in the middle of a turn: the turn is closed and the model will know."""
+        state = self.session.state
+        if not state.turn_open:
+            return
+        told = note(state.language, "crashed")
+        self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))

@@ -1,0 +1,113 @@
+"""Questions that are open, and what an answer to one means: a number, a word for a choice, or the user's own words."""
+
+import asyncio
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from duckflow.events.ports import Emit
+from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.events.views import Taken
+from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.safety.answers import read_answer
+from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Choice, Question
+
+NUMBERED = re.compile(r"(\d+)\s*[.):、,]?\s*(.*)", re.DOTALL)
+FREE = "free"
+UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear"}
+
+
+@dataclass(slots=True)
+class OpenQuestion:
+    """`half`: a choice that waits for its words."""
+
+    question: Question
+    answer: asyncio.Future[Answer]
+    half: Answer | None = None
+
+
+class Questions:
+    """Whoever asks waits; the first answer to a question closes it."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._open: dict[str, OpenQuestion] = {}
+
+    @property
+    def open(self) -> tuple[Question, ...]:
+        """The oldest first."""
+        return tuple(one.question for one in self._open.values())
+
+    async def ask(self, question: Question) -> Answer:
+        asked = OpenQuestion(question, asyncio.get_running_loop().create_future())
+        self._open[question.question_id] = asked
+        self._emit(QuestionAsked(question=question))
+        try:
+            return await asked.answer
+        finally:
+            self._close(asked, None)
+
+    def answer(self, question_id: str, text: str, choice: str) -> Taken:
+        asked = self._open.get(question_id)
+        if asked is None:
+            return Taken("closed", (say("question.closed"),), question_id)
+        question = asked.question
+        answer = _chosen(choice, text, question) if choice else self._read(text, asked)
+        if answer is None:
+            return Taken("unclear", (say(UNCLEAR[question.kind]),), question_id)
+        if answer.choice == "edit" and question.gate and not choice:
+            return Taken("edit", question_id=question_id)
+        self._close(asked, answer)
+        asked.answer.set_result(answer)
+        return Taken("answer", question_id=question_id)
+
+    def _close(self, asked: OpenQuestion, answer: Answer | None) -> None:
+        if self._open.pop(asked.question.question_id, None):
+            self._emit(QuestionClosed(question_id=asked.question.question_id, answer=answer))
+
+    def _read(self, text: str, asked: OpenQuestion) -> Answer | None:
+        """What the text means; nothing when it is unclear or says only half of it."""
+        question = asked.question
+        if question.kind == "gate":
+            return read_answer(text, tuple(choice.key for choice in question.choices))
+        if asked.half:
+            return asked.half.model_copy(update={"text": text})
+        answer = read_choice(text, question)
+        if question.kind == "choice":
+            return None if answer.choice == FREE else answer
+        if wants_words(answer, question):
+            asked.half = answer
+            return None
+        return answer
+
+
+def read_choice(text: str, question: Question) -> Answer:
+    """`2`, `２`, `2: use tabs`, `stop here`, 「ここで止める」; everything else is free text."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    if (numbered := NUMBERED.fullmatch(plain)) and 1 <= int(numbered[1]) <= len(question.choices):
+        return Answer(choice=question.choices[int(numbered[1]) - 1].key, text=numbered[2].strip())
+    word = plain.casefold().rstrip("。.!！")
+    for choice in question.choices:
+        if word in _names(choice):
+            return Answer(choice=choice.key)
+    return Answer(choice=FREE, text=text.strip())
+
+
+def wants_words(answer: Answer, question: Question) -> bool:
+    """Whether the choice makes sense only with words that have not been given yet."""
+    chosen = next((choice for choice in question.choices if choice.key == answer.choice), None)
+    return chosen is not None and chosen.wants_text and not answer.text
+
+
+def _chosen(choice: str, text: str, question: Question) -> Answer | None:
+    """An answer by its key; nothing when it lacks its words, or is not offered. A Duck Call can always be answered with
+    the other keys of the Pacemaker, too."""
+    offered = question.kind == "duck_call" or choice in (one.key for one in question.choices)
+    answer = Answer(choice=choice, text=text)
+    return answer if offered and not wants_words(answer, question) else None
+
+
+def _names(choice: Choice) -> set[str]:
+    labels = {unicodedata.normalize("NFKC", Words(language).phrase(choice.label)) for language in LANGUAGES}
+    return {choice.key} | {label.casefold() for label in labels}

@@ -1,0 +1,106 @@
+"""One turn at a time: what is said while one runs waits, and goes along with the next one."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from duckflow.agent.jobs import JobRunner
+from duckflow.agent.turn import Begin, Turn
+from duckflow.events.types import Outcome
+from duckflow.events.views import Attachment
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMessage:
+    """What was said, and who waits for the end of its turn."""
+
+    text: str
+    attachments: tuple[Attachment, ...]
+    ended: asyncio.Future[Outcome]
+
+
+class Turns:
+    """Runs the messages in the order they came."""
+
+    def __init__(self, turn: Turn, jobs: JobRunner) -> None:
+        self.turn = turn
+        self.jobs = jobs
+        self._waiting: list[WaitingMessage] = []
+        self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
+        self._running: asyncio.Task[Outcome] | None = None
+        self.before: Callable[[], None] = lambda: None
+        """Called before each turn."""
+
+    @property
+    def runs(self) -> bool:
+        return self._running is not None
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(one.text for one in self._waiting)
+
+    def submit(self, text: str, attachments: Sequence[Attachment] = ()) -> asyncio.Future[Outcome]:
+        """Start a turn, or keep the message until the running one is over. How its turn ends."""
+        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append(WaitingMessage(text, tuple(attachments), ended))
+        if not self.runs:
+            self._next()
+        return ended
+
+    def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
+        """A turn that begins with something the user has done instead of a message."""
+        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._deeds.append((deed, ended))
+        if not self.runs:
+            self._next()
+        return ended
+
+    def interrupt(self) -> str:
+        """Stop the running turn at once. Gives back what was waiting."""
+        waiting, self._waiting = self._waiting, []
+        deeds, self._deeds = self._deeds, []
+        _settle([*(ended for _, ended in deeds), *(one.ended for one in waiting)], "interrupted")
+        if self._running:
+            self._running.cancel()
+        return "\n".join(one.text for one in waiting)
+
+    async def rest(self, seconds: float) -> None:
+        """Until the running turn has ended, but not for ever."""
+        if self._running:
+            await asyncio.wait([self._running], timeout=seconds)
+
+    def _next(self) -> None:
+        if self._deeds:
+            deed, ended = self._deeds.pop(0)
+            self._start(self.turn.run("", begin=deed), [ended])
+            return
+        said, self._waiting = self._waiting, []
+        text = "\n".join(one.text for one in said)
+        attachments = [attachment for one in said for attachment in one.attachments]
+        self._start(self.turn.run(text, attachments), [one.ended for one in said])
+
+    def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
+        self.before()
+        self.jobs.hold()
+        self._running = asyncio.create_task(work)
+        self._running.add_done_callback(partial(self._ended, waiters))
+
+    def _ended(self, waiters: list[asyncio.Future[Outcome]], turn: asyncio.Task[Outcome]) -> None:
+        self._running = None
+        problem = None if turn.cancelled() else turn.exception()
+        outcome = "interrupted" if turn.cancelled() or problem else turn.result()
+        _settle(waiters, outcome, problem)
+        if (self._waiting or self._deeds) and outcome != "exit":
+            self._next()
+
+
+def _settle(waiters: list[asyncio.Future[Outcome]], outcome: Outcome, problem: BaseException | None = None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue
+        if problem:
+            waiter.set_exception(problem)
+        else:
+            waiter.set_result(outcome)

@@ -1,0 +1,145 @@
+"""What crosses the port `Conversation`: plain values, and views of what lies behind it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from duckflow.state.phrase import Phrase
+from duckflow.state.question import FileImpact
+
+Meaning = Literal["nothing", "answer", "unclear", "edit", "closed", "command", "own_command", "aside", "message"]
+JobWish = Literal["pause", "resume", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """What comes with a message and is not the user's words: `stdin` for what was piped in."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a line or an answer was taken for, and what to tell the person who gave it.
+
+    `unclear`: the question is still open. `edit`: the person wants to change the question's `gate.editable` first and
+    then answers with the choice `edit` and the new text. `closed`: the question is not open any more."""
+
+    meaning: Meaning
+    told: tuple[Phrase, ...] = ()
+    question_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """One line of the list of sessions. `here`: it belongs to the folder one is in."""
+
+    session_id: str
+    title: str
+    asked: str
+    folder: str
+    turns: int
+    cost_usd: float
+    updated: float
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NextSession:
+    """Where the user goes when a conversation is left for another session, or for a branch of one."""
+
+    journal: Path
+    fork: bool = False
+
+
+class CommandInfo(Protocol):
+    """A slash command as it is offered: its name, the catalogue's key of its help, and words that may follow it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help_key(self) -> str: ...
+
+    @property
+    def words(self) -> tuple[str, ...]: ...
+
+
+class ContextPart(Protocol):
+    """A part of the next request with its tokens; 0 for no budget of its own."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tokens(self) -> int: ...
+
+    @property
+    def budget(self) -> int: ...
+
+
+class PlannedUndo(Protocol):
+    """What an undo would change."""
+
+    @property
+    def turn(self) -> int: ...
+
+    @property
+    def impacts(self) -> tuple[FileImpact, ...]: ...
+
+    @property
+    def diff(self) -> str: ...
+
+    @property
+    def not_covered(self) -> tuple[Phrase, ...]: ...
+
+    @property
+    def conflicts(self) -> tuple[Phrase, ...]: ...
+
+
+class UndoResult(Protocol):
+    """What an undo has changed."""
+
+    @property
+    def turn(self) -> int: ...
+
+    @property
+    def changed(self) -> tuple[str, ...]: ...
+
+    @property
+    def not_covered(self) -> tuple[Phrase, ...]: ...
+
+    @property
+    def conflicts(self) -> tuple[Phrase, ...]: ...
+
+
+class UndoPort(Protocol):
+    """Turns can be taken back, and (`back` false) that again."""
+
+    async def diff(self, turn: int | None = None) -> PlannedUndo: ...
+
+    async def preview(self, back: bool) -> PlannedUndo: ...
+
+    async def restore(self, back: bool) -> UndoResult: ...
+
+
+class ForgettingPort(Protocol):
+    """What holds some words, and how to be rid of it."""
+
+    def holding(self, words: str) -> tuple[Phrase, ...]: ...
+
+    def forget(self, words: str) -> Phrase: ...
+
+
+class MemoryPort(Protocol):
+    """What the conversation remembers."""
+
+    @property
+    def forgetting(self) -> ForgettingPort: ...
+
+    def report(self) -> tuple[Phrase, ...]: ...
+
+    def find(self, question: str, in_context: bool = False) -> tuple[int, str]: ...
+
+    def compact(self, focus: str) -> Phrase: ...
