@@ -7,21 +7,20 @@ from duckflow.state.evidence import recorded
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.progress import progress, steps_of, task_line
-from duckflow.tools.plan.drafting import drafted
+from duckflow.tools.plan.drafting import Drafter, drafted
 from duckflow.tools.plan.drafts import ReportDraft, read_draft
-from duckflow.tools.plan.ports import Table
 
 RESULT_LINES = 40
 FILES = 12
 
 
-async def write_report(table: Table, job: Job, status: JobStatus) -> JobReport:
+async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
     """By the model; computed when it cannot be reached or says nothing usable."""
-    counts = count_results(table, job)
-    now, plan = progress(table.state, job), table.state.plans.get(job.plan_id)
+    counts = count_results(drafter, job)
+    now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     results = [
         f"- [{task.status}] {task_line(task)}: {shorten(task.result or '', 200)}"
-        for step in steps_of(table.state, job)
+        for step in steps_of(drafter.state, job)
         for task in step.tasks
     ]
     values = {
@@ -29,15 +28,15 @@ async def write_report(table: Table, job: Job, status: JobStatus) -> JobReport:
         "goal": plan.goal if plan else "",
         "steps": "; ".join(
             f"{step.name}: {step.status}{' (unverified)' if step.unverified else ''}"
-            for step in steps_of(table.state, job)
+            for step in steps_of(drafter.state, job)
         ),
         "counts": f"{now.done} completed, {now.failed} failed, {now.left} not run",
         "results": "\n".join(results[-RESULT_LINES:]) or "-",
-        "shown": recorded(table.state.evidence, table.state.files_changed[-FILES:], table.folder.exists),
+        "shown": recorded(drafter.state.evidence, drafter.state.files_changed[-FILES:], drafter.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
     try:
-        words = await drafted(table.think, "report", values, schema, lambda text: read_draft(text, ReportDraft))
+        words = await drafted(drafter.think, "report", values, schema, lambda text: read_draft(text, ReportDraft))
     except DuckflowError:
         return counts
     return counts.model_copy(
@@ -51,10 +50,10 @@ async def write_report(table: Table, job: Job, status: JobStatus) -> JobReport:
     )
 
 
-def count_results(table: Table, job: Job) -> JobReport:
+def count_results(drafter: Drafter, job: Job) -> JobReport:
     """From the state alone."""
-    now = progress(table.state, job)
-    steps = steps_of(table.state, job)
+    now = progress(drafter.state, job)
+    steps = steps_of(drafter.state, job)
     failed = [task for step in steps for task in step.tasks if task.status == "failed"]
     return JobReport(
         done=now.done,

@@ -28,9 +28,8 @@ from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
 from duckflow.state.progress import task_line
 from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task, side_by_side, startable
-from duckflow.tools.plan.drafting import draft_tasks
-from duckflow.tools.plan.ports import Table
-from duckflow.tools.plan.proof import made_by, proof
+from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.folder import made_by, proof
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ class JobWork:
         actor: Actor,
         state: AgentState,
         dispatcher: Dispatcher,
-        table: Table,
+        drafter: Drafter,
         pacemaker: Pacemaker,
         settings: AgentSettings,
         wait_until_clear: Callable[[], Awaitable[None]],
@@ -59,11 +58,11 @@ class JobWork:
         self._step_ids = job.step_ids
         self._actor = actor
         self._state = state
-        self._table = table
+        self._drafter = drafter
         self._pacemaker = pacemaker
         self._settings = settings
         self._wait_until_clear = wait_until_clear
-        self._runner = TaskRunner(actor, dispatcher, table, settings)
+        self._runner = TaskRunner(actor, dispatcher, drafter, settings)
 
     async def run(self) -> bool:
         """Whether all its steps are completed. After a failure nothing new is started; what runs beside it ends."""
@@ -104,7 +103,7 @@ class JobWork:
     async def _plan_tasks(self, step: Step) -> bool:
         try:
             await self._wait_until_clear()
-            tasks = await draft_tasks(self._table, self._plan, step)
+            tasks = await self._drafter.tasks(self._plan, step)
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem)
             self._mark(step.step_id, "failed")
@@ -151,7 +150,7 @@ class JobWork:
             self._mark(step.step_id, "failed")
             self._notice(say("plan.step_now.failed", step=step.name))
             return False
-        evidence = proof(self._state, step, self._table.folder)
+        evidence = proof(self._state, step, self._drafter.folder)
         self._mark(step.step_id, "completed", evidence)
         told = say("plan.step_shown", step=step.name, evidence=evidence)
         self._notice(told if evidence else say("plan.step_unverified", step=step.name))
@@ -197,10 +196,10 @@ class TaskRunner:
     """Runs one task, in its time. Before a text is written, the model is shown what it builds on: the file itself and
     what this plan has made."""
 
-    def __init__(self, actor: Actor, dispatcher: Dispatcher, table: Table, settings: AgentSettings) -> None:
+    def __init__(self, actor: Actor, dispatcher: Dispatcher, drafter: Drafter, settings: AgentSettings) -> None:
         self._actor = actor
         self._dispatcher = dispatcher
-        self._table = table
+        self._drafter = drafter
         self._seconds = settings.task_seconds
         self._looked_at: set[str] = set()
         self._explained: set[str] = set()
@@ -211,7 +210,7 @@ class TaskRunner:
 
     async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
         """What came of it, and that in words for the model."""
-        language = self._table.state.language
+        language = self._drafter.state.language
         try:
             async with self._actor.at_most(self._seconds) as actor:
                 if (operation := self._operation(action.operation)) and operation.body:
@@ -232,21 +231,21 @@ class TaskRunner:
             return
         self._explained.add(step.step_id)
         values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
-        text = render(self._table.state.language, "task_purpose", **values)
+        text = render(self._drafter.state.language, "task_purpose", **values)
         self._actor.emit(MessageAdded(message=Message(role="system", text=text)))
 
     async def _look(self, plan: Plan, action: Action, actor: Actor) -> None:
         made = [path for step in plan.steps for path in made_by(step)]
         wanted = dict.fromkeys([*made[-LOOKED_AT:], str(action.args.get("path", ""))])
         for path in wanted:
-            if path and path not in self._looked_at and self._table.folder.exists(path):
-                why = note(self._table.state.language, "task_builds_on")
+            if path and path not in self._looked_at and self._drafter.folder.exists(path):
+                why = note(self._drafter.state.language, "task_builds_on")
                 look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
                 await self._dispatcher.run(make_reading(look, why), actor)
                 self._looked_at.add(path)
 
     def _operation(self, name: str) -> Operation | None:
-        return next((one for one in self._table.operations() if one.name == name), None)
+        return next((one for one in self._drafter.operations() if one.name == name), None)
 
 
 def make_reading(action: Action, rationale: str) -> Reading:

@@ -22,7 +22,7 @@ from duckflow.state.action import REMEMBER, REVISE_PLAN, Action
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.progress import steps_of
-from duckflow.tools.plan.ports import Table
+from duckflow.tools.plan.drafting import Drafter
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class JobRunner:
         session: Session,
         ask: Ask,
         dispatcher: Dispatcher,
-        table: Table,
+        drafter: Drafter,
         phases: Phases,
         make_pacemaker: Callable[[], Pacemaker],
         settings: AgentSettings,
@@ -52,7 +52,7 @@ class JobRunner:
         self._session = session
         self._ask = ask
         self._dispatcher = dispatcher
-        self._table = table
+        self._drafter = drafter
         self._phases = phases
         self._make_pacemaker = make_pacemaker
         self._settings = settings
@@ -99,7 +99,7 @@ class JobRunner:
         job = self._find(job_id, ("running", "paused", "interrupted"))
         running = self._running.get(job.job_id)
         if running is None or running.task is None:
-            self._end(job, "cancelled", count_results(self._table, job))
+            self._end(job, "cancelled", count_results(self._drafter, job))
             return job
         running.ending = "cancelled"
         running.task.cancel()
@@ -151,25 +151,25 @@ class JobRunner:
             actor,
             self._session.state,
             self._dispatcher,
-            self._table,
+            self._drafter,
             self._make_pacemaker(),
             self._settings,
             lambda: self._wait_until_clear(actor),
         )
         try:
             status: JobStatus = "completed" if await work.run() else "failed"
-            self._end(job, status, await write_report(self._table, job, status))
+            self._end(job, status, await write_report(self._drafter, job, status))
         except asyncio.CancelledError:
             if running.ending == "cancelled":
-                self._end(job, "cancelled", count_results(self._table, job))
+                self._end(job, "cancelled", count_results(self._drafter, job))
             else:
                 self._mark_interrupted(job)
         except DuckflowError as problem:
             log.info("job %s failed: %s", job.job_id, problem)
-            self._end(job, "failed", count_results(self._table, job))
+            self._end(job, "failed", count_results(self._drafter, job))
         except Exception:
             log.exception("job %s failed", job.job_id)
-            self._end(job, "failed", count_results(self._table, job))
+            self._end(job, "failed", count_results(self._drafter, job))
 
     async def _wait_until_clear(self, actor: Actor) -> None:
         """Before every task: for the end of a pause, and until the user's words have been heard."""

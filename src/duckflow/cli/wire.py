@@ -45,8 +45,7 @@ from duckflow.config.settings import Settings
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
-from duckflow.memory.castle import FILE as LESSONS
-from duckflow.memory.castle import Castle, with_lesson
+from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
@@ -57,8 +56,8 @@ from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
+from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import WorkFolder
-from duckflow.tools.plan.ports import Table
 from duckflow.tools.plan.task_check import usable_in_tasks
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
@@ -154,7 +153,14 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     workspace = Workspace(wiring.folder)
     remembering = _memory(wiring, session, workspace)
     project = Project(workspace, remembering.known, remembering.lessons)
-    toolbox = Toolbox(packaged_operations(), lambda: make_tools(wiring, sandboxes, table, jobs, remembering))
+
+    def make() -> list[AnyTool]:
+        from duckflow.cli.toolset import make_tools
+
+        files, heading = settings.files, wiring.words("lessons.heading")
+        return make_tools(session, workspace, files, sandboxes.runner(), drafter, jobs, remembering, heading)
+
+    toolbox = Toolbox(packaged_operations(), make)
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
@@ -162,9 +168,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     connection = ModelConnection(session, lambda: connector(False), named, settings.prompts, budget)
     think = Procedures(session.state, connection, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
-    table = Table(
+    drafter = Drafter(
         session.state,
-        session.emit,
         think,
         folder,
         lambda: usable_in_tasks(toolbox.operations(), few=connection.profile.local),
@@ -190,7 +195,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
-    jobs = JobRunner(session, ask, dispatcher, table, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
+    jobs = JobRunner(session, ask, dispatcher, drafter, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     policies = (
         BringMaterial(session, toolbox, workspace),
@@ -224,21 +229,6 @@ def _commands(wiring: Wiring, pick: "Pick | None") -> "Commands":
     from duckflow.cli.slash import command_table
 
     return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick)
-
-
-def make_tools(
-    wiring: Wiring, sandboxes: Sandboxes, table: Table, jobs: JobRunner, remembering: Remembering
-) -> list[AnyTool]:
-    """Everything that does more than talk."""
-    from duckflow.tools.files.toolset import file_tools
-    from duckflow.tools.memory.recall import Recall
-    from duckflow.tools.memory.remember import Remember
-    from duckflow.tools.plan.toolset import plan_tools
-
-    workspace, settings = Workspace(wiring.folder), wiring.settings.files
-    heading = wiring.words("lessons.heading")
-    past = (Recall(remembering.find), Remember(workspace, settings, LESSONS, heading, with_lesson))
-    return [*file_tools(workspace, settings), sandboxes.runner(), *plan_tools(table, jobs), *past]
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":

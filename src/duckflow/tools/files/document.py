@@ -1,7 +1,9 @@
-"""A text file: its bytes, encoding, newlines and lines."""
+"""Text files: their encoding, line ends and lines; and lines of files too large to be read whole."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from duckflow.errors import ToolError
 from duckflow.safety.digest import digest
@@ -178,3 +180,28 @@ def load(workspace: Workspace, path: str, limit: int) -> Document:
             size=size,
         )
     return Document(path, decoded.text, decoded.form, digest(data))
+
+
+PIECE = 64 * 1024
+"""Longer lines come in pieces of this size, all with the same number."""
+
+
+def large_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, str]]:
+    """Line numbers and texts from line `first` on; ends where something is no text."""
+    number = 1
+    while piece := file.readline(PIECE):
+        if b"\0" in piece:
+            return
+        if number >= first:
+            yield number, line_text(piece)
+        number += piece.endswith(b"\n")
+
+
+def line_text(line: bytes) -> str:
+    """Of one line taken out of a file, without its end."""
+    line = line.rstrip(b"\r\n")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        decoded = decode(line)
+        return decoded.text if decoded else line.decode("utf-8", "replace")

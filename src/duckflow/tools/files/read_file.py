@@ -7,9 +7,8 @@ from itertools import islice
 from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import Texts, say
-from duckflow.tools.files.document import Document
+from duckflow.tools.files.document import Document, large_lines
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.large import large_lines
 from duckflow.tools.tool import Args, Done
 
 

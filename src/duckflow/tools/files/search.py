@@ -14,10 +14,9 @@ from typing import Any, BinaryIO
 from duckflow.errors import ToolError
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.document import load
+from duckflow.tools.files.document import large_lines, line_text, load
 from duckflow.tools.files.glob_pattern import glob_regex
 from duckflow.tools.files.ignored import ignored_in
-from duckflow.tools.files.large import large_lines, line_text
 
 LONGEST = 1024 * 1024
 

@@ -1,7 +1,7 @@
 """Drafts by the model: asked for with a procedure, checked, and sent back with the exact problem at most twice."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
@@ -13,7 +13,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
 from duckflow.tools.plan.folder import facts, listing
-from duckflow.tools.plan.ports import Table, Think
+from duckflow.tools.plan.ports import Folder, Think
 from duckflow.tools.plan.task_check import still_with_tests, task_problems, with_tests
 
 T = TypeVar("T")
@@ -40,75 +40,84 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
             failures.append((reply, problem.correction))
 
 
-async def draft_plan(table: Table, goal: str) -> Plan:
-    values = {"goal": goal, "request": last_request(table.state), "facts": facts(table.folder)}
-    schema = strict_schema(PlanDraft.model_json_schema())
-    plan = await drafted(table.think, "plan", values, schema, lambda text: plan_from(text, goal))
-    return with_tests(plan, table.folder, table.state.language)
+class Drafter:
+    """Has plans and tasks drafted from what the state and the work folder tell."""
 
+    def __init__(
+        self, state: AgentState, think: Think, folder: Folder, operations: Callable[[], Sequence[Operation]]
+    ) -> None:
+        """`operations`: those a task may use now."""
+        self.state = state
+        self.think = think
+        self.folder = folder
+        self.operations = operations
 
-async def revise_plan(table: Table, plan: Plan, changes: str) -> Plan:
-    values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(table.folder), "changes": changes}
-    schema = strict_schema(RevisedPlanDraft.model_json_schema())
-    revised = await drafted(table.think, "revise", values, schema, lambda text: revised_from(text, plan))
-    return still_with_tests(revised, plan, changes)
+    async def plan(self, goal: str) -> Plan:
+        values = {"goal": goal, "request": last_request(self.state), "facts": facts(self.folder)}
+        schema = strict_schema(PlanDraft.model_json_schema())
+        plan = await drafted(self.think, "plan", values, schema, lambda text: plan_from(text, goal))
+        return with_tests(plan, self.folder, self.state.language)
 
+    async def revise(self, plan: Plan, changes: str) -> Plan:
+        values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
+        schema = strict_schema(RevisedPlanDraft.model_json_schema())
+        revised = await drafted(self.think, "revise", values, schema, lambda text: revised_from(text, plan))
+        return still_with_tests(revised, plan, changes)
 
-async def draft_tasks(table: Table, plan: Plan, step: Step, changes: str = "") -> list[Task]:
-    """The step's tasks: those done stay, the rest is drafted anew."""
-    operations = tuple(table.operations())
-    done = [task for task in step.tasks if task.status == "completed"]
-    failed = [f"{task.operation} {task.args}: {task.result}" for task in step.tasks if task.status == "failed"]
-    language = table.state.language
-    values = {
-        "goal": plan.goal,
-        "step": step.name,
-        "description": step.description,
-        "success": step.success,
-        "before": "; ".join(one.name for one in plan.steps if one.status == "completed"),
-        "done": "; ".join(f"{task.operation} {task.args}" for task in done),
-        "failed": "; ".join(failed),
-        "changes": changes,
-        "conversation": conversation(table.state),
-        "files": listing(table.folder),
-        "facts": facts(table.folder),
-        "operations": listed(operations, language),
-    }
-    tasks = await drafted(
-        table.think,
-        "tasks",
-        values,
-        tasks_schema(operations),
-        lambda text: _tasks_from(text, operations, table),
-    )
-    return done + tasks
+    async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
+        """The step's tasks: those done stay, the rest is drafted anew."""
+        operations = tuple(self.operations())
+        done = [task for task in step.tasks if task.status == "completed"]
+        failed = [f"{task.operation} {task.args}: {task.result}" for task in step.tasks if task.status == "failed"]
+        language = self.state.language
+        values = {
+            "goal": plan.goal,
+            "step": step.name,
+            "description": step.description,
+            "success": step.success,
+            "before": "; ".join(one.name for one in plan.steps if one.status == "completed"),
+            "done": "; ".join(f"{task.operation} {task.args}" for task in done),
+            "failed": "; ".join(failed),
+            "changes": changes,
+            "conversation": conversation(self.state),
+            "files": listing(self.folder),
+            "facts": facts(self.folder),
+            "operations": listed(operations, language),
+        }
+        tasks = await drafted(
+            self.think,
+            "tasks",
+            values,
+            tasks_schema(operations),
+            lambda text: self._tasks_from(text, operations),
+        )
+        return done + tasks
 
-
-def _tasks_from(text: str, operations: tuple[Operation, ...], table: Table) -> list[Task]:
-    draft = read_draft(text, TasksDraft)
-    known = {operation.name: operation for operation in operations}
-    tasks: list[Task] = []
-    for one in draft.tasks:
-        name = one.operation.strip()
-        operation = known.get(name)
-        if operation is None:
-            tasks.append(Task(operation=name, args=one.args))
-            continue
-        # Long text is asked for when the task runs, even if the model was too eager.
-        args = {key: value for key, value in one.args.items() if value is not None and key != operation.body}
-        if isinstance(path := args.get("path"), str):
-            if relative := _relative(path, table.state.folder):
-                args["path"] = relative
-            elif operation.expects and (look := known.get(LIST_FILES)):
-                # A small model likes to make the work folder first: it is there, so a look is all there is to do.
-                operation, args = look, {}
-        if isinstance(command := args.get("command"), str):
-            # A list may be run again: a folder that is there already is no failure.
-            args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)
-        tasks.append(Task.of(operation, args, one.reasoning))
-    if problems := task_problems(tasks, operations, table.folder.exists):
-        raise ReplyUnusable("; ".join(problems))
-    return tasks
+    def _tasks_from(self, text: str, operations: tuple[Operation, ...]) -> list[Task]:
+        draft = read_draft(text, TasksDraft)
+        known = {operation.name: operation for operation in operations}
+        tasks: list[Task] = []
+        for one in draft.tasks:
+            name = one.operation.strip()
+            operation = known.get(name)
+            if operation is None:
+                tasks.append(Task(operation=name, args=one.args))
+                continue
+            # Long text is asked for when the task runs, even if the model was too eager.
+            args = {key: value for key, value in one.args.items() if value is not None and key != operation.body}
+            if isinstance(path := args.get("path"), str):
+                if relative := _relative(path, self.state.folder):
+                    args["path"] = relative
+                elif operation.expects and (look := known.get(LIST_FILES)):
+                    # A small model likes to make the work folder first: it is there, so a look is all there is to do.
+                    operation, args = look, {}
+            if isinstance(command := args.get("command"), str):
+                # A list may be run again: a folder that is there already is no failure.
+                args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)
+            tasks.append(Task.of(operation, args, one.reasoning))
+        if problems := task_problems(tasks, operations, self.folder.exists):
+            raise ReplyUnusable("; ".join(problems))
+        return tasks
 
 
 def _relative(path: str, folder: str) -> str:

@@ -3,14 +3,15 @@
 from pydantic import AliasChoices, Field
 
 from duckflow.errors import ToolError
+from duckflow.events.ports import Emit
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan, Step, StepStatus
-from duckflow.tools.plan.drafting import as_listed, draft_plan, draft_tasks, revise_plan
-from duckflow.tools.plan.ports import Table
-from duckflow.tools.plan.proof import proof
+from duckflow.tools.plan.drafting import Drafter, as_listed
+from duckflow.tools.plan.folder import proof
+from duckflow.tools.plan.ports import Folder
 from duckflow.tools.tool import A, Args, Done, Tool
 
 
@@ -52,15 +53,17 @@ class Propose(PlanTool[WordsArgs]):
     led = True
     args = WordsArgs
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
+        self._state = state
+        self._emit = emit
+        self._drafter = drafter
 
     async def run(self, args: WordsArgs) -> Done:
-        state = self._table.state
+        state = self._state
         if state.live_jobs():
             raise ToolError("a job of the present plan is still running: use plan_tool.revise, or cancel it first")
-        plan = await draft_plan(self._table, args.text)
-        self._table.emit(PlanChanged(plan=plan))
+        plan = await self._drafter.plan(args.text)
+        self._emit(PlanChanged(plan=plan))
         return Done(
             f"Draft, shown to the user, who must say yes:\n{as_listed(plan)}",
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
@@ -80,11 +83,11 @@ class GetPlan(PlanTool[IdArgs]):
     when = ("draft", "approved")
     args = IdArgs
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, state: AgentState) -> None:
+        self._state = state
 
     async def run(self, args: IdArgs) -> Done:
-        plan = self._table.state.plans.get(args.id or "") or the_plan(self._table.state)
+        plan = self._state.plans.get(args.id or "") or the_plan(self._state)
         return Done(as_listed(plan), say("plan.looked_up", name=plan.name))
 
 
@@ -97,14 +100,16 @@ class Revise(PlanTool[WordsArgs]):
     led = True
     args = WordsArgs
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
+        self._state = state
+        self._emit = emit
+        self._drafter = drafter
 
     async def run(self, args: WordsArgs) -> Done:
-        plan = await revise_plan(self._table, the_plan(self._table.state), args.text)
+        plan = await self._drafter.revise(the_plan(self._state), args.text)
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
-        plan = up_to_date(plan, the_plan(self._table.state))
-        self._table.emit(PlanChanged(plan=plan))
+        plan = up_to_date(plan, the_plan(self._state))
+        self._emit(PlanChanged(plan=plan))
         for step in plan.steps:
             if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
                 await self._replan(plan, step, args.text)
@@ -112,11 +117,11 @@ class Revise(PlanTool[WordsArgs]):
 
     async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
         """Other tasks for what is left of a step; the one that runs now is not touched."""
-        drafted = await draft_tasks(self._table, plan, step, changes)
-        now = the_step(the_plan(self._table.state), step.step_id)
+        drafted = await self._drafter.tasks(plan, step, changes)
+        now = the_step(the_plan(self._state), step.step_id)
         begun = [task for task in now.tasks if task.status != "pending"]
         tasks = (*begun, *drafted[step.tasks_done() :])
-        self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
+        self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
 
 
 class UpdateStep(PlanTool[StepArgs]):
@@ -128,17 +133,19 @@ class UpdateStep(PlanTool[StepArgs]):
     led = True
     args = StepArgs
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, state: AgentState, emit: Emit, folder: Folder) -> None:
+        self._state = state
+        self._emit = emit
+        self._folder = folder
 
     async def run(self, args: StepArgs) -> Done:
-        state = self._table.state
+        state = self._state
         plan = approved_plan(state)
         step = the_step(plan, args.id)
         if args.status in ("in_progress", "completed"):
             needs_done(plan, step)
-        evidence = proof(state, step, self._table.folder) if args.status == "completed" else ""
-        self._table.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status, evidence=evidence))
+        evidence = proof(state, step, self._folder) if args.status == "completed" else ""
+        self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status, evidence=evidence))
         if args.status == "completed" and not evidence:
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: no result since the last change shows it. "

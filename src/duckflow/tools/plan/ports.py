@@ -1,12 +1,8 @@
 """What the plan tools need from outside."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from duckflow.events.ports import Emit
-from duckflow.state.action import Operation
-from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
 
 
@@ -42,14 +38,3 @@ class Folder(Protocol):
     def text(self, path: str) -> str: ...
 
     def exists(self, path: str) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What lies on the table when plans are made. `operations` are those a task may use."""
-
-    state: AgentState
-    emit: Emit
-    think: Think
-    folder: Folder
-    operations: Callable[[], Sequence[Operation]]

@@ -1,14 +1,15 @@
 """`task_tool.generate_list` plans the tasks of a step; `task_loop` runs them in the background and steers that."""
 
 from duckflow.errors import ToolError
+from duckflow.events.ports import Emit
 from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_line
-from duckflow.tools.plan.drafting import draft_tasks
+from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
-from duckflow.tools.plan.ports import Jobs, Table
+from duckflow.tools.plan.ports import Jobs
 from duckflow.tools.tool import Done
 
 
@@ -21,20 +22,22 @@ class GenerateList(PlanTool[IdArgs]):
     led = True
     args = IdArgs
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
+        self._state = state
+        self._emit = emit
+        self._drafter = drafter
 
     async def run(self, args: IdArgs) -> Done:
-        plan = approved_plan(self._table.state)
+        plan = approved_plan(self._state)
         step = the_step(plan, args.id)
         if step.status == "completed":
             raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)
-        if any(step.step_id in job.step_ids for job in self._table.state.live_jobs()):
+        if any(step.step_id in job.step_ids for job in self._state.live_jobs()):
             raise ToolError(f"{step.name!r} is being worked on; plan_tool.revise changes what is left of it")
-        tasks = await draft_tasks(self._table, plan, step)
-        self._table.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
+        tasks = await self._drafter.tasks(plan, step)
+        self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         if step.status == "failed":
-            self._table.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status="pending"))
+            self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status="pending"))
         listed = "\n".join(f"{number}. {task.operation} {task.args}" for number, task in enumerate(tasks, 1))
         return Done(
             f"{len(tasks)} tasks for {step.step_id} {step.name!r}; task_loop.run starts them:\n{listed}",
@@ -73,7 +76,7 @@ class JobStatus(PlanTool[IdArgs]):
     when = ("jobs",)
     args = IdArgs
 
-    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+    def __init__(self, state: AgentState) -> None:
         self._state = state
 
     async def run(self, args: IdArgs) -> Done:
@@ -88,7 +91,7 @@ class PauseJob(PlanTool[IdArgs]):
     when = ("jobs",)
     args = IdArgs
 
-    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:
@@ -105,7 +108,7 @@ class ResumeJob(PlanTool[IdArgs]):
     when = ("jobs",)
     args = IdArgs
 
-    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:
@@ -119,7 +122,7 @@ class CancelJob(PlanTool[IdArgs]):
     when = ("jobs",)
     args = IdArgs
 
-    def __init__(self, state: AgentState, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:

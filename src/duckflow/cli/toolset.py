@@ -1,0 +1,46 @@
+"""The tools of a conversation, made when the first of them is needed. A new tool is named here, and nowhere else."""
+
+from duckflow.agent.jobs import JobRunner
+from duckflow.agent.remembering import Remembering
+from duckflow.agent.session import Session
+from duckflow.memory.castle import FILE as LESSONS
+from duckflow.memory.castle import with_lesson
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.files.toolset import file_tools
+from duckflow.tools.memory.recall import Recall
+from duckflow.tools.memory.remember import Remember
+from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.plan_tools import GetPlan, Propose, Revise, UpdateStep
+from duckflow.tools.plan.task_tools import CancelJob, GenerateList, JobStatus, PauseJob, ResumeJob, RunTasks
+from duckflow.tools.tool import AnyTool
+
+
+def make_tools(
+    session: Session,
+    workspace: Workspace,
+    settings: FileSettings,
+    shell: AnyTool,
+    drafter: Drafter,
+    jobs: JobRunner,
+    remembering: Remembering,
+    lessons_heading: str,
+) -> list[AnyTool]:
+    """Everything that does more than talk, in the order in which the model is told of it."""
+    state, emit = session.state, session.emit
+    return [
+        *file_tools(workspace, settings),
+        shell,
+        Propose(state, emit, drafter),
+        GetPlan(state),
+        Revise(state, emit, drafter),
+        UpdateStep(state, emit, drafter.folder),
+        GenerateList(state, emit, drafter),
+        RunTasks(state, jobs),
+        JobStatus(state),
+        PauseJob(jobs),
+        ResumeJob(jobs),
+        CancelJob(jobs),
+        Recall(remembering.find),
+        Remember(workspace, settings, LESSONS, lessons_heading, with_lesson),
+    ]
