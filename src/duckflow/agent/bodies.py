@@ -1,12 +1,13 @@
-"""Bodies: the raw text an action needs, asked for in a plain follow-up reply on the cached prefix."""
+"""Texts asked for in a reply of their own: bodies of files, on the cached prefix; plans, tasks and reports."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
-from duckflow.errors import DuckflowError, ToolError
+from duckflow.errors import DuckflowError, ReplyUnusable, ToolError
 from duckflow.events.types import Noticed
 from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
@@ -25,7 +26,7 @@ SCRIPT = "try.py"
 SCRIPT_TOKENS = 500
 
 
-class Hidden:
+class NotShown:
     """Bodies are not shown while they come: the diff shows them."""
 
     def feed(self, delta: str) -> str:
@@ -35,7 +36,7 @@ class Hidden:
         return ""
 
 
-class Heard(Hidden):
+class RepetitionGuard(NotShown):
     """A small model's code: one that goes round would do so up to its last token."""
 
     def __init__(self) -> None:
@@ -137,9 +138,31 @@ class Bodies:
     async def _call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
         room = most or max(256, min(self._max_tokens, (await self._connection.ready_profile()).window // 2))
         heard = is_code(kind) and (await self._connection.ready_profile()).led
-        return await self._connection.call(Request(prompt, max_tokens=room), Heard if heard else Hidden, "body")
+        return await self._connection.call(
+            Request(prompt, max_tokens=room), RepetitionGuard if heard else NotShown, "body"
+        )
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:
     """In a job the user's last word is about something else: the plan says what the text is for."""
     return state.plan.goal if actor.job_id and state.plan else ""
+
+
+class ProcedureCalls:
+    """The `think` port of the plan tools."""
+
+    def __init__(self, state: AgentState, connection: ModelConnection, compiler: Compiler, max_tokens: int) -> None:
+        self._state = state
+        self._connection = connection
+        self._compiler = compiler
+        self._max_tokens = max_tokens
+
+    async def think(
+        self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
+    ) -> str:
+        messages = self._compiler.procedure(self._state, procedure, dict(values), failures)
+        room = max(256, min(self._max_tokens, (await self._connection.ready_profile()).window // 2))
+        reply = await self._connection.call(Request(messages, schema=schema, max_tokens=room), NotShown, "body")
+        if reply.finish == "refusal":
+            raise ReplyUnusable("the model refused")
+        return reply.text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.bodies import Bodies
+from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop
@@ -29,7 +29,6 @@ from duckflow.agent.policies.plan_answer import PlanAnswer, PlanApproval
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.policies.tryout import TryOut
 from duckflow.agent.policies.wanted_plan import HoldToPlan
-from duckflow.agent.procedures import Procedures
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
 from duckflow.agent.remembering import Remembering
@@ -166,7 +165,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     connector = connect or partial(find_model, wiring, session, ask=ask)
     named, budget = partial(_named, wiring, session), settings.agent.max_budget_usd
     connection = ModelConnection(session, lambda: connector(False), named, settings.prompts, budget)
-    think = Procedures(session.state, connection, compiler, settings.agent.plan_tokens).think
+    think = ProcedureCalls(session.state, connection, compiler, settings.agent.plan_tokens).think
     folder = WorkFolder(workspace)
     drafter = Drafter(
         session.state,
