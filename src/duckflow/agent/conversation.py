@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from duckflow.agent.aside import wish_in
 from duckflow.agent.choices import Choices
+from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.other_sessions import OtherSessions
-from duckflow.agent.pacing import Pacing
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.questions import Questions
-from duckflow.agent.remembering import Remembering
-from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.turn_pacemaker import TurnPacemaker
+from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.events.ports import Hear
 from duckflow.events.talking import LineTaken
@@ -40,9 +40,9 @@ class ChatLoop:
         questions: Questions,
         commands: UserCommands,
         choices: Choices,
-        pacing: Pacing,
-        memory: Remembering,
-        undo: Safekeeping,
+        pacing: TurnPacemaker,
+        memory: ConversationMemory,
+        undo: UndoKeeper,
     ) -> None:
         self.session = session
         self.choices = choices

@@ -9,8 +9,8 @@ from typing import Literal
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
-from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
+from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.llm.decision import Reading
@@ -46,7 +46,7 @@ class Dispatcher:
     """The only place where actions become deeds."""
 
     def __init__(
-        self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies, kept: Safekeeping
+        self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies, kept: UndoKeeper
     ) -> None:
         self._session = session
         self._toolbox = toolbox

@@ -17,7 +17,7 @@ from duckflow.state.phrase import say
 STOCK_LINES = 12
 
 
-class DuckAnswers:
+class DuckCallAnswers:
     """Each effect of a choice, carried out. What goes into the next prompt is in the resolution itself."""
 
     def __init__(self, session: Session, phases: Phases, second_opinion: Callable[[], None]) -> None:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from functools import partial
 
 from duckflow.agent.connection import ModelConnection, Reply, closable
-from duckflow.agent.remembering import Remembering
+from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
 from duckflow.events.ports import Emit
@@ -59,7 +59,7 @@ class Thinker:
         settings: AgentSettings,
         memory: MemorySettings,
         detectors: DetectorSettings,
-        remembering: Remembering,
+        remembering: ConversationMemory,
     ) -> None:
         self.connection = connection
         self._compiler = compiler

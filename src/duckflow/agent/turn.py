@@ -9,12 +9,12 @@ from pathlib import Path
 from duckflow.agent.accept import accept
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
-from duckflow.agent.duck_answer import DuckAnswers
-from duckflow.agent.pacing import Pacing
+from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
@@ -39,11 +39,11 @@ class Turn:
         self,
         session: Session,
         actor: Actor,
-        pacing: Pacing,
+        pacing: TurnPacemaker,
         thinker: Thinker,
         dispatcher: Dispatcher,
         phases: Phases,
-        duck: DuckAnswers,
+        duck: DuckCallAnswers,
         policies: Sequence[Policy],
     ) -> None:
         self._session = session

@@ -1,7 +1,7 @@
 """The tools of a conversation, made when the first of them is needed. A new tool is named here, and nowhere else."""
 
 from duckflow.agent.jobs import JobRunner
-from duckflow.agent.remembering import Remembering
+from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import with_lesson
@@ -23,7 +23,7 @@ def make_tools(
     shell: AnyTool,
     drafter: Drafter,
     jobs: JobRunner,
-    remembering: Remembering,
+    remembering: ConversationMemory,
     lessons_heading: str,
 ) -> list[AnyTool]:
     """Everything that does more than talk, in the order in which the model is told of it."""

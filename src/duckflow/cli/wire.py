@@ -14,10 +14,10 @@ from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.duck_answer import DuckAnswers
+from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
-from duckflow.agent.pacing import Pacing
+from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.phases import Phases
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.policies.answered import AnswerEnds
@@ -31,13 +31,13 @@ from duckflow.agent.policies.tryout import TryOut
 from duckflow.agent.policies.wanted_plan import HoldToPlan
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
-from duckflow.agent.remembering import Remembering
-from duckflow.agent.safekeeping import Safekeeping
 from duckflow.agent.session import Session
-from duckflow.agent.summarising import Summarising
+from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
+from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
+from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
@@ -183,17 +183,17 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         settings.pacemaker.detectors,
         remembering,
     )
-    summarising = Summarising(session, connection, compiler, settings.memory)
+    summarising = Summarizer(session, connection, compiler, settings.memory)
     remembering.on_dropped = summarising.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
     gatekeeper = Gatekeeper(session, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
-    safekeeping = Safekeeping(session, partial(_undo, wiring, session))
+    safekeeping = UndoKeeper(session, partial(_undo, wiring, session))
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, safekeeping)
     phases = Phases(session, transition_table(settings))
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
-    pacing = Pacing(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
-    duck = DuckAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
+    pacing = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
+    duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     policies = (
@@ -237,10 +237,12 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
     return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
 
 
-def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> Remembering:
+def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:
     settings = wiring.settings.memory
     facts = ProjectFacts(facts_of(wiring))
-    return Remembering(session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts)
+    return ConversationMemory(
+        session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts
+    )
 
 
 def facts_of(wiring: Wiring) -> Path:

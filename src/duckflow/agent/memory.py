@@ -31,13 +31,14 @@ from duckflow.state.phrase import Phrase, say
 if TYPE_CHECKING:
     from duckflow.agent.forgetting import Forgetting
 
+
 RECALLED = 5
 RECALL_TOKENS = 1500
 LEAST_LEARNED = 2000
 """A shorter request says little of the estimate: what the provider adds of its own weighs too much."""
 
 
-class Remembering:
+class ConversationMemory:
     """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
 
     def __init__(

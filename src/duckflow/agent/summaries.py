@@ -16,13 +16,14 @@ from duckflow.state.context import PastSummary
 
 log = logging.getLogger(__name__)
 
+
 SUMMARY_TOKENS = 300
 LEAST_MESSAGES = 4
 FAILURES = 2
 """After so many in a row it is left: the computed digest does as well."""
 
 
-class Summarising:
+class Summarizer:
     """One summary at a time; what is dropped meanwhile waits for the next."""
 
     def __init__(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.undo import Undo
 
 
-class Safekeeping:
+class UndoKeeper:
     """Wraps every change. What does the keeping is made with the first change, or the first wish to undo."""
 
     def __init__(self, session: Session, make: "Callable[[], Undo]") -> None:

@@ -18,7 +18,7 @@ from duckflow.state.phrase import Phrase
 log = logging.getLogger("duckflow.pacemaker")
 
 
-class Pacing:
+class TurnPacemaker:
     """One conversation's Pacemaker, with its outside."""
 
     def __init__(self, session: Session, pacemaker: Pacemaker, ask: Ask, other_model: bool = False) -> None:
