@@ -38,7 +38,7 @@ COMMANDS = {
     "demo": "demo.command:demo",
     "init": "init.command:init",
     "config": "config:config",
-    "completion": "completion.command:completion",
+    "completion": "completion:completion",
 }
 """What carries out a subcommand; only the one that is asked for is loaded."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
