@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from duckflow.cli.last_resort import complain
+from duckflow.cli.last_resort import report_crash
 from tests.cli.shell import Shell
 from tests.journeys.story import decide, respond
 
@@ -162,6 +162,6 @@ def test_ended_from_outside_it_goes_quietly(bare: Shell, number: signal.Signals)
 
 
 def test_even_a_broken_installation_says_what_to_do(bare: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    assert complain(ImportError("no pydantic")) == 1
+    assert report_crash(ImportError("no pydantic")) == 1
     told = capsys.readouterr().err
     assert "ImportError" in told and "pip install" in told and len(told.splitlines()) == 2

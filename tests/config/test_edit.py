@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.config.edit import with_value, without
-from duckflow.config.toml_text import read_key, written
+from duckflow.config.edit import remove_value, set_value
+from duckflow.config.toml_text import read_key, write_value
 from duckflow.errors import UsageError
 
 FILE = """\
@@ -37,7 +37,7 @@ writable = [
     ],
 )
 def test_the_value_is_set_and_the_comments_stay(key: str, value: object, was: str, is_now: str) -> None:
-    assert with_value(FILE, read_key(key), value) == FILE.replace(was, is_now)
+    assert set_value(FILE, read_key(key), value) == FILE.replace(was, is_now)
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_the_value_is_set_and_the_comments_stay(key: str, value: object, was: st
     ],
 )
 def test_odd_layouts(text: str, key: str, expected: str) -> None:
-    assert with_value(text, read_key(key), "ja") == expected
+    assert set_value(text, read_key(key), "ja") == expected
 
 
 @pytest.mark.parametrize("text", ["llm = { tries = 1 }\n", "llm = 5\n"])
 def test_what_cannot_be_changed_safely_is_left_to_the_user(text: str) -> None:
     with pytest.raises(UsageError) as refusal:
-        with_value(text, ("llm", "model"), "x")
+        set_value(text, ("llm", "model"), "x")
     assert refusal.value.values["line"] == 'llm.model = "x"'
 
 
 def test_a_value_is_taken_out_again() -> None:
-    assert without(FILE, ("llm", "tries")) == FILE.replace("tries = 3 # few\n", "")
+    assert remove_value(FILE, ("llm", "tries")) == FILE.replace("tries = 3 # few\n", "")
     with pytest.raises(UsageError):
-        without(FILE, ("llm", "model"))
+        remove_value(FILE, ("llm", "model"))
 
 
 @given(
@@ -75,5 +75,5 @@ def test_a_value_is_taken_out_again() -> None:
     st.booleans() | st.integers(-(2**60), 2**60) | st.lists(st.text("a\"'\\\n#=")),
 )
 def test_whatever_is_written_is_read_back(text: str, other: object) -> None:
-    assert tomllib.loads(f"a = {written(text)}\nb = {written(other)}") == {"a": text, "b": other}
-    assert tomllib.loads(with_value(FILE, ("llm", "model"), text))["llm"] == {"tries": 3, "model": text}
+    assert tomllib.loads(f"a = {write_value(text)}\nb = {write_value(other)}") == {"a": text, "b": other}
+    assert tomllib.loads(set_value(FILE, ("llm", "model"), text))["llm"] == {"tries": 3, "model": text}

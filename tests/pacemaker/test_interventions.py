@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.pacemaker.health import health
+from duckflow.pacemaker.health import make_health
 from duckflow.pacemaker.interventions import (
     CHOICES,
     ENDS_TURN,
@@ -11,7 +11,7 @@ from duckflow.pacemaker.interventions import (
     Pattern,
     choices_for,
     pattern_of,
-    recovered,
+    recover_vitals,
     resolve,
 )
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
@@ -28,7 +28,7 @@ def call(pattern: Pattern, *, other_model: bool = True) -> DuckCall:
         reason=Reason.STAGNATION,
         pattern=pattern,
         findings=(Finding(Reason.STAGNATION, "again"),),
-        health=health(Vitals(), (), V),
+        health=make_health(Vitals(), (), V),
         choices=choices_for(pattern, other_model),
         tried=TRIED,
     )
@@ -112,8 +112,8 @@ def test_every_pattern_and_every_reason_is_covered() -> None:
 
 @pytest.mark.parametrize("reason", Reason)
 def test_after_an_answer_nothing_is_low_and_nothing_falls(reason: Reason) -> None:
-    after = recovered(Vitals(mood=0, focus=0, stamina=0), reason, V)
+    after = recover_vitals(Vitals(mood=0, focus=0, stamina=0), reason, V)
     assert min(after.mood, after.focus, after.stamina) >= V.rested
     assert max(after.mood, after.focus, after.stamina) == V.recovered
     full = Vitals()
-    assert recovered(full, reason, V) == full
+    assert recover_vitals(full, reason, V) == full

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.pacemaker.limits import Load, complexity, extended, loop_limit
+from duckflow.pacemaker.limits import Load, complexity, compute_limit, extend_limit
 from duckflow.pacemaker.settings import LimitSettings
 from duckflow.state.action import TaskProfile
 from duckflow.state.vitals import Vitals
@@ -30,7 +30,7 @@ POOR = Vitals(mood=0.3, focus=0.3, stamina=0.3)
     ],
 )
 def test_the_base_of_each_profile(profile: str, base: int) -> None:
-    assert loop_limit(Load(profile), FINE, DEFAULT).value == base
+    assert compute_limit(Load(profile), FINE, DEFAULT).value == base
 
 
 def test_every_profile_has_a_base() -> None:
@@ -57,7 +57,7 @@ def test_every_profile_has_a_base() -> None:
     ],
 )
 def test_the_formula(load: Load, vitals: Vitals, limit: int) -> None:
-    assert loop_limit(load, vitals, DEFAULT).value == limit
+    assert compute_limit(load, vitals, DEFAULT).value == limit
 
 
 @pytest.mark.parametrize(
@@ -76,22 +76,22 @@ def test_complexity_is_a_mean_of_three(load: Load, value: float) -> None:
 
 def test_the_bounds_are_settings() -> None:
     strong = LimitSettings(highest=200, base={"RESEARCH": 150})
-    assert loop_limit(Load("RESEARCH"), GREAT, strong).value == 180
+    assert compute_limit(Load("RESEARCH"), GREAT, strong).value == 180
 
 
 def test_bounds_the_wrong_way_round_do_no_harm() -> None:
-    assert loop_limit(Load("RESEARCH"), GREAT, LimitSettings(lowest=9, highest=4)).value == 9
+    assert compute_limit(Load("RESEARCH"), GREAT, LimitSettings(lowest=9, highest=4)).value == 9
 
 
 @pytest.mark.parametrize("load", [Load("NO_SUCH_PROFILE"), Load(""), Load("RESEARCH", error_rate=float("nan"))])
 def test_when_the_calculation_fails_the_configured_maximum_is_used_and_said(load: Load) -> None:
-    limit = loop_limit(load, GREAT, DEFAULT)
+    limit = compute_limit(load, GREAT, DEFAULT)
     assert (limit.value, limit.fallback) == (15, True)
     assert [part.key for part in limit.parts] == ["limit.fallback"]
 
 
 def test_the_explanation_names_every_part() -> None:
-    limit = loop_limit(Load("SIMPLE_QUESTION", files=2, turns=3, plan_running=True), POOR, DEFAULT)
+    limit = compute_limit(Load("SIMPLE_QUESTION", files=2, turns=3, plan_running=True), POOR, DEFAULT)
     assert [part.key for part in limit.parts] == [
         "limit.base",
         "limit.plan",
@@ -104,17 +104,17 @@ def test_the_explanation_names_every_part() -> None:
         "limit.result",
     ]
     assert limit.parts[-1].values["limit"] == limit.value
-    bounded = loop_limit(Load("COMPLEX_REASONING"), GREAT, DEFAULT)
+    bounded = compute_limit(Load("COMPLEX_REASONING"), GREAT, DEFAULT)
     assert bounded.parts[-1].key == "limit.bounds"
 
 
 def test_progress_extends_the_limit_up_to_the_ceiling() -> None:
-    limit = loop_limit(Load("RESEARCH"), FINE, DEFAULT)
-    more = extended(limit, 5, DEFAULT)
+    limit = compute_limit(Load("RESEARCH"), FINE, DEFAULT)
+    more = extend_limit(limit, 5, DEFAULT)
     assert (more.value, more.extended, more.parts[-1].key) == (21, 5, "limit.extended")
-    assert extended(limit, 0, DEFAULT) == limit
-    assert extended(limit, 1000, DEFAULT).value == DEFAULT.ceiling
-    assert extended(limit, 5, LimitSettings(ceiling=10)).value == limit.value
+    assert extend_limit(limit, 0, DEFAULT) == limit
+    assert extend_limit(limit, 1000, DEFAULT).value == DEFAULT.ceiling
+    assert extend_limit(limit, 5, LimitSettings(ceiling=10)).value == limit.value
 
 
 units = st.floats(0, 1)
@@ -132,9 +132,9 @@ loads = st.builds(
 def test_it_stays_in_its_bounds_and_never_falls_when_the_vitals_rise(
     load: Load, mood: float, focus: float, stamina: float, more_mood: float, more_focus: float, more_stamina: float
 ) -> None:
-    low = loop_limit(load, Vitals(mood=mood, focus=focus, stamina=stamina), DEFAULT)
+    low = compute_limit(load, Vitals(mood=mood, focus=focus, stamina=stamina), DEFAULT)
     better = Vitals(mood=max(mood, more_mood), focus=max(focus, more_focus), stamina=max(stamina, more_stamina))
-    high = loop_limit(load, better, DEFAULT)
+    high = compute_limit(load, better, DEFAULT)
     assert 3 <= low.value <= high.value <= 20
     assert not low.fallback
 
@@ -151,4 +151,4 @@ def test_it_never_falls_when_the_task_is_more_complex(
         max(load.error_rate, error_rate),
         load.plan_running,
     )
-    assert loop_limit(load, vitals, DEFAULT).value <= loop_limit(harder, vitals, DEFAULT).value
+    assert compute_limit(load, vitals, DEFAULT).value <= compute_limit(harder, vitals, DEFAULT).value

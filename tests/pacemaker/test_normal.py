@@ -2,15 +2,15 @@
 
 import pytest
 
-from duckflow.pacemaker.normal import (
+from duckflow.pacemaker.signatures import (
     call_signature,
     error_signature,
     is_empty,
-    label,
+    name_call,
     never_ran,
-    plain,
     result_signature,
     says_nothing_found,
+    strip_changing,
 )
 
 LONG = "a line of output\n" * 500
@@ -30,7 +30,7 @@ LONG = "a line of output\n" * 500
     ],
 )
 def test_what_changes_by_itself_does_not_count(one: str, other: str) -> None:
-    assert plain(one) == plain(other)
+    assert strip_changing(one) == strip_changing(other)
     assert result_signature(one, printed=True) == result_signature(other, printed=True)
 
 
@@ -133,6 +133,6 @@ def test_a_command_that_never_ran_is_not_one_that_failed() -> None:
 
 
 def test_a_call_is_named_by_its_operation_and_first_argument() -> None:
-    assert label("file_ops.grep", {"pattern": "def  main\n", "path": "."}) == "file_ops.grep def main"
-    assert label("exit", {}) == "exit"
-    assert len(label("run", "x" * 1000)) < 100
+    assert name_call("file_ops.grep", {"pattern": "def  main\n", "path": "."}) == "file_ops.grep def main"
+    assert name_call("exit", {}) == "exit"
+    assert len(name_call("run", "x" * 1000)) < 100

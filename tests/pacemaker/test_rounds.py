@@ -1,10 +1,10 @@
 """Code that goes round."""
 
-from duckflow.pacemaker.stream import Rounds
+from duckflow.pacemaker.repetition import RepeatedLines
 
 
 def heard(text: str, piece: int = 7) -> bool:
-    rounds = Rounds()
+    rounds = RepeatedLines()
     return any(rounds.hear(text[at : at + piece]) for at in range(0, len(text), piece))
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
+from duckflow.pacemaker.repetition import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
-from duckflow.pacemaker.stream import StreamWatch
 
 SENTENCE = "Let me check the configuration once more. "
 PARAGRAPH = "First I open the file.\nThen I read it.\nIt is empty, so I will open the file again to be sure.\n"
 
 
 def heard(text: str, size: int = 7) -> bool:
-    watch = StreamWatch(DetectorSettings())
+    watch = RepeatedText(DetectorSettings())
     return any(watch.hear(text[start : start + size]) for start in range(0, len(text), size))
 
 
@@ -47,13 +47,13 @@ def test_what_only_looks_like_it(text: str, size: int) -> None:
 
 
 def test_it_hears_it_before_the_model_is_done() -> None:
-    watch = StreamWatch(DetectorSettings())
+    watch = RepeatedText(DetectorSettings())
     first = next(number for number in range(1000) if watch.hear(SENTENCE))
     assert first < 10
 
 
 def test_a_very_long_reply_is_kept_only_in_part() -> None:
-    watch = StreamWatch(DetectorSettings(stream_longest=20, stream_repeats=4))
+    watch = RepeatedText(DetectorSettings(stream_longest=20, stream_repeats=4))
     for number in range(5000):
         assert not watch.hear(f"word{number} ")
     assert any(watch.hear("and so on ") for _ in range(40))

@@ -5,7 +5,7 @@ from pathlib import Path
 from duckflow.commands.lines import audit_lines
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
-from duckflow.store.audit import audit
+from duckflow.store.audit import list_audit
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -18,7 +18,7 @@ async def test_every_deed_with_its_gate_and_its_answer(tmp_path: Path) -> None:
     story = Story(tmp_path, replies, mode="ask")
     story.answers = [Answer(choice="yes"), Answer(choice="no", text="keep it")]
     await story.tell("go")
-    made, deleted, listed, said = audit(event for _, event in story.session.record())
+    made, deleted, listed, said = list_audit(event for _, event in story.session.record())
     assert (made.operation, made.answer, made.ok, made.changed) == ("file_ops.write_file", "yes", True, ("a.txt",))
     assert (deleted.answer, deleted.ok) == ("no: keep it", False)
     assert deleted.gate and deleted.gate != made.gate

@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError, ReplyUnusable, ToolError
 from duckflow.events.types import Noticed
 from duckflow.llm.bodies import EDITS, clean_body
 from duckflow.llm.provider import Request
-from duckflow.pacemaker.stream import Rounds
+from duckflow.pacemaker.repetition import RepeatedLines
 from duckflow.prompts.body import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.action import Action
@@ -40,7 +40,7 @@ class RepetitionGuard(NotShown):
     """A small model's code: one that goes round would do so up to its last token."""
 
     def __init__(self) -> None:
-        self._rounds = Rounds()
+        self._rounds = RepeatedLines()
 
     def feed(self, delta: str) -> str:
         if self._rounds.hear(delta):

@@ -118,10 +118,10 @@ class ConversationMemory:
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """How many messages were found, and their quotations. What is in the context is told only on request."""
-        from duckflow.memory.evidence import quoted
+        from duckflow.memory.recalled import quote_hits
 
         found = self._found(question, RECALLED, WIDE, in_context)
-        return len(found), quoted(found, RECALL_TOKENS)
+        return len(found), quote_hits(found, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
         """What is in the context and why, what was dropped, and the receipts."""
@@ -168,10 +168,10 @@ class ConversationMemory:
         if self._gravel.is_new and len(self._bubble.entries) == len(self._session.state.messages):
             # Everything that was ever said is in the prompt.
             return ""
-        from duckflow.memory.evidence import bearing, quoted
+        from duckflow.memory.recalled import quote_hits, select_relevant
 
-        found = bearing(self._found(asked, self._settings.evidence_hits, NEAR), asked)
-        return quoted(found, self._settings.evidence_tokens)
+        found = select_relevant(self._found(asked, self._settings.evidence_hits, NEAR), asked)
+        return quote_hits(found, self._settings.evidence_tokens)
 
     def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
         self._follow()

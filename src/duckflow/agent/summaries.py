@@ -53,7 +53,7 @@ class Summarizer:
             self._running = asyncio.create_task(self._summarise())
 
     async def _summarise(self) -> None:
-        from duckflow.memory.summary import material, usable
+        from duckflow.memory.summary import check_summary, make_material
 
         numbers, self._waiting = self._waiting, []
         context = self._session.state.context
@@ -62,7 +62,7 @@ class Summarizer:
         text = ""
         try:
             async with asyncio.timeout(self._settings.summary_timeout):
-                text = usable(await self._asked(material(messages)), messages)
+                text = check_summary(await self._asked(make_material(messages)), messages)
             if text and not set(numbers).intersection(context.forgotten):
                 summary = PastSummary(first=numbers[0] + 1, last=numbers[-1] + 1, text=text)
                 self._session.emit(PastSummarised(summary=summary))

@@ -15,8 +15,8 @@ from duckflow.llm.partial import LiveText
 from duckflow.llm.provider import Request
 from duckflow.llm.schema import STEPS, decision_schema
 from duckflow.memory.settings import MemorySettings
+from duckflow.pacemaker.repetition import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
-from duckflow.pacemaker.stream import StreamWatch
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.offer import Narrow
@@ -36,7 +36,7 @@ class LiveReply:
     def __init__(self, settings: DetectorSettings, operations: Iterable[Operation]) -> None:
         self._live = LiveText({one.name: one.says for one in operations if one.says})
         self._said = QuestionStream()
-        self._watch = StreamWatch(settings)
+        self._watch = RepeatedText(settings)
 
     def feed(self, delta: str) -> str:
         if self._watch.hear(delta):

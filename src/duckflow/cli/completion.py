@@ -10,7 +10,7 @@ from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
 
-def completion(options: Options, words: Words, paths: Paths) -> int:
+def run_completion(options: Options, words: Words, paths: Paths) -> int:
     match options.shell:
         case "sessions":
             lines = _sessions(paths)
@@ -54,9 +54,9 @@ def _models(paths: Paths) -> list[str]:
 
 def _settings() -> list[str]:
     from duckflow.config.settings import Settings
-    from duckflow.config.value import setting_names
+    from duckflow.config.value import list_setting_names
 
-    return setting_names(Settings)
+    return list_setting_names(Settings)
 
 
 LISTINGS = {"SESSION": "sessions", "MODEL": "models", "SETTING": "settings"}

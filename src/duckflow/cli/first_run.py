@@ -26,7 +26,7 @@ class Stopped(Exception):
     """The user does not wait for the download any more; it goes on from here the next time."""
 
 
-async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
+async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """The choice, with its weights where it needs some. They are fetched only after a yes, and only when a message
     waits for the model: before that, the ways are told."""
     try:
@@ -47,7 +47,7 @@ async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask)
     here = weights.path(choice.model) is not None
     if here and not runtime_missing():
         return choice
-    if not session.state.turn_open or not await _wanted(ask, model.size // MIB, runtime_missing()):
+    if not session.state.turn_open or not await _ask_to_fetch(ask, model.size // MIB, runtime_missing()):
         raise ProviderUnreachable(
             NO_MODEL if choice.why.key == BY_ITSELF else "local.no_weights", name=choice.model, path=str(paths.models)
         )
@@ -55,19 +55,19 @@ async def with_weights(search: Search, paths: Paths, session: Session, ask: Ask)
         session.emit(Waiting(why=say("first_run.installing")))
         await install_runtime()
     if not here:
-        path = await _pulled(lambda progress: weights.pull(choice.model, progress), session)
+        path = await _pull(lambda progress: weights.pull(choice.model, progress), session)
         session.emit(Noticed(what=say("models.ready", name=choice.model, path=str(path))))
     return choice
 
 
-def check_here(name: str, paths: Paths) -> None:
+def require_weights(name: str, paths: Paths) -> None:
     from duckflow.llm.local.weights import Weights
 
     if Weights(paths.models, os.environ).path(name) is None:
         raise ProviderUnreachable("local.no_weights", name=name, path=str(paths.models))
 
 
-async def _wanted(ask: Ask, megabytes: int, runtime: bool) -> bool:
+async def _ask_to_fetch(ask: Ask, megabytes: int, runtime: bool) -> bool:
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
     ways = (Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
     title, about = say("first_run.title"), say("first_run.about")
@@ -75,7 +75,7 @@ async def _wanted(ask: Ask, megabytes: int, runtime: bool) -> bool:
     return answer.choice == "fetch"
 
 
-async def _pulled(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
+async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
     """In a thread that nobody waits for at the end; it stops by itself when the turn is over."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Path] = loop.create_future()

@@ -12,18 +12,18 @@ import duckflow
 CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
 
-def complain(problem: BaseException) -> int:
+def report_crash(problem: BaseException) -> int:
     """Say that it broke, and where the details are."""
-    _say("internal.broken", problem=type(problem).__name__, log=traceback_file(problem))
+    _say("internal.broken", problem=type(problem).__name__, log=write_traceback(problem))
     return 1
 
 
-def output_lost() -> int:
+def report_lost_output() -> int:
     _say("internal.output_lost")
     return 1
 
 
-def traceback_file(problem: BaseException) -> str:
+def write_traceback(problem: BaseException) -> str:
     """A new file with the traceback, for when there is no log; a dash when even that cannot be written."""
     try:
         handle, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from duckflow.cli.last_resort import traceback_file
+from duckflow.cli.last_resort import write_traceback
 from duckflow.store.paths import Paths
 
 LARGEST = 5_000_000
@@ -46,7 +46,7 @@ class Log:
     def keep(self, problem: BaseException) -> str:
         """Write down a traceback; where it is."""
         if not self._open:
-            return traceback_file(problem)
+            return write_traceback(problem)
         logging.getLogger(NAME).error("unexpected", exc_info=problem)
         return str(self._path)
 

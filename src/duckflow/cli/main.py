@@ -11,7 +11,7 @@ def main() -> None:
     """Entry point of the console script."""
     open_streams()
     try:
-        code = _carried_out(sys.argv[1:])
+        code = _run(sys.argv[1:])
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
@@ -20,23 +20,23 @@ def main() -> None:
         # Whoever read our output has gone, and has what it wanted.
         code = 0
     except Exception as problem:
-        from duckflow.cli.last_resort import complain
+        from duckflow.cli.last_resort import report_crash
 
-        code = complain(problem)
-    if not flushed() and code == 0:
-        from duckflow.cli.last_resort import output_lost
+        code = report_crash(problem)
+    if not flush_streams() and code == 0:
+        from duckflow.cli.last_resort import report_lost_output
 
-        code = output_lost()
+        code = report_lost_output()
     # Python looks for garbage once more at its end, through everything that was loaded: a tenth of a short run.
     gc.freeze()
     sys.exit(code)
 
 
-def _carried_out(argv: list[str]) -> int:
+def _run(argv: list[str]) -> int:
     if argv in (["--version"], ["-V"], ["version"]):
         from duckflow import __version__
 
-        return _shown(f"duckflow {__version__}\n")
+        return _print(f"duckflow {__version__}\n")
     # Looking for pydantic plugins reads the metadata of every installed package: 40 ms of every start for nothing.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # What is made while modules load stays: collecting in between only costs time.
@@ -46,15 +46,15 @@ def _carried_out(argv: list[str]) -> int:
     return run(argv)
 
 
-def _shown(text: str) -> int:
+def _print(text: str) -> int:
     try:
         sys.stdout.write(text)
     except BrokenPipeError:
         return 0
     except OSError:
-        from duckflow.cli.last_resort import output_lost
+        from duckflow.cli.last_resort import report_lost_output
 
-        return output_lost()
+        return report_lost_output()
     return 0
 
 
@@ -72,7 +72,7 @@ def open_streams() -> None:
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
 
 
-def flushed() -> bool:
+def flush_streams() -> bool:
     """Whether the output has arrived; what cannot arrive any more is dropped without a complaint."""
     whole = True
     for stream in (sys.stdout, sys.stderr):

@@ -14,7 +14,7 @@ from duckflow.ui.streams import print_out
 MIB = 1024 * 1024
 
 
-def models(options: Options, words: Words, paths: Paths) -> int:
+def run_models(options: Options, words: Words, paths: Paths) -> int:
     weights = Weights(paths.models, os.environ)
     name = options.name or DEFAULT_MODEL
     match options.what:

@@ -12,7 +12,7 @@ from duckflow.i18n.words import Words
 from duckflow.ui.streams import print_out
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """Lines of at most so many columns."""
     from duckflow.i18n.width import line_ends
 
@@ -21,7 +21,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return [text[begin:end].strip() for begin, end in pairwise(ends)]
 
 
-def help_text(words: Words) -> type[argparse.HelpFormatter]:
+def make_formatter(words: Words) -> type[argparse.HelpFormatter]:
     """The formatter that speaks the language of `words`."""
 
     class HelpText(argparse.HelpFormatter):
@@ -35,10 +35,10 @@ def help_text(words: Words) -> type[argparse.HelpFormatter]:
             super().add_usage(usage, actions, groups, prefix or words("cli.usage"))
 
         def _split_lines(self, text: str, width: int) -> list[str]:
-            return wrapped(text, width)
+            return wrap(text, width)
 
         def _fill_text(self, text: str, width: int, indent: str) -> str:
-            return "\n".join(indent + line for part in text.split("\n") for line in wrapped(part, width))
+            return "\n".join(indent + line for part in text.split("\n") for line in wrap(part, width))
 
     return HelpText
 
@@ -75,7 +75,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, words: Words, name: str = "", about: str = "", epilog: str = "") -> None:
         prog = f"duckflow {name}".strip()
-        super().__init__(prog=prog, description=about, epilog=epilog, formatter_class=help_text(words), add_help=False)
+        super().__init__(
+            prog=prog, description=about, epilog=epilog, formatter_class=make_formatter(words), add_help=False
+        )
         self._positionals.title = words("cli.arguments")
         self._optionals.title = words("cli.options")
         self.add_argument("-h", "--help", action="help", help=words("cli.help"))
@@ -97,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
     def flags(self) -> list[Flag]:
-        return [_flag(action) for action in self._actions]
+        return [_as_flag(action) for action in self._actions]
 
     def print_help(self, file: Any = None) -> None:
         """Unlike the original it does not hide that nothing could be written."""
@@ -112,7 +114,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError("usage.bad", reason=message, prog=self.prog)
 
 
-def _flag(action: argparse.Action) -> Flag:
+def _as_flag(action: argparse.Action) -> Flag:
     choices: Any = action.choices or ()
     takes = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     return Flag(tuple(action.option_strings), action.help or "", takes, tuple(map(str, choices)))

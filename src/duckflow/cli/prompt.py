@@ -28,7 +28,7 @@ from duckflow.ui.streams import print_err, print_out
 
 
 @dataclass
-class Letterbox:
+class RequestCatcher:
     """A model that takes one request and says nothing."""
 
     model: str = ""
@@ -58,11 +58,11 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # What is kept of a conversation is kept there, and gone afterwards.
         aside = replace(wiring, paths=replace(wiring.paths, data=Path(folder)))
-        _take_along(facts_of(wiring), facts_of(aside))
+        _copy_facts(facts_of(wiring), facts_of(aside))
         session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
-        letterbox = await _letterbox(wiring, session)
-        wired = wire(aside, session, lambda second: _connected(letterbox))
-        _set_the_scene(session, Phase(options.step), options.pattern)
+        letterbox = await _make_catcher(wiring, session)
+        wired = wire(aside, session, lambda second: _connect(letterbox))
+        _set_phase(session, Phase(options.step), options.pattern)
         await wired.conversation.say(message)
         if options.json:
             print_out(json.dumps(_as_json(letterbox.taken[0]), ensure_ascii=False, indent=1))
@@ -75,7 +75,7 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
     return 0
 
 
-def _set_the_scene(session: Session, phase: Phase, pattern: Any) -> None:
+def _set_phase(session: Session, phase: Phase, pattern: Any) -> None:
     if phase is not session.state.phase:
         session.emit(PhaseMoved(source=session.state.phase, target=phase))
     decision = Decision(
@@ -92,26 +92,26 @@ def _set_the_scene(session: Session, phase: Phase, pattern: Any) -> None:
     session.emit(DecisionMade(decision=decision))
 
 
-def _take_along(source: Path, target: Path) -> None:
+def _copy_facts(source: Path, target: Path) -> None:
     """What is known from earlier sessions is part of the prompt."""
     if source.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
 
 
-async def _letterbox(wiring: Wiring, session: Session) -> Letterbox:
+async def _make_catcher(wiring: Wiring, session: Session) -> RequestCatcher:
     """With the name and the window of the model that would be used; without one as any model."""
     try:
         provider = (await find_model(wiring, session, second=False)).provider
     except DuckflowError:
-        return Letterbox()
+        return RequestCatcher()
     try:
-        return Letterbox(provider.model, provider.window)
+        return RequestCatcher(provider.model, provider.window)
     finally:
         await provider.aclose()
 
 
-async def _connected(letterbox: Letterbox) -> Connected:
+async def _connect(letterbox: RequestCatcher) -> Connected:
     return Connected(letterbox, say("model.chosen.flag"))
 
 

@@ -11,14 +11,14 @@ from duckflow.cli.log import Log
 from duckflow.errors import DuckflowError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
-from duckflow.store.paths import Paths, require_folder
+from duckflow.store.paths import Paths, require_current_folder
 from duckflow.ui.streams import never_fail, print_err
 
 LANGUAGE = r"(?m)^\s*language\s*=\s*[\"'](\w+)[\"']"
 TABLE = r"(?m)^\s*\["
 
 
-def language_in(path: Path) -> str:
+def read_language(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -29,16 +29,16 @@ def language_in(path: Path) -> str:
 
 INTERRUPTED = 130
 COMMANDS = {
-    "": "prompt_first:start",
-    "models": "models:models",
-    "doctor": "doctor.command:doctor",
-    "sessions": "session_list:sessions",
+    "": "start:start",
+    "models": "models:run_models",
+    "doctor": "doctor.command:run_doctor",
+    "sessions": "session_list:run_sessions",
     "audit": "audit:show_audit",
     "prompt": "prompt:show_prompt",
-    "demo": "demo.command:demo",
-    "init": "init.command:init",
-    "config": "config:config",
-    "completion": "completion:completion",
+    "demo": "demo.command:run_demo",
+    "init": "init.command:run_init",
+    "config": "config:run_config",
+    "completion": "completion:run_completion",
 }
 """What carries out a subcommand; only the one that is asked for is loaded."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -52,8 +52,8 @@ def run(argv: list[str]) -> int:
     try:
         paths = Paths.of_user()
         if not _language_flag(argv) and not os.environ.get("DUCKFLOW_LANG"):
-            words.language = language_of(language_in(paths.user_config))
-        return _carried_out(argv, words, paths)
+            words.language = language_of(read_language(paths.user_config))
+        return _carry_out(argv, words, paths)
     except DuckflowError as problem:
         print_err(plain(words.error(problem)))
         return problem.exit_code
@@ -61,27 +61,27 @@ def run(argv: list[str]) -> int:
         return INTERRUPTED
 
 
-def _carried_out(argv: list[str], words: Words, paths: Paths) -> int:
+def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:
     log = Log(paths)
     try:
         name, options = parse(argv, words)
         log.start()
-        require_folder()
+        require_current_folder()
         module, _, function = COMMANDS[name].partition(":")
         return getattr(importlib.import_module(f"duckflow.cli.{module}"), function)(options, words, paths)
     except (DuckflowError, BrokenPipeError):
         raise
     except OSError as problem:
         # The folder may have gone while something was done in it.
-        require_folder()
-        print_err(plain(_told(problem, words, log.keep(problem))))
+        require_current_folder()
+        print_err(plain(_describe(problem, words, log.keep(problem))))
         return 1
     except Exception as problem:
         print_err(plain(words("internal.error", log=log.keep(problem))))
         return 1
 
 
-def _told(problem: OSError, words: Words, log: str) -> str:
+def _describe(problem: OSError, words: Words, log: str) -> str:
     """What the operating system refused, and what helps against it."""
     kind = "full" if problem.errno in FULL else "forbidden" if problem.errno in FORBIDDEN else "other"
     what = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)

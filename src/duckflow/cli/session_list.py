@@ -20,7 +20,7 @@ SHOWN = 30
 PIPED_WIDTH = 160
 
 
-def sessions(options: Options, words: Words, paths: Paths) -> int:
+def run_sessions(options: Options, words: Words, paths: Paths) -> int:
     kept = Sessions(paths.sessions_of(Path.cwd()))
     match options.what:
         case "rm":

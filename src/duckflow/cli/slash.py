@@ -6,7 +6,7 @@ from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
-from duckflow.store.paths import Paths, require_folder
+from duckflow.store.paths import Paths, require_current_folder
 
 
 def command_table(words: Words, paths: Paths, folder: Path, model: str, pick: Pick | None) -> Commands:
@@ -20,14 +20,14 @@ def _own_commands(paths: Paths, folder: Path, model: str) -> Group:
     async def doctor(context: CommandContext, _: str) -> str:
         from duckflow.cli.doctor.command import report
 
-        require_folder()
+        require_current_folder()
         return await report(model, context.words, paths)
 
     async def init(context: CommandContext, _: str) -> str:
         from duckflow.cli.init.interview import InterviewLeft
         from duckflow.cli.init.set_up import set_up
 
-        require_folder()
+        require_current_folder()
         words, before = context.words, context.words.language
         try:
             told = await set_up(context.ask, {}, words, paths, folder)

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
-from duckflow.cli.ended import interrupting, leaving_when_ended
 from duckflow.cli.parser import Options
+from duckflow.cli.signals import interrupting_signals, leave_on_signals
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.errors import UsageError
@@ -79,7 +79,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str, piped:
     wired = wire(chosen.wiring, chosen.session)
     conversation, words = wired.conversation, chosen.wiring.words
     headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call)
-    for number in interrupting():
+    for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
     _collect_later()
     try:
@@ -93,7 +93,7 @@ async def _chat(chosen: ChosenSession, here: Here, first: str) -> int:
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(chosen.wiring.paths.history)
-    with line.printing(), leaving_when_ended(line):
+    with line.printing(), leave_on_signals(line):
         return await _converse(line, asyncio.create_task(line.run()), chosen, here, first)
 
 

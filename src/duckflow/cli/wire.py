@@ -252,25 +252,25 @@ def facts_of(wiring: Wiring) -> Path:
 async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | None = None) -> Connected:
     """The model for this conversation, or for a second opinion; nothing is asked of it yet. Where there is somebody to
     ask, a local model that is not here yet is fetched."""
-    from duckflow.cli.first_run import with_weights
+    from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
     settings = wiring.settings.llm
     search = partial(discover, settings.second_model if second else wiring.model_flag, settings, os.environ)
-    choice = await (with_weights(search, wiring.paths, session, ask) if ask else search())
+    choice = await (find_with_weights(search, wiring.paths, session, ask) if ask else search())
     return await _reached(wiring, session, choice)
 
 
 async def _named(wiring: Wiring, session: Session, name: str) -> Connected:
     """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
-    from duckflow.cli.first_run import check_here
+    from duckflow.cli.first_run import require_weights
     from duckflow.llm.discover import Discovery, check_listed
 
     choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
     if choice.kind == "openai" and choice.endpoint:
         await check_listed(choice.endpoint, choice.model, choice.key)
     if choice.kind == "embedded":
-        check_here(choice.model, wiring.paths)
+        require_weights(choice.model, wiring.paths)
     return await _reached(wiring, session, choice)
 
 

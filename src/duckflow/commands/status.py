@@ -2,7 +2,7 @@
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines
-from duckflow.store.audit import audit
+from duckflow.store.audit import list_audit
 
 
 def status(context: CommandContext, _: str) -> str:
@@ -73,7 +73,7 @@ def permissions(context: CommandContext, rest: str) -> str:
 
 def show_audit(context: CommandContext, wanted: str) -> str:
     """The latest entries, so many as wanted; all of them are for `duckflow audit`."""
-    entries = audit(event for _, event in context.conversation.record())
+    entries = list_audit(event for _, event in context.conversation.record())
     shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
     earlier = len(entries) - len(shown)
     lines = [context.words("audit.earlier", count=earlier)] if earlier else []

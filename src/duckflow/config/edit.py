@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from duckflow.config.load import read
-from duckflow.config.toml_text import Key, Statement, comment_of, statements, written, written_key
+from duckflow.config.load import read_toml
+from duckflow.config.toml_text import Key, Statement, find_comment, find_statements, write_key, write_value
 from duckflow.errors import UsageError
 
 PRIVATE = 0o600
@@ -18,7 +18,7 @@ PRIVATE = 0o600
 
 def read_text(path: Path) -> str:
     """Its text, which is known to be TOML; empty when there is none."""
-    read(path)
+    read_toml(path)
     if not path.exists():
         return ""
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -47,7 +47,7 @@ def write_text(path: Path, text: str) -> None:
 Lines = list[str]
 
 
-def with_value(text: str, key: Key, value: Any) -> str:
+def set_value(text: str, key: Key, value: Any) -> str:
     """The text with the value set; UsageError when its layout leaves no safe way to do that."""
     expected = tomllib.loads(text)
     place: Any = expected
@@ -56,24 +56,24 @@ def with_value(text: str, key: Key, value: Any) -> str:
         if not isinstance(place, dict):
             raise _uneditable(key, value)
     place[key[-1]] = copy.deepcopy(value)
-    for way in (_replaced, _in_its_table, _in_a_new_table, _dotted_on_top):
-        changed = _tried(way, text, key, written(value))
-        if changed is not None and _same(changed, expected):
+    for way in (_replace, _add_to_table, _add_table, _add_dotted):
+        changed = _try(way, text, key, write_value(value))
+        if changed is not None and _reads_as(changed, expected):
             return changed
     raise _uneditable(key, value)
 
 
-def without(text: str, key: Key) -> str:
+def remove_value(text: str, key: Key) -> str:
     """The text without the value."""
     lines = text.splitlines(keepends=True)
-    found = _assignment(lines, key)
+    found = _find_assignment(lines, key)
     if found is None:
-        raise UsageError("config.not_set", name=written_key(key))
+        raise UsageError("config.not_set", name=write_key(key))
     del lines[found.first : found.after]
     return "".join(lines)
 
 
-def _tried(way: Callable[[Lines, Key, str, str], bool], text: str, key: Key, value: str) -> str | None:
+def _try(way: Callable[[Lines, Key, str, str], bool], text: str, key: Key, value: str) -> str | None:
     lines = text.splitlines(keepends=True)
     newline = "\r\n" if "\r\n" in text else "\n"
     if lines and not lines[-1].endswith("\n"):
@@ -81,50 +81,50 @@ def _tried(way: Callable[[Lines, Key, str, str], bool], text: str, key: Key, val
     return "".join(lines) if way(lines, key, value, newline) else None
 
 
-def _replaced(lines: Lines, key: Key, value: str, newline: str) -> bool:
-    found = _assignment(lines, key)
+def _replace(lines: Lines, key: Key, value: str, newline: str) -> bool:
+    found = _find_assignment(lines, key)
     if found is None:
         return False
     left = lines[found.first].partition("=")[0].rstrip()
-    comment = comment_of(lines[found.first]) if found.after == found.first + 1 else ""
+    comment = find_comment(lines[found.first]) if found.after == found.first + 1 else ""
     lines[found.first : found.after] = [f"{left} = {value}{comment}{newline}"]
     return True
 
 
-def _in_its_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
+def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     table = key[:-1]
-    inside = [one for one in statements(lines) if one.table == table]
+    inside = [one for one in find_statements(lines) if one.table == table]
     if table and not any(one.header for one in inside):
         return False
     place = inside[-1].after if inside else 0
-    end = next((one.first for one in statements(lines) if one.header and one.first >= place), len(lines))
+    end = next((one.first for one in find_statements(lines) if one.header and one.first >= place), len(lines))
     # A commented-out line with the same name is where a reader looks for it.
     hint = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
     begin = inside[0].first if inside else 0
     place = next((number + 1 for number in range(begin, end) if hint.match(lines[number])), place)
-    lines.insert(place, f"{written_key(key[-1:])} = {value}{newline}")
+    lines.insert(place, f"{write_key(key[-1:])} = {value}{newline}")
     return True
 
 
-def _in_a_new_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
+def _add_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     if len(key) == 1:
         return False
     gap = [newline] if lines and lines[-1].strip() else []
-    lines += [*gap, f"[{written_key(key[:-1])}]{newline}", f"{written_key(key[-1:])} = {value}{newline}"]
+    lines += [*gap, f"[{write_key(key[:-1])}]{newline}", f"{write_key(key[-1:])} = {value}{newline}"]
     return True
 
 
-def _dotted_on_top(lines: Lines, key: Key, value: str, newline: str) -> bool:
-    top = [one for one in statements(lines) if not one.header and one.table == ()]
-    lines.insert(top[-1].after if top else 0, f"{written_key(key)} = {value}{newline}")
+def _add_dotted(lines: Lines, key: Key, value: str, newline: str) -> bool:
+    top = [one for one in find_statements(lines) if not one.header and one.table == ()]
+    lines.insert(top[-1].after if top else 0, f"{write_key(key)} = {value}{newline}")
     return True
 
 
-def _assignment(lines: Lines, key: Key) -> Statement | None:
-    return next((one for one in statements(lines) if one.key == key and not one.header), None)
+def _find_assignment(lines: Lines, key: Key) -> Statement | None:
+    return next((one for one in find_statements(lines) if one.key == key and not one.header), None)
 
 
-def _same(text: str, expected: dict[str, Any]) -> bool:
+def _reads_as(text: str, expected: dict[str, Any]) -> bool:
     try:
         return tomllib.loads(text) == expected
     except tomllib.TOMLDecodeError:
@@ -132,4 +132,4 @@ def _same(text: str, expected: dict[str, Any]) -> bool:
 
 
 def _uneditable(key: Key, value: Any) -> UsageError:
-    return UsageError("config.uneditable", line=f"{written_key(key)} = {written(value)}")
+    return UsageError("config.uneditable", line=f"{write_key(key)} = {write_value(value)}")

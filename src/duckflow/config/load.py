@@ -40,16 +40,16 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
     """Later layers win, value by value. `flags` maps dotted names to values; None means not given."""
     environment = {name: value for variable, name in FROM_ENVIRONMENT.items() if (value := os.environ.get(variable))}
     layers: list[tuple[str, Layer]] = [
-        (str(user_file), read(user_file)),
-        (str(folder / PROJECT_FILE), project_layer(folder / PROJECT_FILE)),
-        ("environment", nested(environment)),
-        ("command line", nested({name: value for name, value in flags.items() if value is not None})),
+        (str(user_file), read_toml(user_file)),
+        (str(folder / PROJECT_FILE), read_project_file(folder / PROJECT_FILE)),
+        ("environment", nest(environment)),
+        ("command line", nest({name: value for name, value in flags.items() if value is not None})),
     ]
     merged: Layer = {}
     origins: dict[str, str] = {}
     for origin, layer in layers:
         merge(merged, layer)
-        origins |= dict.fromkeys(leaves(layer), origin)
+        origins |= dict.fromkeys(list_leaves(layer), origin)
     return Loaded(_checked(merged, origins), origins)
 
 
@@ -67,9 +67,9 @@ def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
             sections[name] = kind.model_validate(value)
         return Settings.model_construct(**sections)
     except ValidationError as problem:
-        from duckflow.config.value import bad_value
+        from duckflow.config.value import explain_bad_value
 
-        raise bad_value(problem, origins, section=name) from None
+        raise explain_bad_value(problem, origins, section=name) from None
 
 
 def transition_table(settings: Settings) -> TransitionTable:
@@ -81,7 +81,7 @@ def transition_table(settings: Settings) -> TransitionTable:
         raise UsageError("config.bad_transitions", reason=problem.errors()[0]["msg"]) from None
 
 
-def nested(flat: Mapping[str, Any]) -> Layer:
+def nest(flat: Mapping[str, Any]) -> Layer:
     """`{"llm.model": x}` as `{"llm": {"model": x}}`."""
     layer: Layer = {}
     for name, value in flat.items():
@@ -101,15 +101,15 @@ def merge(into: Layer, layer: Layer) -> None:
             into[name] = value
 
 
-def leaves(layer: Layer, prefix: str = "") -> Iterator[str]:
+def list_leaves(layer: Layer, prefix: str = "") -> Iterator[str]:
     for name, value in layer.items():
         if isinstance(value, dict):
-            yield from leaves(cast("Layer", value), f"{prefix}{name}.")
+            yield from list_leaves(cast("Layer", value), f"{prefix}{name}.")
         else:
             yield prefix + name
 
 
-def read(path: Path) -> Layer:
+def read_toml(path: Path) -> Layer:
     """One layer; empty when there is no such file."""
     if not path.exists():
         return {}
@@ -126,9 +126,9 @@ def read(path: Path) -> Layer:
         raise UsageError("config.unreadable", path=str(path), reason=str(problem)) from None
 
 
-def project_layer(path: Path) -> Layer:
+def read_project_file(path: Path) -> Layer:
     """A project's file, which may set only harmless things."""
-    layer = read(path)
+    layer = read_toml(path)
     require_project_may(layer.keys(), path)
     return layer
 

@@ -26,7 +26,7 @@ class Statement:
     header: bool
 
 
-def written_key(key: Key) -> str:
+def write_key(key: Key) -> str:
     return ".".join(part if BARE.fullmatch(part) else _text(part) for part in key)
 
 
@@ -38,7 +38,7 @@ def read_key(name: str) -> Key:
         return ()
 
 
-def written(value: Any) -> str:
+def write_value(value: Any) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -46,15 +46,15 @@ def written(value: Any) -> str:
             return _text(value)
         case Mapping():
             table = cast("Mapping[str, Any]", value)
-            inside = ", ".join(f"{written_key((name,))} = {written(one)}" for name, one in table.items())
+            inside = ", ".join(f"{write_key((name,))} = {write_value(one)}" for name, one in table.items())
             return f"{{ {inside} }}" if inside else "{}"
         case list() | tuple():
-            return f"[{', '.join(written(one) for one in cast('Sequence[Any]', value))}]"
+            return f"[{', '.join(write_value(one) for one in cast('Sequence[Any]', value))}]"
         case _:
             return str(value)
 
 
-def statements(lines: Sequence[str]) -> Iterator[Statement]:
+def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
     """Every statement of a file that is TOML. Each is read by itself: one ends where it can be read."""
     table: Key = ()
     number = 0
@@ -72,7 +72,7 @@ def statements(lines: Sequence[str]) -> Iterator[Statement]:
             yield Statement(first, number, (*table, *read_key(left[1])), table, header=False)
 
 
-def comment_of(line: str) -> str:
+def find_comment(line: str) -> str:
     """The comment behind an assignment on one line, with the blanks before it."""
     for found in re.finditer(r"\s*#", line):
         if _read(line[: found.start()] + "\n"):

@@ -11,18 +11,18 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from duckflow.config.settings import Settings
-from duckflow.config.toml_text import Key, written, written_key
+from duckflow.config.toml_text import Key, write_key, write_value
 from duckflow.errors import UsageError
 
 NEAR = 0.6
 
 
-def setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
+def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
     """Every value that can be set; a table with names of the user's own counts as one."""
     return [*_walk_names(model, prefix)]
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
+def find_nearest(name: str, names: Sequence[str]) -> str:
     """The one that was probably meant: by its last word, or nearly spelt the same; else nothing."""
     last = name.rpartition(".")[2]
     same = [one for one in names if one.rpartition(".")[2] == last]
@@ -60,14 +60,14 @@ SECRET = re.compile(r"key$|token$|secret|password", re.I)
 BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
 
 
-def bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
+def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
     """The first thing that is wrong, with the place it came from."""
     first: Any = problem.errors()[0]
     name = ".".join(filter(None, (section, *map(str, first["loc"]))))
     origin = origins.get(name) or next((at for one, at in origins.items() if one.startswith(name)), "?")
     kind, context = str(first["type"]), first.get("ctx", {})
     if kind == "extra_forbidden":
-        return unknown_setting(name, origin)
+        return explain_unknown_setting(name, origin)
     values = {"name": name, "origin": origin}
     if kind in ("literal_error", "enum"):
         known = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
@@ -79,11 +79,11 @@ def bad_value(problem: ValidationError, origins: Mapping[str, str], section: str
     return UsageError("config.bad_value", reason=str(first["msg"]), **values)
 
 
-def unknown_setting(name: str, origin: str) -> UsageError:
+def explain_unknown_setting(name: str, origin: str) -> UsageError:
     """A name that is none of ours, with the one that was probably meant; keys are not kept in files at all."""
     if SECRET.search(name.rpartition(".")[2]):
         return UsageError("config.secret", name=name, origin=origin)
-    if near := nearest(name, setting_names(Settings)):
+    if near := find_nearest(name, list_setting_names(Settings)):
         return UsageError("config.near", name=name, origin=origin, near=near)
     return UsageError("config.unknown", name=name, origin=origin)
 
@@ -93,7 +93,7 @@ HIDDEN = "***"
 NOTHING = "–"
 
 
-def value_for(key: Key, text: str, origin: str) -> Any:
+def parse_value(key: Key, text: str, origin: str) -> Any:
     """What the word means for this setting; full-width digits count as digits. UsageError when it cannot have it."""
     problem: UsageError | None = None
     name = ".".join(key)
@@ -104,7 +104,7 @@ def value_for(key: Key, text: str, origin: str) -> Any:
         try:
             found: Any = Settings.model_validate(layer).model_dump(mode="json")
         except ValidationError as wrong:
-            problem = bad_value(wrong, {name: origin})
+            problem = explain_bad_value(wrong, {name: origin})
             continue
         for part in key:
             found = found[part]
@@ -113,15 +113,15 @@ def value_for(key: Key, text: str, origin: str) -> Any:
     raise problem
 
 
-def rows(settings: Settings) -> Iterator[tuple[str, Any]]:
+def list_settings(settings: Settings) -> Iterator[tuple[str, Any]]:
     """Every setting with its value."""
     yield from _walk(settings.model_dump(mode="json"), ())
 
 
-def shown(name: str, value: Any) -> str:
+def show_value(name: str, value: Any) -> str:
     """The value as TOML, without anything that may be a secret."""
     secret = name.startswith("shell.set_environment.") and SECRET.search(name)
-    return written(HIDDEN) if secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else written(value))
+    return write_value(HIDDEN) if secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else write_value(value))
 
 
 def _walk(table: Mapping[str, Any], prefix: Key) -> Iterator[tuple[str, Any]]:
@@ -130,7 +130,7 @@ def _walk(table: Mapping[str, Any], prefix: Key) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Mapping) and value:
             yield from _walk(cast("Mapping[str, Any]", value), key)
         else:
-            yield written_key(key), value
+            yield write_key(key), value
 
 
 def _readings(text: str) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from duckflow.llm.loose import table
+from duckflow.llm.json_fields import as_table
 
 FORMATS = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
@@ -67,7 +67,7 @@ class AbilityBook:
         self._now = now
 
     def recall(self, where: str, model: str, default: Abilities) -> Abilities:
-        entry = table(self._read().get(_entry_name(where, model)))
+        entry = as_table(self._read().get(_entry_name(where, model)))
         learned = entry.get("learned")
         if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
             return default

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
-from duckflow.llm.loose import table
+from duckflow.llm.json_fields import as_table
 from duckflow.llm.repair import ReadJson, json_values
 from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
@@ -128,7 +128,7 @@ def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
     for found in json_values(text):
         listed = isinstance(found.value, list)
         is_list = is_list or listed
-        objects = map(table, cast("list[Any]", found.value) if listed else [found.value])
+        objects = map(as_table, cast("list[Any]", found.value) if listed else [found.value])
         decisions = [one for one in objects if not Decision.model_fields.keys().isdisjoint(one)]
         if len(decisions) == 1:
             return found, decisions[0]

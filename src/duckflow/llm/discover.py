@@ -11,8 +11,8 @@ from typing import Any, cast
 from duckflow.errors import ProviderUnreachable, UsageError
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
+from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.keys import Key, find_key, key_in_environment
-from duckflow.llm.loose import count_of, table
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase, say
 
@@ -49,7 +49,7 @@ async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> li
         try:
             async with asyncio.timeout(seconds):
                 response = await client.get(f"{endpoint.base_url}/models")
-            entries: Any = table(response.json()).get("data") if response.is_success else None
+            entries: Any = as_table(response.json()).get("data") if response.is_success else None
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
             return []
     return _chatting(endpoint, entries)
@@ -73,11 +73,11 @@ def _same(wanted: str, listed: str) -> bool:
 
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
     found: list[Listed] = []
-    for entry in map(table, cast("list[Any]", entries) if isinstance(entries, list) else []):
+    for entry in map(as_table, cast("list[Any]", entries) if isinstance(entries, list) else []):
         name = entry.get("id")
         if isinstance(name, str) and name and not re.search(NO_CHAT, name):
-            said = entry | table(entry.get("meta"))
-            window = next((size for field in WINDOWS if (size := count_of(said.get(field)))), 0)
+            said = entry | as_table(entry.get("meta"))
+            window = next((size for field in WINDOWS if (size := as_count(said.get(field)))), 0)
             found.append(Listed(endpoint, name, window))
     return found
 

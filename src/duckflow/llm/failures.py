@@ -7,8 +7,8 @@ from typing import Any
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.json_fields import as_table, first_table
 from duckflow.llm.keys import KEYRING_SERVICE, Key
-from duckflow.llm.loose import first_table, table
 from duckflow.llm.retry import Setback, asked_wait
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
@@ -72,7 +72,7 @@ class Failures:
 
     def of_error(self, error: Any, answer: str) -> Setback:
         """An error object that came in place of a reply, or in the middle of one."""
-        code = table(error).get("code") or table(error).get("status")
+        code = as_table(error).get("code") or as_table(error).get("status")
         if isinstance(code, str) and code.isdecimal():
             code = int(code)
         if isinstance(code, int) and 400 <= code < 600:
@@ -80,7 +80,7 @@ class Failures:
         if re.search(BUSY, answer):
             return self.of_status(429, {}, answer)
         # Whoever begins to answer and then fails has usually run into trouble of its own.
-        kind = str(table(error).get("type") or "")
+        kind = str(as_table(error).get("type") or "")
         return self.of_status(400 if "invalid" in kind else 500, {}, answer)
 
     def busy(self, wait: float | None, detail: str) -> Setback:
@@ -144,11 +144,11 @@ def _message(answer: str) -> str:
     except (ValueError, RecursionError):
         title = re.search(r"<title>(.*?)</title>", answer, re.I | re.S)
         return title.group(1) if title else re.sub(r"<[^>]*>", " ", answer[:4000])
-    value = table(value) or first_table(value)
+    value = as_table(value) or first_table(value)
     error = value.get("error", value)
     if isinstance(error, str):
         return error
-    error = table(error)
-    raw = table(error.get("metadata")).get("raw")
+    error = as_table(error)
+    raw = as_table(error.get("metadata")).get("raw")
     message = error.get("message") or error.get("detail") or error.get("type") or answer
     return f"{message}: {raw}" if isinstance(raw, str) else str(message)

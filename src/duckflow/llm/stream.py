@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import httpx
 
 from duckflow.llm.failures import Failures
-from duckflow.llm.loose import first_table, table, text_of
+from duckflow.llm.json_fields import as_table, as_text, first_table
 from duckflow.llm.partial import Thoughts
 from duckflow.llm.settings import LlmSettings
 
@@ -118,13 +118,13 @@ class StreamedReply:
 
     def take(self, event: dict[str, Any]) -> str:
         """The text that this event adds."""
-        usage = event.get("usage") or table(event.get("x_groq")).get("usage")
+        usage = event.get("usage") or as_table(event.get("x_groq")).get("usage")
         if usage:
-            self.reported = table(usage)
+            self.reported = as_table(usage)
         choice = first_table(event.get("choices"))
-        said = table(choice.get("delta") or choice.get("message"))
-        text = text_of(said.get("content")) or text_of(choice.get("text"))
-        if refusal := text_of(said.get("refusal")):
+        said = as_table(choice.get("delta") or choice.get("message"))
+        text = as_text(said.get("content")) or as_text(choice.get("text"))
+        if refusal := as_text(said.get("refusal")):
             self._refused = True
             text += refusal
         text = self._thoughts.pass_on(text) if text else ""

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from duckflow.llm.loose import count_of, table
+from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.provider import Request
 from duckflow.llm.settings import Price
 from duckflow.state.usage import Usage
@@ -19,8 +19,8 @@ def estimate(text: str) -> int:
 
 
 def measure(request: Request, reply: str, reported: dict[str, Any], price: Price) -> Usage:
-    prompt = count_of(reported.get("prompt_tokens"))
-    completion = count_of(reported.get("completion_tokens"))
+    prompt = as_count(reported.get("prompt_tokens"))
+    completion = as_count(reported.get("completion_tokens"))
     if not prompt and not completion:
         prompt = sum(estimate(message.text) + TOKENS_PER_MESSAGE for message in request.messages)
         completion = estimate(reply)
@@ -43,6 +43,6 @@ def charge(price: Price, prompt: int, completion: int, cached: int) -> float:
 
 
 def _cached(reported: dict[str, Any]) -> int:
-    details = table(reported.get("prompt_tokens_details"))
+    details = as_table(reported.get("prompt_tokens_details"))
     # DeepSeek has a name of its own for it.
-    return count_of(details.get("cached_tokens")) or count_of(reported.get("prompt_cache_hit_tokens"))
+    return as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))

@@ -5,8 +5,8 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.memory.clip import clip
-from duckflow.memory.past import Past
-from duckflow.memory.score import HistoryEntry, Unit, together
+from duckflow.memory.digest import Past
+from duckflow.memory.score import HistoryEntry, Unit, group_entries
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
 from duckflow.state.context import Context
@@ -184,7 +184,7 @@ class Bubble:
 
     def _chosen(self, budget: float, share: float, focus: str) -> list[HistoryEntry]:
         self._score()
-        units = together(self._entries)
+        units = group_entries(self._entries)
         recent = self._first_recent(units, budget)
         kept: list[Unit] = []
         rest: list[tuple[float, Unit]] = []

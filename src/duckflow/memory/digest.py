@@ -1,11 +1,12 @@
-"""What messages that are left out were about, computed: files, names, commands, errors, decisions, first lines."""
+"""What is told of messages that left the context: a digest computed from them, and the model's summaries."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from duckflow.memory.tokens import estimate
+from duckflow.memory.clip import clip
+from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 
@@ -33,7 +34,7 @@ class Digest:
     def take(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self.messages += 1
-            for kind, fact in facts(message):
+            for kind, fact in find_facts(message):
                 known = self._facts[kind]
                 known[fact] = known.pop(fact, 0) + 1
                 if len(known) > KEPT:
@@ -49,14 +50,14 @@ class Digest:
         lines: list[str] = []
         room = tokens
         for kind, share in (("errors", 0.15), ("ran", 0.15), ("files", 0.25), ("names", 0.8), ("said", 0.1)):
-            if chosen := _fitting(self._facts[kind], room * share):
+            if chosen := _fit(self._facts[kind], room * share):
                 line = f"{kind}: {(', ' if kind in ('files', 'names') else ' | ').join(chosen)}"
                 lines.append(line)
                 room -= estimate(line) + 1
         return "\n".join(lines)
 
 
-def _fitting(known: dict[str, int], room: float) -> list[str]:
+def _fit(known: dict[str, int], room: float) -> list[str]:
     """Often named first, then the latest; in the order in which they came."""
     order = {fact: place for place, fact in enumerate(known)}
     chosen: list[str] = []
@@ -69,7 +70,7 @@ def _fitting(known: dict[str, int], room: float) -> list[str]:
     return sorted(chosen, key=order.__getitem__)
 
 
-def facts(message: Message) -> Iterator[tuple[str, str]]:
+def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     text = message.text[:LOOKED_AT]
     yield from (("files", path) for path in dict.fromkeys(_PATH.findall(text)))
     yield from (("names", name) for name in dict.fromkeys(_NAME.findall(text)))
@@ -102,3 +103,57 @@ def _done(action: dict[str, Any]) -> str:
     args = cast("dict[str, Any]", action.get("args") or {})
     first = next(iter(args.values()), "")
     return str(args.get("text") or f"{action.get('operation', '')} {first}")
+
+
+class Past:
+    """The model's summaries and the computed digest, put into words only when a prompt is built."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.tokens = 0.0
+        self._digest: Digest | None = None
+        self._leaving: list[Message] = []
+        self._summaries: Sequence[str] = ()
+        self._room = -1.0
+
+    def take(self, messages: Iterable[Message]) -> None:
+        """These leave the context."""
+        self._leaving += messages
+
+    def tell_anew(self, messages: Iterable[Message], left_out: int) -> None:
+        """Of these only; `left_out` is how many there are in all."""
+        self._digest = None
+        told = self._told_of(messages)
+        told.messages = left_out
+        self._leaving, self._room = [], -1.0
+
+    def summarise(self, summaries: Sequence[str]) -> None:
+        """What the model says of them."""
+        self._summaries, self._room = tuple(summaries), -1.0
+
+    def describe(self, room: float) -> None:
+        """Put it into words, within so many tokens. Taking a message in never waits for it."""
+        if not self._leaving and self._room == room:
+            return
+        if self._leaving or self._digest:
+            digest = self._told_of(self._leaving)
+            self.text = self._told(digest, room - MESSAGE_OVERHEAD) if digest.messages else ""
+            self.tokens = estimate(self.text) + MESSAGE_OVERHEAD if self.text else 0.0
+        self._leaving, self._room = [], room
+
+    def message(self) -> Message:
+        return Message(message_id="past", role="system", text=self.text, at=0.0)
+
+    def _told_of(self, messages: Iterable[Message]) -> "Digest":
+        """The digest, with these in it; made with the first message that leaves."""
+        if self._digest is None:
+            self._digest = Digest()
+        self._digest.take(messages)
+        return self._digest
+
+    def _told(self, digest: "Digest", room: float) -> str:
+        told = [f"[{digest.messages} earlier messages are left out here]"]
+        if self._summaries:
+            told.append(clip("\n".join(self._summaries), room / 2))
+        told.append(digest.text(room - sum(map(estimate, told)) - len(told)))
+        return "\n".join(filter(None, told))

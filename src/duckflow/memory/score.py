@@ -47,10 +47,10 @@ class Scores:
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
             self._known = dict.fromkeys(list(self._known)[KNOWN_LIMIT // 2 :])
-        return ROLE * ROLES[message.role] + CONTENT * content(text, words, tokens), new
+        return ROLE * ROLES[message.role] + CONTENT * rate_content(text, words, tokens), new
 
 
-def content(text: str, words: Iterable[str], tokens: float) -> float:
+def rate_content(text: str, words: Iterable[str], tokens: float) -> float:
     """0 to 1: instructions, decisions and errors up; questions and very short ones down."""
     foreign = not text.isascii()
     value = 0.5
@@ -105,11 +105,11 @@ class Unit:
         """The mean of its messages, each by its length."""
         together = 0.0
         for one in self.entries:
-            together += worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens
+            together += compute_worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens
         return together / self.tokens
 
 
-def together(entries: Iterable[HistoryEntry]) -> list[Unit]:
+def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
     """A result goes with the call right before it."""
     units: list[Unit] = []
     for entry in entries:
@@ -120,7 +120,7 @@ def together(entries: Iterable[HistoryEntry]) -> list[Unit]:
     return units
 
 
-def worth(base: float, new_words: int, tokens: float, age: int) -> float:
+def compute_worth(base: float, new_words: int, tokens: float, age: int) -> float:
     """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
 

@@ -19,7 +19,7 @@ _REFUSAL = re.compile(
 )
 
 
-def material(messages: Sequence[Message]) -> str:
+def make_material(messages: Sequence[Message]) -> str:
     """The messages for the model to sum up, each shortened, within a bound."""
     lines: list[str] = []
     room = float(SHOWN_TOKENS)
@@ -33,7 +33,7 @@ def material(messages: Sequence[Message]) -> str:
     return "\n".join(lines)
 
 
-def usable(text: str, messages: Sequence[Message]) -> str:
+def check_summary(text: str, messages: Sequence[Message]) -> str:
     """The summary in one line, or nothing: when it is empty, a refusal, or no shorter than what it stands for."""
     text = " ".join(text.replace("```", " ").split())
     if not text or text.startswith("{") or _REFUSAL.match(text):

@@ -26,14 +26,14 @@ class Detector(Protocol):
     def look(self, entries: Entries) -> Sighting | None: ...
 
 
-def reached(times: int, threshold: Threshold) -> Escalation:
+def escalation_at(times: int, threshold: Threshold) -> Escalation:
     if times >= threshold.call:
         return Escalation.CALL
     return Escalation.REPLAN if times >= threshold.replan else Escalation.FINE
 
 
-def seen(reason: Reason, key: str, times: int, span: int, threshold: Threshold) -> Sighting | None:
-    level = reached(times, threshold)
+def make_sighting(reason: Reason, key: str, times: int, span: int, threshold: Threshold) -> Sighting | None:
+    level = escalation_at(times, threshold)
     return Sighting(level, reason, key, times, span) if level else None
 
 
@@ -56,7 +56,7 @@ class SameCallFails:
     def look(self, entries: Entries) -> Sighting | None:
         call = entries[-1].call
         times = in_a_row(entries, lambda entry: entry.step.is_error and entry.call == call)
-        return seen(Reason.ERROR_CASCADE, "same_call_fails", times, times, self._threshold)
+        return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", times, times, self._threshold)
 
 
 class SameError:
@@ -88,7 +88,7 @@ class SameText:
     def look(self, entries: Entries) -> Sighting | None:
         call = entries[-1].call
         times = in_a_row(entries, lambda entry: entry.step.kind == "talk" and entry.call == call)
-        return seen(Reason.STAGNATION, "same_text", times, times, self._threshold)
+        return make_sighting(Reason.STAGNATION, "same_text", times, times, self._threshold)
 
 
 class SameCall:
@@ -100,7 +100,7 @@ class SameCall:
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
         times = in_a_row(entries, last.same_as)
-        return seen(Reason.STAGNATION, "same_call", times, times, self._threshold)
+        return make_sighting(Reason.STAGNATION, "same_call", times, times, self._threshold)
 
 
 class Cycle:
@@ -113,7 +113,7 @@ class Cycle:
     def look(self, entries: Entries) -> Sighting | None:
         steps = [(entry.call, entry.outcome) for entry in entries]
         rounds, length = max((count_rounds(steps, length), -length) for length in range(2, self._longest + 1))
-        return seen(Reason.STAGNATION, "cycle", rounds, -length * rounds, self._threshold)
+        return make_sighting(Reason.STAGNATION, "cycle", rounds, -length * rounds, self._threshold)
 
 
 def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
@@ -144,7 +144,7 @@ class Again:
                 break
             if last.same_as(entry):
                 times, span = times + 1, age
-        return seen(Reason.STAGNATION, "again", times, span, self._threshold)
+        return make_sighting(Reason.STAGNATION, "again", times, span, self._threshold)
 
 
 class LittleNew:
@@ -161,7 +161,7 @@ class LittleNew:
             if new > self._allowed:
                 break
             times += 1
-        return seen(Reason.STAGNATION, "little_new", times, times, self._threshold)
+        return make_sighting(Reason.STAGNATION, "little_new", times, times, self._threshold)
 
 
 def error_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:

@@ -47,7 +47,7 @@ class Health:
         )
 
 
-def health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
+def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
     past = tuple(trend) or ((vitals.mood, vitals.focus, vitals.stamina),)
     moods, focuses, staminas = zip(*past, strict=True)
     return Health(
@@ -55,9 +55,9 @@ def health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings
         mood_face=mood_face(vitals.mood, settings),
         focus_face=focus_face(vitals.focus, settings),
         stamina_face=stamina_face(vitals.stamina, settings),
-        mood_trend=bars(moods),
-        focus_trend=bars(focuses),
-        stamina_trend=bars(staminas),
+        mood_trend=draw_bars(moods),
+        focus_trend=draw_bars(focuses),
+        stamina_trend=draw_bars(staminas),
     )
 
 
@@ -83,7 +83,7 @@ def stamina_face(value: float, settings: VitalsSettings) -> str:
     return "🤕" if value >= settings.stamina_depleted else "💀"
 
 
-def bars(values: Iterable[float]) -> str:
+def draw_bars(values: Iterable[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)
 
 

@@ -224,7 +224,7 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 }
 
 
-def recovered(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
+def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
     """The vitals after an answer: what the call was about comes back, the rest is rested. Nothing falls."""
 
     def floor(vital: str) -> float:

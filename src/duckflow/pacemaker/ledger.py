@@ -3,12 +3,12 @@
 from collections import deque
 from typing import Literal, NamedTuple
 
-from duckflow.pacemaker.normal import (
+from duckflow.pacemaker.signatures import (
     SHORT,
     call_signature,
     error_signature,
     is_empty,
-    label,
+    name_call,
     never_ran,
     result_signature,
     says_nothing_found,
@@ -45,7 +45,7 @@ class LedgerEntry(NamedTuple):
 
     @property
     def label(self) -> str:
-        return label(self.step.name, self.step.args)
+        return name_call(self.step.name, self.step.args)
 
 
 class Ledger:

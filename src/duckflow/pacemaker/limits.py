@@ -32,7 +32,7 @@ class LoopLimit:
     extended: int = 0
 
 
-def loop_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
+def compute_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
     """clamp(base × vitals factor × complexity factor, lowest, highest); whatever fails, the configured maximum."""
     try:
         return _calculated(load, vitals, settings)
@@ -67,7 +67,7 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
     return LoopLimit(value, tuple(parts), complex_)
 
 
-def extended(limit: LoopLimit, by: int, settings: LimitSettings) -> LoopLimit:
+def extend_limit(limit: LoopLimit, by: int, settings: LimitSettings) -> LoopLimit:
     """The limit with what progress has earned; the ceiling holds, unless the limit itself is higher."""
     value = max(limit.value, min(limit.value + by, settings.ceiling))
     if value == limit.value:

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from duckflow.pacemaker.detectors import Sighting
-from duckflow.pacemaker.health import Health, health
+from duckflow.pacemaker.health import Health, make_health
 from duckflow.pacemaker.interventions import (
     DuckCall,
     Hint,
@@ -14,16 +14,16 @@ from duckflow.pacemaker.interventions import (
     Verdict,
     choices_for,
     pattern_of,
-    recovered,
+    recover_vitals,
     resolve,
 )
 from duckflow.pacemaker.ledger import Ledger
-from duckflow.pacemaker.limits import Load, LoopLimit, extended, loop_limit
+from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit, extend_limit
 from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 from duckflow.pacemaker.vitals import Signal, VitalsMeter
-from duckflow.pacemaker.watch import Watch, describe, spent
+from duckflow.pacemaker.watch import DetectorWatch, describe, describe_spent
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 
@@ -38,7 +38,7 @@ TURNAROUND = re.compile(
 )
 
 
-def heard_in(text: str) -> tuple[Signal, ...]:
+def read_signals(text: str) -> tuple[Signal, ...]:
     """Thanks lift the mood; a sharp change of direction costs focus. Only the beginning of a long message counts."""
     opening = text.strip()[:200]
     signals: list[Signal] = []
@@ -90,7 +90,7 @@ class Pacemaker:
         if step.kind == "user":
             self._afresh()
             self.interventions.clear()
-            for signal in (Signal.REST, *heard_in(step.text)):
+            for signal in (Signal.REST, *read_signals(step.text)):
                 self._meter.notice(signal)
             return
         entry = self._ledger.record(step)
@@ -112,13 +112,13 @@ class Pacemaker:
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
         """The call that is due when going back to planning has not helped, whatever the detectors say."""
-        self._verdict = call = self._call(spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
+        self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
 
     def answered(self, call: DuckCall, key: str, text: str = "", loop: int = 0) -> Resolution:
         """The user's answer: vitals recover, and the loops are counted from `loop` on."""
-        self._meter.recover(recovered(self._meter.vitals(), call.reason, self._settings.vitals))
+        self._meter.recover(recover_vitals(self._meter.vitals(), call.reason, self._settings.vitals))
         self._afresh()
         self._allowance_from = loop
         return resolve(call, key, text)
@@ -146,7 +146,7 @@ class Pacemaker:
         return self._meter.take_changes()
 
     def health(self) -> Health:
-        return health(self._meter.vitals(), self._meter.trend, self._settings.vitals)
+        return make_health(self._meter.vitals(), self._meter.trend, self._settings.vitals)
 
     def why(self) -> tuple[Phrase, ...]:
         """The limit and the last verdict, in words."""
@@ -163,7 +163,7 @@ class Pacemaker:
 
     def _afresh(self) -> None:
         self._ledger.reset()
-        self._watch = Watch(self._settings)
+        self._watch = DetectorWatch(self._settings)
         self._done = 0
         self._replanned = False
         self._new_since = 0
@@ -174,10 +174,10 @@ class Pacemaker:
         found = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
         other_model = view is not None and view.other_model
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
-            depleted = spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
+            depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
             return self._call(depleted, found, other_model)
         if view is not None and self._exhausted(view):
-            exhausted = spent(Reason.LOOP_EXHAUSTED, view.loop - self._allowance_from, self._ledger)
+            exhausted = describe_spent(Reason.LOOP_EXHAUSTED, view.loop - self._allowance_from, self._ledger)
             return self._call(exhausted, found, other_model)
         if found is None:
             return self._fine()
@@ -199,11 +199,11 @@ class Pacemaker:
         """Whether the loops are used up. A turn that is advancing gets more."""
         settings, taken = self._settings.limits, view.loop - self._allowance_from
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
-        plain = loop_limit(load, self._meter.vitals(), settings)
-        self._limit = extended(plain, self._earned, settings)
+        plain = compute_limit(load, self._meter.vitals(), settings)
+        self._limit = extend_limit(plain, self._earned, settings)
         if taken >= self._limit.value and self._advancing():
             self._earned, self._done = taken - plain.value + settings.extension, 0
-            before, self._limit = self._limit.value, extended(plain, self._earned, settings)
+            before, self._limit = self._limit.value, extend_limit(plain, self._earned, settings)
             if self._limit.value > before:
                 self._notices.append(say("pacemaker.extended", limit=self._limit.value))
         return taken >= self._limit.value

@@ -63,7 +63,7 @@ class Threshold(BaseModel):
     call: int = Field(ge=1)
 
 
-def after(replan: int, call: int) -> Any:
+def threshold_field(replan: int, call: int) -> Any:
     """A threshold as a default, made only when it is needed."""
     return Field(default_factory=lambda: Threshold.model_construct(replan=replan, call=call))
 
@@ -105,8 +105,8 @@ class VitalsSettings(BaseModel):
     mood_low: float = 0.6
     focus_lost: float = 0.3
     stamina_depleted: float = 0.1
-    focus_beats: Threshold = after(1, 2)
-    mood_beats: Threshold = after(1, 3)
+    focus_beats: Threshold = threshold_field(1, 2)
+    mood_beats: Threshold = threshold_field(1, 3)
     """For how many beats focus or mood must stay that low."""
 
     recovered: float = 0.9
@@ -120,22 +120,22 @@ class DetectorSettings(BaseModel):
 
     model_config = FROZEN
 
-    same_call: Threshold = after(3, 4)
+    same_call: Threshold = threshold_field(3, 4)
     """The same call with the same result in a row."""
-    again: Threshold = after(3, 4)
+    again: Threshold = threshold_field(3, 4)
     again_within: int = Field(default=12, ge=2)
     """The same call with the same result within so many steps, with no edit between."""
-    cycle: Threshold = after(2, 3)
+    cycle: Threshold = threshold_field(2, 3)
     """Rounds of the same two to five steps."""
     longest_cycle: int = Field(default=5, ge=2)
-    same_call_fails: Threshold = after(3, 4)
-    same_error: Threshold = after(3, 5)
+    same_call_fails: Threshold = threshold_field(3, 4)
+    same_error: Threshold = threshold_field(3, 5)
     same_error_within: int = Field(default=10, ge=2)
     """The same kind of error: in a row to plan anew, within so many steps to ask."""
-    little_new: Threshold = after(6, 7)
+    little_new: Threshold = threshold_field(6, 7)
     little_new_allowed: int = Field(default=1, ge=0)
     """At most this many new steps in the last so many."""
-    same_text: Threshold = after(2, 3)
+    same_text: Threshold = threshold_field(2, 3)
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from duckflow.pacemaker.detectors import Sighting, error_detectors, longest_look, seen, stagnation_detectors
+from duckflow.pacemaker.detectors import Sighting, error_detectors, longest_look, make_sighting, stagnation_detectors
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings, Threshold
@@ -27,10 +27,10 @@ class LowVital:
         elif value <= self._before:
             self._times += 1
         self._before = value
-        return seen(self._reason, self._key, self._times, self._times, self._beats) if self._times else None
+        return make_sighting(self._reason, self._key, self._times, self._times, self._beats) if self._times else None
 
 
-class Watch:
+class DetectorWatch:
     """Asked once a beat what is most pressing."""
 
     def __init__(self, settings: PacemakerSettings) -> None:
@@ -90,6 +90,6 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
     )
 
 
-def spent(reason: Reason, times: int, ledger: Ledger) -> Finding:
+def describe_spent(reason: Reason, times: int, ledger: Ledger) -> Finding:
     """Stamina or loops used up: what it has cost since the user last spoke."""
     return Finding(reason, reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())

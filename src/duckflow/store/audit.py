@@ -37,7 +37,7 @@ class AuditEntry:
         return asdict(self) | {"told": self.told.model_dump() if self.told else None}
 
 
-def audit(events: Iterable[Event]) -> list[AuditEntry]:
+def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
     """Joined from the journal, in the order things were begun. What has no end was cut off."""
     entries: dict[str, AuditEntry] = {}
     asked: dict[str, Question] = {}

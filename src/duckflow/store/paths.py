@@ -88,7 +88,7 @@ def _known_home(path: str) -> Path:
         raise UsageError("paths.no_home", path=path) from None
 
 
-def require_folder() -> Path:
+def require_current_folder() -> Path:
     """Where we are, or what to do about it."""
     try:
         return Path.cwd()

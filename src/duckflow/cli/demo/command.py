@@ -12,8 +12,8 @@ from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
 from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
-from duckflow.cli.ended import leaving_when_ended
 from duckflow.cli.parser import Options
+from duckflow.cli.signals import leave_on_signals
 from duckflow.cli.wire import Wiring, wire
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
@@ -67,7 +67,7 @@ DELAY = 0.02
 SESSION = "demo"
 
 
-def demo(options: Options, words: Words, paths: Paths) -> int:
+def run_demo(options: Options, words: Words, paths: Paths) -> int:
     looks = _looks(paths)
     with tempfile.TemporaryDirectory(prefix="duckflow-demo-", ignore_cleanup_errors=True) as top:
         asyncio.run(_toured(Path(top), looks, words))
@@ -86,7 +86,7 @@ def _looks(paths: Paths) -> UiSettings:
 async def _toured(top: Path, looks: UiSettings, words: Words) -> None:
     live = sys.stdin.isatty() and sys.stdout.isatty()
     line = open_line(None) if live else Autoplay()
-    with line.printing(), leaving_when_ended(line):
+    with line.printing(), leave_on_signals(line):
         typing = asyncio.create_task(line.run())
         try:
             await _tour(top, line, typing, looks, words, DELAY if live else 0.0)

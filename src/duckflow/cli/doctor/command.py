@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from duckflow.cli.doctor.finding import DoctorFinding
-from duckflow.cli.doctor.machine import machine_checked, settings_checked, terminal_checked
-from duckflow.cli.doctor.model import model_checked
+from duckflow.cli.doctor.machine import check_machine, check_settings, check_terminal
+from duckflow.cli.doctor.model import check_model
 from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
@@ -17,7 +17,7 @@ MODEL_TROUBLE = 5
 OTHER_TROUBLE = 1
 
 
-def doctor(options: Options, words: Words, paths: Paths) -> int:
+def run_doctor(options: Options, words: Words, paths: Paths) -> int:
     """Exit code 0 when a conversation would work, 5 when only the model would not, else 1."""
     return asyncio.run(_told(options, words, paths))
 
@@ -49,14 +49,14 @@ async def report(model: str, words: Words, paths: Paths) -> str:
 async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[DoctorFinding]:
     """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
     folder = Path.cwd()
-    settings, found = settings_checked(paths, folder, language, words)
-    answering = asyncio.create_task(model_checked(model, settings, paths))
+    settings, found = check_settings(paths, folder, language, words)
+    answering = asyncio.create_task(check_model(model, settings, paths))
     try:
         for finding in found:
             yield finding
-        for finding in await asyncio.to_thread(lambda: [*machine_checked(settings, paths, folder)]):
+        for finding in await asyncio.to_thread(lambda: [*check_machine(settings, paths, folder)]):
             yield finding
-        for finding in terminal_checked():
+        for finding in check_terminal():
             yield finding
         for finding in await answering:
             yield finding

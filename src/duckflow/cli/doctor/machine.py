@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow import __version__
-from duckflow.cli.config import told_origin
+from duckflow.cli.config import describe_origin
 from duckflow.cli.doctor.finding import DoctorFinding, broken, good, judged
 from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load
 from duckflow.config.settings import Settings
-from duckflow.config.value import rows, shown
+from duckflow.config.value import list_settings, show_value
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
@@ -23,7 +23,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import Paths
 
 
-def settings_checked(
+def check_settings(
     paths: Paths, folder: Path, language: str | None, words: Words
 ) -> tuple[Settings, list[DoctorFinding]]:
     """The settings as they are, or the defaults when they cannot be read: the doctor looks at the rest all the same."""
@@ -43,16 +43,16 @@ def _layers(paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
 
 
 def _values(loaded: Loaded, words: Words) -> Iterator[DoctorFinding]:
-    for name, value in rows(loaded.settings):
+    for name, value in list_settings(loaded.settings):
         if origin := loaded.origins.get(name):
-            told = told_origin(name, origin, words)
-            yield good("settings", say("doctor.value", name=name, value=shown(name, value), origin=told))
+            told = describe_origin(name, origin, words)
+            yield good("settings", say("doctor.value", name=name, value=show_value(name, value), origin=told))
 
 
 NARROW = 60
 
 
-def terminal_checked() -> Iterator[DoctorFinding]:
+def check_terminal() -> Iterator[DoctorFinding]:
     encoding = (sys.stdout.encoding or "?").lower()
     unicode = encoding.replace("-", "").startswith("utf")
     yield judged("terminal", unicode, say("doctor.encoding", encoding=encoding), say("fix.encoding"), "note")
@@ -84,7 +84,7 @@ LITTLE_SPACE = 1 * GIB
 PROGRAM_SECONDS = 5.0
 
 
-def machine_checked(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
+def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
     python = ".".join(map(str, sys.version_info[:3]))
     system = f"{platform.system()} {platform.release()}"
     yield good("machine", say("doctor.version", version=__version__, python=python, system=system))

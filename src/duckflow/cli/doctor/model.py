@@ -25,7 +25,7 @@ HERE_SECONDS = 120.0
 """A model on this machine may first have to be loaded."""
 
 
-async def model_checked(flag: str, settings: Settings, paths: Paths) -> list[DoctorFinding]:
+async def check_model(flag: str, settings: Settings, paths: Paths) -> list[DoctorFinding]:
     found = [*_keys()]
     try:
         async with asyncio.timeout(SEARCH_SECONDS):

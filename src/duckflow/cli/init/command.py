@@ -17,7 +17,7 @@ from duckflow.ui.streams import print_out
 INTERRUPTED = 130
 
 
-def init(options: Options, words: Words, paths: Paths) -> int:
+def run_init(options: Options, words: Words, paths: Paths) -> int:
     alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
     given = {"language": options.lang, "mode": options.mode}
     given |= {"model": options.model} if options.model is not None or alone else {}

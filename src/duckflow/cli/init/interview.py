@@ -21,7 +21,7 @@ class InterviewLeft(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class InitAnswers:
     """The three answers."""
 
     language: str
@@ -29,10 +29,10 @@ class Wishes:
     mode: str
 
 
-async def interview(ask: Ask, given: Mapping[str, str | None], language: str) -> Wishes:
+async def interview(ask: Ask, given: Mapping[str, str | None], language: str) -> InitAnswers:
     """Asks what was not given already. The first choice of each is the one most people want."""
     languages = [language, *(one for one in LANGUAGES if one != language)]
-    return Wishes(
+    return InitAnswers(
         given.get("language") or await _asked(ask, "language", languages),
         given["model"] or "" if "model" in given else await _model(ask),
         given.get("mode") or await _asked(ask, "mode", [str(mode) for mode in Mode]),

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
-from duckflow.cli.init.interview import Wishes, interview
+from duckflow.cli.init.interview import InitAnswers, interview
 from duckflow.cli.init.survey import ProjectSurvey, survey
-from duckflow.config.edit import read_text, with_value, write_text
-from duckflow.config.load import read
-from duckflow.config.toml_text import written
+from duckflow.config.edit import read_text, set_value, write_text
+from duckflow.config.load import read_toml
+from duckflow.config.toml_text import write_value
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask
 from duckflow.i18n import words as i18n
@@ -23,7 +23,9 @@ STARTERS = Path(i18n.__file__).parent / "starters"
 def config_text(language: str, model: str, mode: str) -> str:
     """A config in which everything but the three answers is a comment."""
     template = (STARTERS / f"config.{language}.toml").read_text(encoding="utf-8")
-    return Template(template).substitute(language=written(language), model=written(model), mode=written(mode))
+    return Template(template).substitute(
+        language=write_value(language), model=write_value(model), mode=write_value(mode)
+    )
 
 
 def agents_text(found: ProjectSurvey, words: Words) -> str:
@@ -61,13 +63,13 @@ async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths:
     ]
 
 
-async def _config(ask: Ask, wishes: Wishes, path: Path) -> Phrase:
+async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
     if not path.exists():
         write_text(path, config_text(wishes.language, wishes.model, wishes.mode))
         return say("init.written", path=str(path))
     text = read_text(path)
     for key, value in _differing(wishes, path):
-        text = with_value(text, key, value)
+        text = set_value(text, key, value)
     if text == read_text(path):
         return say("init.same", path=str(path))
     if not await _yes(ask, say("init.ask.change_config", path=str(path))):
@@ -92,8 +94,8 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
     return say("init.replaced", path=AGENTS_FILE, aside=aside) if aside else say("init.written", path=AGENTS_FILE)
 
 
-def _differing(wishes: Wishes, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    layer = read(path)
+def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
+    layer = read_toml(path)
     wanted = (("language",), wishes.language), (("llm", "model"), wishes.model), (("safety", "mode"), wishes.mode)
     for key, value in wanted:
         place = layer

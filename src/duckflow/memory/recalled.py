@@ -1,4 +1,4 @@
-"""What was found again, quoted, within a small budget; and whether a message refers to it at all."""
+"""What was found in the archive, quoted within a small budget; and whether a message refers to it at all."""
 
 import re
 import time
@@ -22,13 +22,13 @@ REFERRED_SHARE = 0.15
 LEAST_TOKENS = 30
 
 
-def bearing(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
+def select_relevant(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
     """Those that the question refers to."""
     least = REFERRED_SHARE if _REFERS.search(question) else CLEAR_SHARE
     return [one for one in found if one.share >= least]
 
 
-def quoted(found: Sequence[ArchiveHit], tokens: float) -> str:
+def quote_hits(found: Sequence[ArchiveHit], tokens: float) -> str:
     """Each as a quotation with who said it and when, the best with the most room."""
     lines: list[str] = []
     for place, one in enumerate(found):

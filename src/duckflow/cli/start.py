@@ -12,6 +12,7 @@ from duckflow.store.paths import Paths
 if TYPE_CHECKING:
     from duckflow.ui.console.listener import Line
 
+
 Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]
 
 
@@ -26,11 +27,11 @@ def start(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
-    from duckflow.cli.ended import leaving_when_ended
+    from duckflow.cli.signals import leave_on_signals
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(paths.history)
-    with line.printing(), leaving_when_ended(line):
+    with line.printing(), leave_on_signals(line):
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Texts as they stream in: passages and lines that go round."""
+"""Repetition in a text while it streams in: the same passage or the same lines again and again."""
 
 import re
 
@@ -11,7 +11,7 @@ LEAST = 200
 """Shorter runs of repetition are left alone: a refrain, `ha ha ha`."""
 
 
-class StreamWatch:
+class RepeatedText:
     """`hear(piece)` for every piece of a reply; true when the end of the text is one passage many times on end.
 
     Code between fences is left alone, since code repeats itself lawfully. One watch per reply.
@@ -60,7 +60,7 @@ LONGEST = 6
 NUMBER = re.compile(r"\d+")
 
 
-class Rounds:
+class RepeatedLines:
     """`hear(piece)` for every piece of a text. Numbers make no difference: counting up is going round too."""
 
     def __init__(self) -> None:

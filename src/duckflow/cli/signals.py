@@ -1,4 +1,4 @@
-"""Ended from outside: a chat leaves as if the user had, so that the terminal is as it was and nothing is lost."""
+"""Signals from outside: a chat leaves as if the user had, so that the terminal is as it was and nothing is lost."""
 
 import asyncio
 import signal
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckflow.ui.console.listener import Line
 
+
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-def interrupting() -> tuple[signal.Signals, ...]:
+def interrupting_signals() -> tuple[signal.Signals, ...]:
     """What ends work that nobody watches; with `nohup` the terminal may go."""
     stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM) if stays else (signal.SIGINT, *SIGNALS)
 
 
 @contextmanager
-def leaving_when_ended(line: "Line") -> Generator[None]:
+def leave_on_signals(line: "Line") -> Generator[None]:
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, line.leave)

@@ -31,13 +31,13 @@ FOUND_NOTHING = (
 NEVER_RAN = ("command not found", "not recognized as", "no such file or directory", "permission denied")
 
 
-def sample(text: str) -> str:
+def take_sample(text: str) -> str:
     if len(text) <= HEAD + TAIL:
         return text
     return f"{text[:HEAD]}\n{text.count(chr(10))}\n{text[-TAIL:]}"
 
 
-def plain(text: str) -> str:
+def strip_changing(text: str) -> str:
     """The text without what changes by itself."""
     if "0x" in text:
         text = ADDRESS.sub("#", text)
@@ -49,7 +49,7 @@ def plain(text: str) -> str:
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
     """The same call has the same signature in whatever order its arguments come. A long text counts as it is."""
     text = args if isinstance(args, str) else canonical(args)
-    return hash((name, plain(text) if len(text) <= SHORT else text))
+    return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
 
 def canonical(args: Mapping[str, Any]) -> str:
@@ -61,8 +61,8 @@ def canonical(args: Mapping[str, Any]) -> str:
 
 def result_signature(text: str, *, printed: bool) -> int:
     """Only what a command prints can change by itself; the text of a file is compared as it is."""
-    text = sample(text.strip())
-    return hash(plain(text) if printed else text)
+    text = take_sample(text.strip())
+    return hash(strip_changing(text) if printed else text)
 
 
 def error_signature(text: str) -> int:
@@ -70,7 +70,7 @@ def error_signature(text: str) -> int:
 
     That is the last line of a traceback, else the first that does not just lead on to the next with a colon.
     """
-    lines = [line for line in TAG.sub("", sample(text)).split("\n") if WORD.search(line)]
+    lines = [line for line in TAG.sub("", take_sample(text)).split("\n") if WORD.search(line)]
     if not lines:
         return hash("")
     if lines[0].lstrip().startswith("Traceback"):
@@ -94,7 +94,7 @@ def never_ran(text: str) -> bool:
     return len(text) < SHORT and _says(text, NEVER_RAN)
 
 
-def label(name: str, args: Mapping[str, Any] | str) -> str:
+def name_call(name: str, args: Mapping[str, Any] | str) -> str:
     """How a call is named to people: the operation and its first argument."""
     first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
     return f"{name} {' '.join(first[:LABEL].split())}".strip()
