@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from duckflow.ui.console.file_index import FileIndex
+from duckflow.agent.file_index import FileIndex
 from tests.journeys.story import decide, respond
 from tests.ui.console.terminal import Terminal
 

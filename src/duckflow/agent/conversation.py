@@ -3,9 +3,11 @@
 import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from duckflow.agent.aside import wish_in
 from duckflow.agent.choices import Choices
+from duckflow.agent.file_index import FileIndex
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.other_sessions import OtherSessions
 from duckflow.agent.planned_work import PlannedWork
@@ -54,6 +56,7 @@ class ChatLoop:
         self._questions = questions
         self._commands = commands
         self._pacing = pacing
+        self._files = FileIndex(Path(session.state.folder))
         self._number = session.number
         self._turns.before = commands.tell
         session.subscribe(self._count)
@@ -141,6 +144,9 @@ class ChatLoop:
     @property
     def busy(self) -> bool:
         return self._turns.runs or self._commands.runs
+
+    def find_files(self, wanted: str, most: int) -> Sequence[str]:
+        return self._files.find(wanted, most)
 
     @property
     def commands(self) -> Iterable[CommandInfo]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from duckflow.ui.console.listener import Line
+    from duckflow.ui.console.line import Line
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)

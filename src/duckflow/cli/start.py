@@ -10,7 +10,7 @@ from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 
 if TYPE_CHECKING:
-    from duckflow.ui.console.listener import Line
+    from duckflow.ui.console.line import Line
 
 
 Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitable[int]]

@@ -17,7 +17,7 @@ from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
-from duckflow.ui.console.listener import Line
+from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out

@@ -172,6 +172,10 @@ class Conversation(Protocol):
         """Whether a turn or a command runs that can be interrupted."""
         ...
 
+    def find_files(self, wanted: str, most: int) -> Sequence[str]:
+        """Files of the work folder by any part of their names, the best first. May be called from another thread."""
+        ...
+
     @property
     def commands(self) -> Iterable[CommandInfo]: ...
 

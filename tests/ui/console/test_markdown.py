@@ -9,7 +9,7 @@ from rich.console import Console
 
 from duckflow.i18n.width import cells
 from duckflow.ui.console.markdown import Markdown
-from duckflow.ui.console.paper import Paper
+from duckflow.ui.console.printer import Printer
 
 
 def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = False) -> list[str]:
@@ -18,9 +18,9 @@ def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = F
     console = Console(
         file=file, width=columns, highlight=False, force_terminal=True, color_system=None, no_color=no_color
     )
-    markdown = Markdown(Paper(console))
+    markdown = Markdown(Printer(console))
     for start in range(0, len(text), pieces):
-        markdown.feed(text[start : start + pieces])
+        markdown.add(text[start : start + pieces])
     markdown.end()
     return file.getvalue().split("\n")[:-1]
 
@@ -76,9 +76,9 @@ def test_how_the_text_is_cut_into_pieces_makes_no_difference(text: str, pieces: 
 
 
 def test_what_is_unfinished_is_known() -> None:
-    markdown = Markdown(Paper(Console(file=io.StringIO(), width=40)))
-    markdown.feed("whole\npart")
+    markdown = Markdown(Printer(Console(file=io.StringIO(), width=40)))
+    markdown.add("whole\npart")
     assert markdown.unfinished == "part"
-    markdown.feed(" of it\n| a |\n|---|\n")
+    markdown.add(" of it\n| a |\n|---|\n")
     assert markdown.unfinished == "| a |\n|---|"
     assert cells(markdown.unfinished.split("\n")[0]) == 5

@@ -22,7 +22,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.ui.console.chat import Chat
-from duckflow.ui.console.listener import Line, Listener
+from duckflow.ui.console.line import Line, LineHandler
 from duckflow.ui.console.plain_line import open_line
 from duckflow.ui.settings import UiSettings
 from duckflow.ui.streams import print_out
@@ -34,7 +34,7 @@ class Autoplay:
     """For a tour that nobody sits in front of."""
 
     def __init__(self) -> None:
-        self._listener: Listener | None = None
+        self._handler: LineHandler | None = None
         self._left = asyncio.Event()
 
     @contextmanager
@@ -44,17 +44,17 @@ class Autoplay:
     async def run(self) -> None:
         while not self._left.is_set():
             await asyncio.sleep(PRESS_SECONDS)
-            if self._listener and self._listener.ready():
-                self._listener.take("")
+            if self._handler and self._handler.ready():
+                self._handler.take("")
 
-    async def lend(self, work: Callable[[], str]) -> str:
+    async def lend_terminal(self, work: Callable[[], str]) -> str:
         return await asyncio.to_thread(work)
 
     async def shown(self) -> None:
         return
 
-    def listen(self, listener: Listener | None) -> None:
-        self._listener = listener
+    def hand_to(self, handler: LineHandler | None) -> None:
+        self._handler = handler
 
     def redraw(self) -> None:
         return
@@ -110,7 +110,7 @@ async def _tour(
     leading = asyncio.create_task(guide.lead())
     try:
         chat.open()
-        line.listen(guide)
+        line.hand_to(guide)
         await typing
     finally:
         leading.cancel()

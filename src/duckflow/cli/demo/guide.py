@@ -9,14 +9,14 @@ from duckflow.events.ports import Conversation
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.ui.console.chat import Chat
-from duckflow.ui.console.listener import Fragments, Line
+from duckflow.ui.console.line import Fragments, Line
 
 LOOK_SECONDS = 0.1
 FIRST = "1"
 
 
 class Guide:
-    """A listener that passes everything on."""
+    """A handler that passes everything on."""
 
     def __init__(self, conversation: Conversation, chat: Chat, model: TourModel, line: Line, words: Words) -> None:
         self._conversation = conversation
@@ -67,8 +67,8 @@ class Guide:
         told = fitted(self._words("demo.enter", line=line), columns - 1)
         return [*shown, *([("", "\n")] if shown else []), ("fg:ansicyan", told)]
 
-    def sign(self) -> str:
-        return self._chat.sign()
+    def prompt_sign(self) -> str:
+        return self._chat.prompt_sign()
 
     def bar(self, columns: int) -> str:
         return self._chat.bar(columns)

@@ -1,4 +1,4 @@
-"""The chat: shows a conversation above the input line, and hands it what is typed."""
+"""The chat: shows a conversation above the input line, and actions it what is typed."""
 
 import asyncio
 from collections.abc import Iterable
@@ -18,8 +18,8 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Question
 from duckflow.ui.console.completion import LineCompletions
 from duckflow.ui.console.keyboard import edit_text
-from duckflow.ui.console.listener import Fragments, Line
-from duckflow.ui.console.paper import Paper
+from duckflow.ui.console.line import Fragments, Line
+from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import Screen
 from duckflow.ui.console.status_bar import job_progress, status_bar
 from duckflow.ui.console.waiting import Wait
@@ -40,9 +40,9 @@ class Chat:
         self._conversation = conversation
         self._line = line
         self._words = words
-        self._paper = Paper(Console(no_color=not settings.color or None, highlight=False), settings.ascii)
-        words.emoji = settings.emoji and not self._paper.glyphs.plain
-        self.screen = Screen(self._paper, words)
+        self._printer = Printer(Console(no_color=not settings.color or None, highlight=False), settings.ascii)
+        words.emoji = settings.emoji and not self._printer.glyphs.plain
+        self.screen = Screen(self._printer, words)
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[int, Wait] = {}
         self._shown_question = ""
@@ -60,7 +60,7 @@ class Chat:
             self.screen.note(words("job.interrupted", job=job.name))
         if first:
             self._running.append(asyncio.create_task(conversation.say(first)))
-        self._line.listen(self)
+        self._line.hand_to(self)
 
     def close(self) -> None:
         for task in self._running:
@@ -75,7 +75,7 @@ class Chat:
             case talking.QuestionAsked() | talking.QuestionClosed():
                 self._show_question()
             case talking.CommandStarted():
-                wait = self._commands[event.command_id] = Wait(self._words, self._paper.glyphs)
+                wait = self._commands[event.command_id] = Wait(self._words, self._printer.glyphs)
                 wait.begin(say("wait.action", operation=event.line))
             case talking.CommandFinished():
                 self._show_outcome(event)
@@ -127,16 +127,16 @@ class Chat:
         written = self.screen.written(columns)
         below = self.screen.live(columns)
         below += [wait.line(columns) for wait in self._commands.values()]
-        below += job_progress(conversation.state, self._words, self._paper.glyphs, columns)
+        below += job_progress(conversation.state, self._words, self._printer.glyphs, columns)
         below += [fitted(plain(self._words("chat.queued", text=text)), columns - 1) for text in conversation.waiting]
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
-    def sign(self) -> str:
-        return self._paper.glyphs.fit("› ")
+    def prompt_sign(self) -> str:
+        return self._printer.glyphs.fit("› ")
 
     def bar(self, columns: int) -> str:
-        return self._paper.glyphs.fit(status_bar(self._conversation, self._words, columns))
+        return self._printer.glyphs.fit(status_bar(self._conversation, self._words, columns))
 
     def completions(self, document: "Document") -> "Iterable[Completion]":
         return self._completions.of(document)
@@ -151,7 +151,7 @@ class Chat:
     async def _edit(self, question: Question) -> None:
         """Let the user change the proposed text in their editor; an emptied text is a no."""
         proposed = question.gate.editable if question.gate else ""
-        changed = await self._line.lend(lambda: edit_text(proposed))
+        changed = await self._line.lend_terminal(lambda: edit_text(proposed))
         if changed.strip():
             self._conversation.answer(question.question_id, changed, choice="edit")
         else:
@@ -174,6 +174,6 @@ class Chat:
     def _leave(self, event: talking.ConversationLeft) -> None:
         if event.where == "other_session":
             # What is typed from now on is for that one.
-            self._line.listen(None)
+            self._line.hand_to(None)
         else:
             self._line.leave()

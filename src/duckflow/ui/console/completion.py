@@ -4,7 +4,6 @@ import os
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
 from prompt_toolkit.completion import Completion
 from prompt_toolkit.document import Document
@@ -12,7 +11,6 @@ from prompt_toolkit.document import Document
 from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.ui.console.file_index import FileIndex
 
 MOST = 40
 
@@ -23,7 +21,6 @@ class LineCompletions:
     def __init__(self, conversation: Conversation, words: Words) -> None:
         self._conversation = conversation
         self._words = words
-        self._index: FileIndex | None = None
 
     def of(self, document: Document) -> Iterator[Completion]:
         before = document.text_before_cursor
@@ -48,9 +45,7 @@ class LineCompletions:
             yield _completion(f"/{command.name}", f"/{name}", self._words(command.help_key))
 
     def _files(self, wanted: str, length: int, sign: str) -> Iterator[Completion]:
-        if self._index is None:
-            self._index = FileIndex(Path(self._conversation.state.folder))
-        for path in self._index.find(wanted, MOST):
+        for path in self._conversation.find_files(wanted, MOST):
             text = f'{sign}"{path}"' if " " in path else f"{sign}{path}"
             yield Completion(text, start_position=-length, display=plain(path))
 

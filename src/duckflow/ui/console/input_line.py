@@ -21,8 +21,8 @@ from prompt_toolkit.styles import Style
 from duckflow.ui.console.history import input_history
 from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
-from duckflow.ui.console.listener import Listener
-from duckflow.ui.console.printer import Printer
+from duckflow.ui.console.line import LineHandler
+from duckflow.ui.console.live_stdout import LiveStdout
 
 LINES, CHARACTERS = 8, 1200
 MARK = re.compile(r"\[pasted #(\d+): \d+ (?:lines|characters)\]")
@@ -73,10 +73,10 @@ class InputLine:
 
     def __init__(self, history: Path | None) -> None:
         self._pastes = Pastes()
-        self._listener: Listener | None = None
+        self._handler: LineHandler | None = None
         self._early: list[str] = []
         self._hint = ("", 0.0)
-        self._printer: Printer | None = None
+        self._stdout: LiveStdout | None = None
         self._session: PromptSession[str] = PromptSession(
             self._message,
             history=input_history(history, self._worth_keeping, self._pastes.expand),
@@ -103,24 +103,24 @@ class InputLine:
     def printing(self) -> Generator[None]:
         """What is printed meanwhile appears above the line."""
         streams = sys.stdout, sys.stderr
-        printer = self._printer = Printer()
-        with printer:
-            sys.stdout = sys.stderr = cast("TextIO", printer)
+        stdout = self._stdout = LiveStdout()
+        with stdout:
+            sys.stdout = sys.stderr = cast("TextIO", stdout)
             try:
                 yield
             finally:
-                self._printer = None
+                self._stdout = None
                 sys.stdout, sys.stderr = streams
 
-    async def lend(self, work: Callable[[], str]) -> str:
+    async def lend_terminal(self, work: Callable[[], str]) -> str:
         """Let somebody else have the terminal until they are done; what is printed meanwhile waits."""
-        if self._printer:
-            self._printer.hold()
+        if self._stdout:
+            self._stdout.hold()
         try:
             return await run_in_terminal(work, in_executor=True)
         finally:
-            if self._printer:
-                self._printer.release()
+            if self._stdout:
+                self._stdout.release()
 
     async def run(self) -> None:
         """Until the user leaves."""
@@ -141,11 +141,11 @@ class InputLine:
             await drawn.wait()
         app.after_render -= on_render
 
-    def listen(self, listener: Listener | None) -> None:
+    def hand_to(self, handler: LineHandler | None) -> None:
         """From now on; what was typed before comes first. While nobody listens it is kept."""
-        self._listener = listener
-        while self._listener and self._early:
-            self._listener.take(self._early.pop(0))
+        self._handler = handler
+        while self._handler and self._early:
+            self._handler.take(self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:
@@ -157,52 +157,52 @@ class InputLine:
 
     def interrupt(self) -> bool:
         """Stop what is going on. What was waiting to be sent comes back into the line."""
-        if not self._listener or not self._listener.busy():
+        if not self._handler or not self._handler.busy():
             return False
-        if waiting := self._listener.interrupt():
+        if waiting := self._handler.interrupt():
             buffer = self._session.default_buffer
             buffer.document = Document("\n".join(text for text in (waiting, buffer.text) if text))
         return True
 
     def hint(self, key: str, seconds: float) -> None:
         """Say something in place of the status bar for a moment."""
-        if self._listener:
-            self._hint = (self._listener.hint(key), time.monotonic() + seconds)
+        if self._handler:
+            self._hint = (self._handler.hint(key), time.monotonic() + seconds)
             if loop := self._session.app.loop:
                 loop.call_later(seconds, self.redraw)
         self.redraw()
 
     def comes_early(self) -> bool:
         """Whether nobody listens yet."""
-        return self._listener is None
+        return self._handler is None
 
     def paste(self, text: str) -> str:
         return self._pastes.take(text)
 
     def change_mode(self) -> None:
-        if self._listener:
-            self._listener.change_mode()
+        if self._handler:
+            self._handler.change_mode()
             self.redraw()
 
     def pause_or_resume(self) -> None:
-        if self._listener:
-            self._listener.pause_or_resume()
+        if self._handler:
+            self._handler.pause_or_resume()
 
     def completions(self, document: Document) -> Iterable[Completion]:
-        return self._listener.completions(document) if self._listener else ()
+        return self._handler.completions(document) if self._handler else ()
 
     def _accept(self, buffer: Buffer) -> bool:
         text = self._pastes.expand(buffer.text)
         buffer.append_to_history()
         buffer.reset()
-        if self._listener:
-            self._listener.take(text)
+        if self._handler:
+            self._handler.take(text)
         else:
             self._early.append(text)
         return True
 
     def _worth_keeping(self, text: str) -> bool:
-        return bool(text.strip()) and (self._listener is None or self._listener.worth_keeping(text))
+        return bool(text.strip()) and (self._handler is None or self._handler.worth_keeping(text))
 
     def _completes(self) -> bool:
         document = self._session.default_buffer.document
@@ -213,19 +213,19 @@ class InputLine:
         return self._session.app.output.get_size().columns
 
     def _message(self) -> FormattedText:
-        above = self._listener.above(self._columns()) if self._listener else []
+        above = self._handler.above(self._columns()) if self._handler else []
         return FormattedText([*above, *([("", "\n")] if above else []), ("bold", self._sign())])
 
     def _sign(self) -> str:
-        if self._listener:
-            return self._listener.sign()
+        if self._handler:
+            return self._handler.prompt_sign()
         return "› " if self._session.app.output.encoding().lower().startswith("utf") else "> "
 
     def _bar(self) -> FormattedText:
         text, until = self._hint
         if time.monotonic() < until:
             return FormattedText([("", text)])
-        return FormattedText([("", self._listener.bar(self._columns()) if self._listener else "")])
+        return FormattedText([("", self._handler.bar(self._columns()) if self._handler else "")])
 
 
 class _Completions(Completer):

@@ -10,7 +10,7 @@ from prompt_toolkit.keys import Keys
 AGAIN_SECONDS = 2.0
 
 
-class Hands(Protocol):
+class KeyActions(Protocol):
     """What keys can do to the input line and to what is behind it."""
 
     def interrupt(self) -> bool: ...
@@ -31,28 +31,28 @@ class Hands(Protocol):
 class CtrlC:
     """The ladder: interrupt, clear, leave. Leaving takes two presses in a row, so that nobody leaves by mistake."""
 
-    def __init__(self, hands: Hands) -> None:
-        self._hands = hands
+    def __init__(self, actions: KeyActions) -> None:
+        self._actions = actions
         self._armed_until = 0.0
 
     def press(self, event: KeyPressEvent) -> None:
         buffer = event.app.current_buffer
         now = time.monotonic()
-        if self._hands.interrupt():
+        if self._actions.interrupt():
             return
         if buffer.text:
             buffer.reset()
         elif now < self._armed_until:
-            self._hands.leave()
+            self._actions.leave()
             return
-        self._hands.hint("chat.leave_hint", AGAIN_SECONDS)
+        self._actions.hint("chat.leave_hint", AGAIN_SECONDS)
         self._armed_until = now + AGAIN_SECONDS
 
 
-def key_bindings(hands: Hands) -> KeyBindings:
+def key_bindings(actions: KeyActions) -> KeyBindings:
     """Esc, Ctrl+C, Ctrl+J and the others, on top of the editor's own."""
     keys = KeyBindings()
-    ladder = CtrlC(hands)
+    ladder = CtrlC(actions)
     typing = ~is_searching
 
     @Condition
@@ -66,10 +66,10 @@ def key_bindings(hands: Hands) -> KeyBindings:
         if buffer.complete_state:
             buffer.cancel_completion()
         else:
-            hands.interrupt()
+            actions.interrupt()
 
     def on_newline(event: KeyPressEvent) -> None:
-        if hands.comes_early():
+        if actions.comes_early():
             # Typed before the line was up: the terminal has made a Ctrl+J of the Enter key.
             event.app.current_buffer.validate_and_handle()
         else:
@@ -90,13 +90,13 @@ def key_bindings(hands: Hands) -> KeyBindings:
             buffer.validate_and_handle()
 
     def on_paste(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text(hands.paste(event.data))
+        event.app.current_buffer.insert_text(actions.paste(event.data))
 
     def on_mode(event: KeyPressEvent) -> None:
-        hands.change_mode()
+        actions.change_mode()
 
     def on_tasks(event: KeyPressEvent) -> None:
-        hands.pause_or_resume()
+        actions.pause_or_resume()
 
     keys.add("escape", filter=typing)(on_escape)
     keys.add("c-c", filter=typing)(ladder.press)

@@ -9,7 +9,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells
 from duckflow.ui.console.code import Code
 from duckflow.ui.console.inline import inline
-from duckflow.ui.console.paper import Paper
+from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.table import MarkdownTable
 
 FENCE = re.compile(r"(?P<indent>\s*)(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*")
@@ -24,8 +24,8 @@ HEADING_STYLES = {1: "bold underline", 2: "bold"}
 class Markdown:
     """A line break in the text is one on the screen: that is how people, and models, write to each other."""
 
-    def __init__(self, paper: Paper) -> None:
-        self._paper = paper
+    def __init__(self, printer: Printer) -> None:
+        self._printer = printer
         self._line = ""
         self._fence = ""
         self._code = Code("")
@@ -45,7 +45,7 @@ class Markdown:
         waiting = self._table.lines if self._table else []
         return "\n".join([*waiting, plain(self._line)] if self._line else waiting)
 
-    def feed(self, text: str) -> None:
+    def add(self, text: str) -> None:
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
             self._take(plain(line.rstrip("\r")))
@@ -68,54 +68,54 @@ class Markdown:
         self._end_table()
         if not line.strip():
             if not self._blank:
-                self._paper.line(Text())
+                self._printer.line(Text())
             self._blank = True
             return
         self._blank = False
-        if not self._paper.styled:
-            self._paper.text(line)
+        if not self._printer.styled:
+            self._printer.text(line)
             return
         for pattern, show in self._kinds:
             if found := pattern.fullmatch(line):
                 show(found)
                 return
         indent = line[: len(line) - len(line.lstrip())]
-        self._paper.wrapped(inline(line.lstrip(), self._paper.coloured), indent)
+        self._printer.wrapped(inline(line.lstrip(), self._printer.coloured), indent)
 
     def _open_fence(self, found: re.Match[str]) -> None:
         self._fence = found["marks"]
         self._code = Code(found["language"])
-        self._paper.line(Text(found[0], style="dim"))
+        self._printer.line(Text(found[0], style="dim"))
 
     def _take_code(self, line: str) -> None:
         bare = line.strip()
         if bare.startswith(self._fence) and not bare.strip(self._fence[0]):
             self._fence = ""
-            self._paper.line(Text(line, style="dim"))
+            self._printer.line(Text(line, style="dim"))
         else:
-            self._paper.line(self._code.line(line))
+            self._printer.line(self._code.line(line))
 
     def _heading(self, found: re.Match[str]) -> None:
-        text = inline(found["text"], self._paper.coloured)
+        text = inline(found["text"], self._printer.coloured)
         text.stylize(HEADING_STYLES.get(len(found["marks"]), "bold italic"))
-        self._paper.wrapped(text)
+        self._printer.wrapped(text)
 
     def _rule(self, _: re.Match[str]) -> None:
-        self._paper.line(Text("─" * min(self._paper.columns, 40), style="dim"))
+        self._printer.line(Text("─" * min(self._printer.columns, 40), style="dim"))
 
     def _item(self, found: re.Match[str]) -> None:
         mark = found["mark"] if found["mark"][0].isdigit() else "•"
         first = f"{found['indent']}{mark} "
-        self._paper.wrapped(inline(found["text"], self._paper.coloured), first, " " * cells(first))
+        self._printer.wrapped(inline(found["text"], self._printer.coloured), first, " " * cells(first))
 
     def _quote(self, found: re.Match[str]) -> None:
         bar = "│ " * found["marks"].count(">")
-        text = inline(found["text"], self._paper.coloured)
+        text = inline(found["text"], self._printer.coloured)
         text.stylize("italic")
-        self._paper.wrapped(text, bar, bar)
+        self._printer.wrapped(text, bar, bar)
 
     def _end_table(self) -> None:
         table, self._table = self._table, None
         if table:
-            table.print(self._paper)
+            table.print(self._printer)
             self._blank = False

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from duckflow.ui.console.listener import Line, Listener
+from duckflow.ui.console.line import Line, LineHandler
 
 READ_AT_ONCE = 65536
 PROMPT = "> "
@@ -19,7 +19,7 @@ class PlainLine:
     """The terminal echoes and edits by itself; nothing is ever drawn over."""
 
     def __init__(self) -> None:
-        self._listener: Listener | None = None
+        self._handler: LineHandler | None = None
         self._early: list[str] = []
         self._typed = b""
         self._prompted = False
@@ -41,21 +41,21 @@ class PlainLine:
         finally:
             loop.remove_reader(keyboard)
 
-    async def lend(self, work: Callable[[], str]) -> str:
+    async def lend_terminal(self, work: Callable[[], str]) -> str:
         return await asyncio.to_thread(work)
 
     async def shown(self) -> None:
         return
 
-    def listen(self, listener: Listener | None) -> None:
-        self._listener = listener
-        while self._listener and self._early:
-            self._listener.take(self._early.pop(0))
+    def hand_to(self, handler: LineHandler | None) -> None:
+        self._handler = handler
+        while self._handler and self._early:
+            self._handler.take(self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:
         """A prompt when it is the user's turn, once."""
-        if self._listener and self._listener.ready() and not self._prompted:
+        if self._handler and self._handler.ready() and not self._prompted:
             self._prompted = True
             sys.stdout.write(PROMPT)
             sys.stdout.flush()
@@ -64,8 +64,8 @@ class PlainLine:
         self._left.set()
 
     def _on_ctrl_c(self) -> None:
-        if self._listener and self._listener.busy():
-            self._listener.interrupt()
+        if self._handler and self._handler.busy():
+            self._handler.interrupt()
         else:
             self.leave()
 
@@ -77,8 +77,8 @@ class PlainLine:
         for line in lines:
             self._prompted = False
             text = line.decode(sys.stdin.encoding or "utf-8", "replace").strip()
-            if self._listener:
-                self._listener.take(text)
+            if self._handler:
+                self._handler.take(text)
             else:
                 self._early.append(text)
         # A moment later it is known whether the user is to say more.

@@ -1,55 +1,69 @@
-"""Prints above the input line without ever letting go of the keyboard."""
+"""What the conversation is printed on: knows its width, wraps Japanese as well as English, prints a line once."""
 
-import asyncio
+from rich.console import Console
+from rich.text import Text
 
-from prompt_toolkit.patch_stdout import StdoutProxy
+from duckflow.i18n.plain import plain
+from duckflow.i18n.width import cells, line_ends
+from duckflow.ui.console.glyphs import Glyphs
 
-EVERY_SECONDS = 0.02
+NARROWEST = 20
+TAB = 4
 
 
-class Printer(StdoutProxy):
-    """Stands in for stdout.
+class Printer:
+    """Everything that comes from outside goes through `plain` before it gets here."""
 
-    The usual way hands the terminal back for every line that is printed. A key that falls into that moment is echoed
-    by the terminal itself, and Enter becomes a new line: with a reply streaming in, one Enter in fifty. Nothing needs
-    the terminal while text is written, so it is kept."""
+    def __init__(self, console: Console, plain_signs: bool = False) -> None:
+        self._console = console
+        self.glyphs = Glyphs.of(console.encoding, plain_signs)
 
-    def __init__(self) -> None:
-        super().__init__(sleep_between_writes=EVERY_SECONDS, raw=True)
-        self._waiting: list[str] = []
-        self._held = False
-        self._printing: asyncio.Task[None] | None = None
+    @property
+    def columns(self) -> int:
+        return max(NARROWEST, self._console.width)
 
-    def hold(self) -> None:
-        """Somebody else (an editor) has the screen: what is printed waits."""
-        self._held = True
+    @property
+    def styled(self) -> bool:
+        """Whether bold and dim can be seen."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
 
-    def release(self) -> None:
-        self._held = False
-        self._take("")
+    @property
+    def coloured(self) -> bool:
+        return self.styled and not self._console.no_color
 
-    def _write_and_flush(self, loop: asyncio.AbstractEventLoop | None, text: str) -> None:
-        if loop is None:
-            super()._write_and_flush(loop, text)
-        else:
-            loop.call_soon_threadsafe(self._take, text)
+    def line(self, text: Text) -> None:
+        """As it is, however long: what is copied from the screen stays whole."""
+        if self.glyphs.plain:
+            text = _translated(text, self.glyphs)
+        self._console.print(text, soft_wrap=True)
 
-    def _take(self, text: str) -> None:
-        self._waiting.append(text)
-        if not self._held and (self._printing is None or self._printing.done()):
-            self._printing = asyncio.get_running_loop().create_task(self._print())
+    def text(self, text: str, style: str = "", first: str = "", rest: str | None = None) -> None:
+        """Lines of words from outside."""
+        for line in plain(text).split("\n"):
+            self.wrapped(Text(line, style=style), first, rest)
+            first = rest if rest is not None else first
 
-    async def _print(self) -> None:
-        app = self.app_session.app
-        if app is not None and app.is_running:
-            # Where the cursor was asked for: an answer that comes after something was printed would be wrong.
-            await app.renderer.wait_for_cpr_responses()
-        text, self._waiting = "".join(self._waiting), []
-        if app is None or not app.is_running:
-            super()._write_and_flush(None, text)
-            return
-        app.renderer.erase()
-        super()._write_and_flush(None, text)
-        app.renderer.reset()
-        app.renderer.request_absolute_cursor_position()
-        app.invalidate()
+    def wrapped(self, text: Text, first: str = "", rest: str | None = None) -> None:
+        """Broken where it reads well; `first` before the first line, `rest` before the others."""
+        rest = " " * cells(first) if rest is None else rest
+        style = text.style
+        for number, row in enumerate(rows(text, self.columns - cells(first), cells(rest) - cells(first))):
+            self.line(Text.assemble(Text(first if number == 0 else rest, style=style), row))
+
+
+def rows(text: Text, columns: int, hanging: int = 0) -> list[Text]:
+    """The text in lines that fit."""
+    if "\t" in text.plain:
+        text = text.copy()
+        text.expand_tabs(TAB)
+    ends = line_ends(text.plain, columns, hanging)
+    if not ends:
+        return [text]
+    pieces = list(text.divide(ends))
+    for piece in pieces[:-1]:
+        piece.rstrip()
+    return pieces
+
+
+def _translated(text: Text, glyphs: Glyphs) -> Text:
+    return Text.assemble(*(Text(glyphs.fit(span.plain), style=span.style, spans=span.spans) for span in [text]))

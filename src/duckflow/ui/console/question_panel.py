@@ -8,7 +8,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.question import GateRequest, Question
-from duckflow.ui.console.paper import Paper, rows
+from duckflow.ui.console.printer import Printer, rows
 
 WIDEST = 80
 INDENT = "  "
@@ -17,10 +17,10 @@ INDENT = "  "
 class Panel:
     """As wide as the terminal, up to 80 columns; without a border where nothing can be drawn."""
 
-    def __init__(self, paper: Paper, style: str = "yellow") -> None:
-        self._paper = paper
+    def __init__(self, printer: Printer, style: str = "yellow") -> None:
+        self._printer = printer
         self._style = style
-        self._columns = min(WIDEST, paper.columns)
+        self._columns = min(WIDEST, printer.columns)
 
     def top(self, title: str) -> None:
         self._edge("╭", "╮", title)
@@ -38,28 +38,28 @@ class Panel:
 
     def bare(self, text: str, style: str = "") -> None:
         """A line without a border: what is copied from the screen stays whole."""
-        self._paper.line(Text(plain(text), style=style))
+        self._printer.line(Text(plain(text), style=style))
 
     def _rows(self, text: Text, rest: str) -> None:
-        if not self._paper.styled:
-            self._paper.wrapped(text, INDENT)
+        if not self._printer.styled:
+            self._printer.wrapped(text, INDENT)
             return
         inside = self._columns - 4
         for number, row in enumerate(rows(text, inside, len(rest))):
             before = rest if number else ""
             space = " " * max(0, inside - len(before) - cells(row.plain))
-            self._paper.line(Text.assemble(("│ ", self._style), before, row, space, (" │", self._style)))
+            self._printer.line(Text.assemble(("│ ", self._style), before, row, space, (" │", self._style)))
 
     def _edge(self, left: str, right: str, title: str = "") -> None:
-        if not self._paper.styled:
+        if not self._printer.styled:
             if title:
-                self._paper.line(Text(title))
+                self._printer.line(Text(title))
             return
         named = f"─ {fitted(plain(title), self._columns - 6)} " if title else ""
         line = Text(left, style=self._style)
         line.append(named, style="bold" if named else "")
         line.append("─" * (self._columns - 2 - cells(named)) + right)
-        self._paper.line(line)
+        self._printer.line(line)
 
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -83,12 +83,12 @@ DIFF_LINES = 60
 class QuestionPanel:
     """Shows a question."""
 
-    def __init__(self, paper: Paper, words: Words) -> None:
-        self._paper = paper
+    def __init__(self, printer: Printer, words: Words) -> None:
+        self._printer = printer
         self._words = words
 
     def show(self, question: Question) -> None:
-        words, panel = self._words, Panel(self._paper)
+        words, panel = self._words, Panel(self._printer)
         title = words.phrase(question.title)
         duck = words("duck.title", title=title)
         asker = words("job.asks", job=question.job_name) + " " if question.job else ""

@@ -11,9 +11,9 @@ from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
-from duckflow.ui.console.feed import Feed
 from duckflow.ui.console.markdown import Markdown
-from duckflow.ui.console.paper import Paper, rows
+from duckflow.ui.console.output_lines import OutputLines
+from duckflow.ui.console.printer import Printer, rows
 from duckflow.ui.console.question_panel import QuestionPanel, diff_style, looks_like_diff
 from duckflow.ui.console.waiting import Wait
 from duckflow.ui.headless import RETRY
@@ -23,14 +23,14 @@ STYLES = {"✓": "green", "✗": "red", "▶": "bold yellow", "?": "yellow"}
 BELOW = str.maketrans({"├": "│", "└": " ", "─": " "})
 
 
-def print_tree(tree: str, paper: Paper) -> None:
+def print_tree(tree: str, printer: Printer) -> None:
     for line in plain(tree).split("\n"):
         found = BRANCH.match(line)
         begin = found[0] if found else ""
         lines = found["lines"] if found else ""
         mark = (found["mark"] or "") if found else ""
         text = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
-        paper.wrapped(text, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
+        printer.wrapped(text, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
 
 
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
@@ -42,13 +42,13 @@ ECHOED_LINES = 12
 class Screen:
     """Hears every event and shows what a person wants to see of it."""
 
-    def __init__(self, paper: Paper, words: Words) -> None:
-        self._paper = paper
+    def __init__(self, printer: Printer, words: Words) -> None:
+        self._printer = printer
         self._words = words
-        self._reply = Markdown(paper)
+        self._reply = Markdown(printer)
         self._streamed = ""
-        self._feeds: dict[str, Feed] = {}
-        self.wait = Wait(words, paper.glyphs)
+        self._outputs: dict[str, OutputLines] = {}
+        self.wait = Wait(words, printer.glyphs)
         self._jobs: dict[str, str] = {}
 
     def hear(self, event: happened.Event) -> None:
@@ -78,7 +78,7 @@ class Screen:
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
-                print_tree(plan_tree(event.plan, self._words), self._paper)
+                print_tree(plan_tree(event.plan, self._words), self._printer)
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
@@ -98,7 +98,7 @@ class Screen:
 
     def moves(self) -> bool:
         """Whether something is going on that looks different a moment later."""
-        return self.wait.going_on or bool(self._feeds)
+        return self.wait.going_on or bool(self._outputs)
 
     def written(self, columns: int) -> list[str]:
         """The last rows of what is being written."""
@@ -108,10 +108,10 @@ class Screen:
     def live(self, columns: int) -> list[str]:
         """What is being waited for, and what commands print just now."""
         lines = [self.wait.line(columns)] if self.wait.going_on else []
-        for job, feed in self._feeds.items():
-            if feed.latest:
+        for job, output in self._outputs.items():
+            if output.latest:
                 whose = f"⚙ {self._jobs.get(job, job)} │ " if job else "  │ "
-                lines.append(self._paper.glyphs.fit(fitted(plain(whose + feed.latest), columns - 1)))
+                lines.append(self._printer.glyphs.fit(fitted(plain(whose + output.latest), columns - 1)))
         return lines
 
     def say(self, text: str) -> None:
@@ -119,44 +119,44 @@ class Screen:
         diff = looks_like_diff(text)
         for line in plain(text).split("\n"):
             if diff:
-                self._paper.line(Text(line, style=diff_style(line)))
+                self._printer.line(Text(line, style=diff_style(line)))
             else:
                 indent = line[: len(line) - len(line.lstrip())]
-                self._paper.wrapped(Text(line.lstrip()), indent)
+                self._printer.wrapped(Text(line.lstrip()), indent)
 
     def note(self, text: str) -> None:
-        self._paper.text(text, "dim", "· ", "  ")
+        self._printer.text(text, "dim", "· ", "  ")
 
     def user(self, text: str) -> None:
         """What the user said, of a long paste the beginning; where nothing is drawn over it stands there already."""
-        if not self._paper.styled:
+        if not self._printer.styled:
             return
         lines = text.split("\n")
-        self._paper.line(Text())
-        self._paper.text("\n".join(lines[:ECHOED_LINES]), "bold", "› ", "  ")
+        self._printer.line(Text())
+        self._printer.text("\n".join(lines[:ECHOED_LINES]), "bold", "› ", "  ")
         if len(lines) > ECHOED_LINES:
-            self._paper.text(self._words("gate.more", lines=len(lines) - ECHOED_LINES), "dim", "  ")
+            self._printer.text(self._words("gate.more", lines=len(lines) - ECHOED_LINES), "dim", "  ")
 
     def warn(self, text: str) -> None:
-        self._paper.text(text, "yellow")
+        self._printer.text(text, "yellow")
 
     def ask(self, question: Question) -> None:
         self.wait.doing = Phrase(key="wait.you")
         self._reply.end()
-        QuestionPanel(self._paper, self._words).show(question)
+        QuestionPanel(self._printer, self._words).show(question)
 
     def _stream(self, event: happened.TextStreamed) -> None:
         self.wait.hear(event.text)
         if event.channel == "say":
             self._streamed += event.text
-            self._reply.feed(event.text)
+            self._reply.add(event.text)
 
     def _show_result(self, event: happened.ActionFinished) -> None:
         result = event.result
         if (text := result.said) is not None:
             if text not in self._streamed:
                 self._reply.end()
-                self._reply.feed(text)
+                self._reply.add(text)
             self._reply.end()
             return
         self._reply.end()
@@ -165,18 +165,18 @@ class Screen:
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _show_output(self, event: happened.OutputStreamed) -> None:
-        feed = self._feeds.setdefault(event.job, Feed(*OUTPUT_LINES[bool(event.job)]))
-        self._print_output(feed.add(event.text, event.left_out))
+        output = self._outputs.setdefault(event.job, OutputLines(*OUTPUT_LINES[bool(event.job)]))
+        self._print_output(output.add(event.text, event.left_out))
 
     def _end_output(self, job: str) -> None:
         """The command has ended: what was held back of its output, as far as it is shown at all."""
-        if feed := self._feeds.pop(job, None):
-            left_out, lines = feed.end()
+        if output := self._outputs.pop(job, None):
+            left_out, lines = output.end()
             self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
 
     def _print_output(self, lines: list[str]) -> None:
         for line in lines:
-            self._paper.line(Text(plain(f"  │ {line}"), style="dim"))
+            self._printer.line(Text(plain(f"  │ {line}"), style="dim"))
 
     def _end(self, event: happened.TurnEnded) -> None:
         self._reply.end()

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from duckflow.i18n.width import cells
 from duckflow.ui.console.inline import inline
-from duckflow.ui.console.paper import Paper, rows
+from duckflow.ui.console.printer import Printer, rows
 
 CELL = re.compile(r"(?<!\\)\|")
 DELIMITER = re.compile(r"\s*:?-+:?\s*")
@@ -21,23 +21,23 @@ class MarkdownTable:
 
     lines: list[str] = field(default_factory=list[str])
 
-    def print(self, paper: Paper) -> None:
+    def print(self, printer: Printer) -> None:
         grid = [_split(line) for line in self.lines]
         marks = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(one) for one in grid[1]) else None
         if marks is None:
             for line in self.lines:
-                paper.wrapped(inline(line, paper.coloured))
+                printer.wrapped(inline(line, printer.coloured))
             return
         full = [(line + [""] * len(marks))[: len(marks)] for line in (grid[0], *grid[2:])]
-        texts = [[inline(one, paper.coloured) for one in line] for line in full]
-        widths = _widths([[cells(one.plain) for one in line] for line in texts], paper.columns)
+        texts = [[inline(one, printer.coloured) for one in line] for line in full]
+        widths = _widths([[cells(one.plain) for one in line] for line in texts], printer.columns)
         if widths is None:
-            _as_list(texts, paper)
+            _as_list(texts, printer)
             return
         for number, line in enumerate(texts):
-            _print_row(line, widths, marks, paper, "bold" if number == 0 else "")
+            _print_row(line, widths, marks, printer, "bold" if number == 0 else "")
             if number == 0:
-                paper.line(Text("─┼─".join("─" * width for width in widths), style="dim"))
+                printer.line(Text("─┼─".join("─" * width for width in widths), style="dim"))
 
 
 def _split(line: str) -> list[str]:
@@ -60,7 +60,7 @@ def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
     return widths
 
 
-def _print_row(line: list[Text], widths: list[int], marks: list[str], paper: Paper, style: str) -> None:
+def _print_row(line: list[Text], widths: list[int], marks: list[str], printer: Printer, style: str) -> None:
     wrapped = [rows(one, width) for one, width in zip(line, widths, strict=True)]
     for number in range(max(map(len, wrapped))):
         row = Text(style=style)
@@ -70,7 +70,7 @@ def _print_row(line: list[Text], widths: list[int], marks: list[str], paper: Pap
             piece = pieces[number] if number < len(pieces) else Text()
             row.append_text(_aligned(piece, width, marks[place]))
         row.rstrip()
-        paper.line(row)
+        printer.line(row)
 
 
 def _aligned(piece: Text, width: int, mark: str) -> Text:
@@ -80,10 +80,10 @@ def _aligned(piece: Text, width: int, mark: str) -> Text:
     return Text.assemble(" " * left, piece, " " * (space - left))
 
 
-def _as_list(texts: list[list[Text]], paper: Paper) -> None:
+def _as_list(texts: list[list[Text]], printer: Printer) -> None:
     """Too many columns for this terminal: each row becomes a few lines."""
     head, *body = texts
     for line in body:
         for name, value in zip(head, line, strict=True):
-            paper.wrapped(Text.assemble((f"{name.plain}: ", "bold"), value), "", "  ")
-        paper.line(Text())
+            printer.wrapped(Text.assemble((f"{name.plain}: ", "bold"), value), "", "  ")
+        printer.line(Text())

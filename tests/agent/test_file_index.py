@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.ui.console.file_index import FileIndex
+from duckflow.agent.file_index import FileIndex
 
 
 @pytest.fixture

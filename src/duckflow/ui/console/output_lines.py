@@ -5,7 +5,7 @@ from collections import deque
 LONGEST_LINE = 400
 
 
-class Feed:
+class OutputLines:
     """The first lines as they come, the last ones at the end, and how many lie between them."""
 
     def __init__(self, first: int, last: int) -> None:

@@ -12,14 +12,14 @@ Fragments = list[tuple[str, str]]
 """Pieces of text with their styles."""
 
 
-class Listener(Protocol):
+class LineHandler(Protocol):
     """The conversation behind the input line."""
 
     def above(self, columns: int) -> Fragments:
         """What stands right above the line: what is being written or waited for."""
         ...
 
-    def sign(self) -> str:
+    def prompt_sign(self) -> str:
         """What stands before the line."""
         ...
 
@@ -63,7 +63,7 @@ class Line(Protocol):
 
     async def run(self) -> None: ...
 
-    async def lend(self, work: Callable[[], str]) -> str:
+    async def lend_terminal(self, work: Callable[[], str]) -> str:
         """Let somebody else have the terminal until they are done."""
         ...
 
@@ -71,7 +71,7 @@ class Line(Protocol):
         """Until it stands on the screen."""
         ...
 
-    def listen(self, listener: Listener | None) -> None:
+    def hand_to(self, handler: LineHandler | None) -> None:
         """What is typed goes to this one; while there is none, it is kept for the next."""
         ...
 
