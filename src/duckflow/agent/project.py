@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from duckflow.errors import ToolError
 from duckflow.prompts.surroundings import NearRules
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.gitignore import ALWAYS_IGNORED
+from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 AGENTS_FILE = "AGENTS.md"

@@ -16,6 +16,8 @@ class Wildcard:
 
     def __init__(self, pattern: str) -> None:
         self._names = [_Name(part) for part in _without_doubles(pattern.split("/"))]
+        self.readable = all(name.readable for name in self._names)
+        """Whether all of it makes sense; what does not fits nothing."""
 
     def matches(self, path: str) -> bool:
         return _match(self._names, path.split("/"))
@@ -37,10 +39,12 @@ class _Name:
 
     def __init__(self, pattern: str) -> None:
         self.any_folders = pattern == ANY_FOLDERS
+        self.readable = True
         try:
             self._pieces = [re.compile(piece, re.DOTALL) for piece in _pieces(pattern)]
         except re.error:
             # A range that runs backwards, such as `[z-a]`, holds nothing.
+            self.readable = False
             self._pieces = [re.compile("(?!)")]
 
     def fits(self, name: str) -> bool:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.gitignore import IgnoreRules
-from duckflow.tools.files.ignored import Ignored, ignored_in
+from duckflow.tools.files.ignored import Ignored, IgnoreRules, ignored_in
 
 FILES = """
 .gitignore app.py app.pyc build/out.o src/build/out.o src/app.log src/keep.log docs/a.html docs/deep/a.html

@@ -10,7 +10,7 @@ from duckflow.safety.entry import Kind
 from duckflow.safety.shown import shown
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import Document, load
-from duckflow.tools.files.gitignore import ALWAYS_IGNORED
+from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.seen import SeenFiles
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.tool import A, Tool

@@ -6,8 +6,7 @@ from duckflow.safety.entry import FolderEntry
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.glob_pattern import glob_regex
-from duckflow.tools.files.ignored import ignored_in
+from duckflow.tools.files.ignored import glob_matcher, ignored_in
 from duckflow.tools.tool import Args, Done
 
 
@@ -39,7 +38,7 @@ class FindFiles(FileTool[FindArgs]):
         return Done("\n".join(lines), phrase)
 
     def _found(self, path: str, pattern: str) -> list[FolderEntry]:
-        fits = glob_regex(pattern).match
+        fits = glob_matcher(pattern)
         ignored = ignored_in(self.workspace)
         start = 0 if path == "." else len(path) + 1
         with told(self.workspace, path):

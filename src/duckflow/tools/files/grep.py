@@ -9,8 +9,7 @@ from duckflow.errors import ToolError
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.gitignore import ALWAYS_IGNORED
-from duckflow.tools.files.ignored import program
+from duckflow.tools.files.ignored import ALWAYS_IGNORED, program
 from duckflow.tools.files.search import Match, Search, TextMatch, collect
 from duckflow.tools.tool import Args, Done
 

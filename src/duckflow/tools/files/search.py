@@ -15,8 +15,7 @@ from duckflow.errors import ToolError
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
-from duckflow.tools.files.glob_pattern import glob_regex
-from duckflow.tools.files.ignored import ignored_in
+from duckflow.tools.files.ignored import glob_matcher, ignored_in
 
 LONGEST = 1024 * 1024
 
@@ -139,7 +138,7 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
         yield request.path
         return
     ignored = ignored_in(workspace)
-    fits = glob_regex(request.glob).match if request.glob else None
+    fits = glob_matcher(request.glob) if request.glob else None
     start = 0 if request.path == "." else len(request.path) + 1
 
     def enter(folder: FolderEntry) -> bool:
