@@ -2,8 +2,8 @@
 
 from duckflow.errors import DuckflowError
 from duckflow.llm.schema import strict_schema
-from duckflow.prompts.template import render
-from duckflow.state.evidence import recorded
+from duckflow.prompts.template import note, render
+from duckflow.prompts.wording import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.progress import progress, steps_of, task_line
@@ -16,7 +16,8 @@ FILES = 12
 
 async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
     """By the model; computed when it cannot be reached or says nothing usable."""
-    counts = count_results(drafter, job)
+    counts, language = count_results(drafter, job), drafter.state.language
+    unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     results = [
         f"- [{task.status}] {task_line(task)}: {shorten(task.result or '', 200)}"
@@ -27,12 +28,12 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
         "status": status,
         "goal": plan.goal if plan else "",
         "steps": "; ".join(
-            f"{step.name}: {step.status}{' (unverified)' if step.unverified else ''}"
+            f"{step.name}: {step.status}{unverified if step.unverified else ''}"
             for step in steps_of(drafter.state, job)
         ),
-        "counts": f"{now.done} completed, {now.failed} failed, {now.left} not run",
+        "counts": note(language, "job_counts", done=str(now.done), failed=str(now.failed), left=str(now.left)),
         "results": "\n".join(results[-RESULT_LINES:]) or "-",
-        "shown": recorded(drafter.state.evidence, drafter.state.files_changed[-FILES:], drafter.folder.exists),
+        "shown": record_line(drafter.state, FILES, drafter.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
     try:

@@ -10,14 +10,13 @@ from duckflow.prompts.layers import Layer, Layers, lasting
 from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
-from duckflow.prompts.wording import alternate, asked, done_so_far, last_update, listed, spoken
+from duckflow.prompts.wording import alternate, asked, done_so_far, job_line, last_update, listed, plan_line, spoken
 from duckflow.state.action import Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
 from duckflow.state.profile import ANY_MODEL, ModelProfile
-from duckflow.state.progress import job_line, plan_line
 
 
 def brief(operation: Operation) -> Operation:
@@ -169,7 +168,7 @@ class Compiler:
             "goal": five.goal,
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
-            **plan_line(state.plan),
+            **plan_line(state),
             "evidence": moment.evidence,
             "lessons": self._layers.surroundings.lessons(),
         }

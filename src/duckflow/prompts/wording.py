@@ -1,15 +1,18 @@
-"""How messages, results and operations read in a request."""
+"""How messages, results, operations, plans and jobs read in a request."""
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
-from duckflow.prompts.template import render
+from duckflow.prompts.template import note, render
 from duckflow.state.action import Operation
+from duckflow.state.agent import AgentState
+from duckflow.state.job import Job
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
+from duckflow.state.progress import progress
 
 A_WHILE = 3600
 PAST = "past"
@@ -82,3 +85,40 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
         else:
             joined.append(message)
     return tuple(joined)
+
+
+def plan_line(state: AgentState) -> dict[str, str]:
+    """The one line of progress in every prompt, as values of its template."""
+    plan = state.plan
+    if plan is None or plan.status == "completed":
+        return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
+    step = plan.next_step()
+    if plan.status == "draft":
+        now = note(state.language, "plan_drafted")
+    else:
+        now = f"{step.name} ({step.step_id}, {step.status})" if step else "-"
+    return {"plan_name": plan.name, "plan_done": str(plan.done()), "plan_total": str(len(plan.steps)), "plan_now": now}
+
+
+def job_line(state: AgentState, job: Job) -> str:
+    """A job in one line."""
+    now = progress(state, job)
+    return note(
+        state.language,
+        "job_line_asking" if job.question else "job_line",
+        job=f"{job.job_id} {job.name!r}: {job.status}",
+        done=str(now.done),
+        total=str(now.total),
+        doing=now.doing or "-",
+    )
+
+
+def record_line(state: AgentState, most: int, there: Callable[[str], bool]) -> str:
+    """What is on the record since the last change, in one line."""
+    files, language = state.files_changed[-most:], state.language
+    present = [path for path in files if there(path)]
+    gone = [path for path in files if path not in present]
+    lines = [one.text for one in state.evidence] or [note(language, "record_empty")]
+    lines += [note(language, "record_there", files=", ".join(present))] if present else []
+    lines += [note(language, "record_gone", files=", ".join(gone))] if gone else []
+    return "; ".join(lines)

@@ -1,7 +1,5 @@
 """Results on the record: what shows that something works."""
 
-from collections.abc import Callable, Sequence
-
 from duckflow.state.action import ActionResult
 from duckflow.state.noun import Line100, Value
 
@@ -34,13 +32,3 @@ def evidence_of(result: ActionResult) -> Evidence | None:
         return None
     command = result.for_user.values.get("command", "")
     return Evidence(operation=result.operation, ok=code == 0, text=f"{command}: exit code {code}")
-
-
-def recorded(evidence: Sequence[Evidence], files: Sequence[str], there: Callable[[str], bool]) -> str:
-    """What is on the record since the last change, in one line for the model."""
-    lines = [one.text for one in evidence] or ["no command was run since the last change"]
-    present = [path for path in files if there(path)]
-    gone = [path for path in files if path not in present]
-    lines += [f"files there: {', '.join(present)}"] if present else []
-    lines += [f"files not there: {', '.join(gone)}"] if gone else []
-    return "; ".join(lines)

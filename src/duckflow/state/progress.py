@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
-from duckflow.state.plan import Plan, Step, Task
+from duckflow.state.plan import Step, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,6 @@ def progress(state: AgentState, job: Job) -> Progress:
     )
 
 
-def job_line(state: AgentState, job: Job) -> str:
-    """A job in one line, for the model."""
-    now = progress(state, job)
-    waits = ", waits for the user's answer" if job.question else ""
-    return f"{job.job_id} {job.name!r}: {job.status}{waits}, {now.done} of {now.total} tasks, now: {now.doing or '-'}"
-
-
 def task_line(task: Task) -> str:
     """A task in a few words."""
     return f"{task.operation} {subject_of(task.args)}".strip()
-
-
-def plan_line(plan: Plan | None) -> dict[str, str]:
-    """The one line of progress in every prompt, as values of its template."""
-    if plan is None or plan.status == "completed":
-        return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
-    step = plan.next_step()
-    if plan.status == "draft":
-        now = "waiting for the user's yes"
-    else:
-        now = f"{step.name} ({step.step_id}, {step.status})" if step else "-"
-    return {"plan_name": plan.name, "plan_done": str(plan.done()), "plan_total": str(len(plan.steps)), "plan_now": now}

@@ -1,9 +1,9 @@
 """When the answer is given, the turn of a small model is over."""
 
+from duckflow.agent.errand import errand
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.state.action import RESPOND
-from duckflow.state.errand import errand
 
 
 class AnswerEnds(Policy):

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.errand import errand
 from duckflow.agent.policies.policy import Guidance, Policy, TurnSoFar
 from duckflow.llm.decision import Reading
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import READ_FILE, Action, Decision, TaskProfile
-from duckflow.state.errand import errand
 from duckflow.state.phase import Phase
 
 

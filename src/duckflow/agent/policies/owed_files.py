@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from duckflow.agent.errand import errand
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.prompts.offer import held_to_writing
 from duckflow.state.action import RESPOND
-from duckflow.state.errand import errand
 from duckflow.state.phrase import say
 
 READERS = 2

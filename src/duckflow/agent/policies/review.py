@@ -4,7 +4,7 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Policy, TurnSoFar
-from duckflow.state.evidence import recorded
+from duckflow.prompts.wording import record_line
 from duckflow.state.phase import Phase
 
 FILES = 8
@@ -30,5 +30,5 @@ def _for_review(turn: TurnSoFar, checks: Checks) -> str:
     """Why there is a review, and what is on the record."""
     state = turn.state
     why = turn.note("check_failed", check=checks.failed) if checks.failed else turn.note("not_all_succeeded")
-    shown = recorded(state.evidence, state.files_changed[-FILES:], lambda path: (Path(state.folder) / path).exists())
+    shown = record_line(state, FILES, lambda path: (Path(state.folder) / path).exists())
     return turn.note("review_due", why=why, record=shown)

@@ -3,10 +3,10 @@
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.prompts.wording import job_line
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan
-from duckflow.state.progress import job_line
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.state.errand import errand
+from duckflow.agent.errand import errand
 
 
 @pytest.mark.parametrize(

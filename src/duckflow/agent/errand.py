@@ -1,10 +1,13 @@
-"""Which files a request names, and whether it wants them read or written. Rules only: no model is asked."""
+"""Which files a request names, and whether it wants them read or written. Rules only: no model is asked.
+
+Patterns are compiled when they are first used: a request needs few of them."""
 
 import re
 from dataclasses import dataclass
 
-PATH = re.compile(
-    r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*\.[A-Za-z][A-Za-z0-9]{0,5})(?![A-Za-z0-9_/])"
+PATH = (
+    r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+    r"\.[A-Za-z][A-Za-z0-9]{0,5})(?![A-Za-z0-9_/])"
 )
 NOT_FILES = frozenset({"e.g", "i.e", "etc.", "node.js", "next.js", "vue.js", "asp.net", "a.m", "p.m"})
 
@@ -14,40 +17,37 @@ WRITE_EN = (
     r"|solve|generate|save|correct|repair|improve|extend|modify|build|append|insert"
 )
 OTHER_EN = r"move|rename|delete|remove|copy"
-VERB_EN = re.compile(
-    rf"\b(?:(?P<no>do not|don't|never|without|not)\s+(?:\w+\s+)?)?"
-    rf"(?:(?P<write>{WRITE_EN})|(?P<read>{READ_EN})|(?P<other>{OTHER_EN}))(?:ing|s|es)?\b",
-    re.IGNORECASE,
+VERB_EN = (
+    rf"(?i)\b(?:(?P<no>do not|don't|never|without|not)\s+(?:\w+\s+)?)?"
+    rf"(?:(?P<write>{WRITE_EN})|(?P<read>{READ_EN})|(?P<other>{OTHER_EN}))(?:ing|s|es)?\b"
 )
-MATERIAL_EN = re.compile(
-    r"\b(?:of|from|like|using|with|by|for|than|against|as|per|about|see|tests?|import)\s+(?:the\s+)?(?:file\s+)?[`'\"]?$",
-    re.IGNORECASE,
+MATERIAL_EN = (
+    r"(?i)\b(?:of|from|like|using|with|by|for|than|against|as|per|about|see|tests?|import)\s+(?:the\s+)?"
+    r"(?:file\s+)?[`'\"]?$"
 )
-SENTENCE_EN = re.compile(r"[.!?]\s|\n")
+SENTENCE_EN = r"[.!?]\s|\n"
 
-VERB_JA = re.compile(
+VERB_JA = (
     r"(?P<write>書[いきか]|作[っりろ成]|つく[っり]|実装|追加|追記|修正|直[しす]|変更|変え|更新|編集|完成|保存|生成|リファクタ|改良|改善|翻訳)"
     r"|(?P<read>読[んみめ]|見て|見た|見せ|確認|参照|調べ|説明|従[っい]|通り|とおり|基づ|もとに|要約|レビュー|実行)"
     r"|(?P<other>消[しす]|削除|移動|改名|リネーム|コピー)"
 )
-RENAMED_JA = re.compile(r"(?:名前|ファイル名)を")
-NEGATED_JA = re.compile(r".{0,4}?(?:ない|ず|しないで|禁止|不要)")
-SENTENCE_JA = re.compile(r"[。！？\n]")
-MORE = re.compile(
-    r"\b(?:run|execute|launch|start|call|try|test|check|verify|show|tell|explain|describe|summari[sz]e|list|report|commit"
+RENAMED_JA = r"(?:名前|ファイル名)を"
+NEGATED_JA = r".{0,4}?(?:ない|ず|しないで|禁止|不要)"
+SENTENCE_JA = r"[。！？\n]"
+MORE = (
+    r"(?i)\b(?:run|execute|launch|start|call|try|test|check|verify|show|tell|explain|describe|summari[sz]e|list|report|commit"
     r"|push|install|delete|remove|move|rename|copy|open|read (?:it|them)|then|after(?:wards| that)|finally|next|also"
     r"|why|what|how|which)\b|[?？]"
     r"|実行|起動|動か|試[しす]|テスト|確認|確かめ|見せ|教え|説明|要約|一覧|報告|コミット|インストール|消[しす]|削除|移動|コピー|読み返"
-    r"|その後|そのあと|それから|次に|最後に|また|なぜ|何|どう|か。",
-    re.IGNORECASE,
+    r"|その後|そのあと|それから|次に|最後に|また|なぜ|何|どう|か。"
 )
 """Words of a request that may ask for more than that files are written."""
-ASKS = re.compile(
-    r"[?？]|\b(?:what|who|why|how|which|explain|describe|summari[sz]e|tell|show)\b"
-    r"|説明|教え|見せ|何|誰|なぜ|要約|か。?$",
-    re.IGNORECASE,
+ASKS = (
+    r"(?i)[?？]|\b(?:what|who|why|how|which|explain|describe|summari[sz]e|tell|show)\b"
+    r"|説明|教え|見せ|何|誰|なぜ|要約|か。?$"
 )
-JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
+JAPANESE = r"[ぁ-んァ-ヶ一-龠]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Errand:
 
 def errand(request: str) -> Errand:
     """What the request says of files. Where it is not clear that one is to be written, it is not."""
-    found = [match for match in PATH.finditer(request) if match[1].lower() not in NOT_FILES]
+    found = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
     names, writes = list[str](), list[str]()
     for at, match in enumerate(found):
         end = found[at + 1].start() if at + 1 < len(found) else len(request)
@@ -73,29 +73,31 @@ def errand(request: str) -> Errand:
             names.append(match[1])
         if wish == "write":
             writes.append(match[1])
-    only = bool(writes) and not MORE.search(request)
+    only = bool(writes) and not re.search(MORE, request)
     return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only, _only_asks(request))
 
 
 def _only_asks(request: str) -> bool:
-    verbs = VERB_JA if JAPANESE.search(request) else VERB_EN
-    return bool(ASKS.search(request)) and not any(found["write"] or found["other"] for found in verbs.finditer(request))
+    verbs = VERB_JA if re.search(JAPANESE, request) else VERB_EN
+    return bool(re.search(ASKS, request)) and not any(
+        found["write"] or found["other"] for found in re.finditer(verbs, request)
+    )
 
 
 def _wish(request: str, path: re.Match[str], after: str) -> str:
-    if JAPANESE.search(request):
-        after = SENTENCE_JA.split(after, maxsplit=1)[0]
-        verb = VERB_JA.search(after)
-        if RENAMED_JA.search(SENTENCE_JA.split(request[: path.start()])[-1] + after):
+    if re.search(JAPANESE, request):
+        after = re.split(SENTENCE_JA, after, maxsplit=1)[0]
+        verb = re.search(VERB_JA, after)
+        if re.search(RENAMED_JA, re.split(SENTENCE_JA, request[: path.start()])[-1] + after):
             return "other"
-        if verb and NEGATED_JA.match(after, verb.end()):
+        if verb and re.match(NEGATED_JA, after[verb.end() :]):
             return ""
         if verb:
             return str(verb.lastgroup)
-    before = SENTENCE_EN.split(request[: path.start()])[-1]
-    if MATERIAL_EN.search(before):
+    before = re.split(SENTENCE_EN, request[: path.start()])[-1]
+    if re.search(MATERIAL_EN, before):
         return "read"
-    verbs = list(VERB_EN.finditer(before))
+    verbs = list(re.finditer(VERB_EN, before))
     if not verbs or verbs[-1]["no"]:
         return ""
     return next(name for name in ("write", "read", "other") if verbs[-1][name])
