@@ -1,7 +1,10 @@
-"""Where things stand: `/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`, and `/quit`."""
+"""Where things stand (`/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`), choices, and `/quit`."""
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines
+from duckflow.errors import DuckflowError
+from duckflow.i18n.words import LANGUAGES
+from duckflow.safety.mode import Mode
 from duckflow.store.audit import list_audit
 
 
@@ -81,3 +84,29 @@ def show_audit(context: CommandContext, wanted: str) -> str:
 
 
 RECORD = (Command("permissions", permissions, ("rm",)), Command("audit", show_audit))
+
+
+def mode(context: CommandContext, wanted: str) -> str:
+    context.conversation.choices.change_mode(wanted)
+    return context.words("mode.now", mode=wanted)
+
+
+async def model(context: CommandContext, wanted: str) -> str:
+    """Which one it is, or another one from now on; the chat itself shows the new one and why."""
+    words, now = context.words, context.conversation.state.model
+    if not wanted:
+        return words("model.choices", model=now or "–")
+    try:
+        await context.conversation.choices.change_model(wanted)
+    except DuckflowError as problem:
+        return "\n".join([words.error(problem), words("model.stays", model=now or "–")])
+    return ""
+
+
+def language(context: CommandContext, wanted: str) -> str:
+    context.conversation.choices.change_language(wanted)
+    context.words.language = wanted
+    return context.words("language.now")
+
+
+CHOICES = (Command("mode", mode, tuple(Mode)), Command("model", model), Command("lang", language, LANGUAGES))

@@ -3,10 +3,10 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.commands import choices, memory, plan, undo
+from duckflow.commands import memory, plan, undo
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.sessions import EXPORT
-from duckflow.commands.status import CONTEXT, RECORD, SESSION, STATUS
+from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Ask, Conversation
 from duckflow.i18n.words import Words
@@ -15,7 +15,7 @@ GROUPS: tuple[Group, ...] = (
     STATUS,
     CONTEXT,
     plan.GROUP,
-    choices.GROUP,
+    CHOICES,
     undo.GROUP,
     RECORD,
     memory.GROUP,
