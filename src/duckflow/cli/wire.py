@@ -157,7 +157,10 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         from duckflow.cli.toolset import make_tools
 
         files, heading = settings.files, wiring.words("lessons.heading")
-        return make_tools(session, workspace, files, sandboxes.runner(), drafter, jobs, remembering, heading)
+        # Opened when the first tool is needed: a folder that is gone by then is noticed.
+        return make_tools(
+            session, Workspace(wiring.folder), files, sandboxes.runner(), drafter, jobs, remembering, heading
+        )
 
     toolbox = Toolbox(packaged_operations(), make)
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
