@@ -1,7 +1,9 @@
 """What was done can be taken back, byte for byte, and that can be taken back too."""
 
+import asyncio
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,37 @@ async def test_work_of_somebody_else_is_never_taken_back(tmp_path: Path) -> None
     outcome = await story.chat.undo.restore(back=True)
     assert outcome.conflicts
     assert (story.folder / "a.txt").read_text() == "my own later work\n"
+
+
+@pytest.mark.parametrize(("choice", "notes"), [("yes", "mine\n"), ("all", "old\n")])
+async def test_what_a_person_did_while_a_command_ran_needs_a_yes_of_its_own(
+    tmp_path: Path, choice: str, notes: str
+) -> None:
+    write = act("file_ops.write_file", path="a.txt", content="x\n")
+    story = Story(tmp_path, [decide(write, run("touch started; sleep 1"), respond("done"))])
+    (story.folder / "notes.txt").write_text("old\n")
+    story.answers = [Answer(choice="yes")]
+
+    def person() -> None:
+        while not (story.folder / "started").exists():
+            time.sleep(0.01)
+        (story.folder / "notes.txt").write_text("mine\n")
+
+    await asyncio.gather(story.tell("do it"), asyncio.to_thread(person))
+    asked: list[Question] = []
+
+    async def answer(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(choice=choice)
+
+    said = await Commands(Words("en")).run(story.chat, answer, "/undo")
+    assert asked[0].gate
+    told = [Words("en").phrase(reason) for reason in asked[0].gate.reasons]
+    assert "2 files changed while the command ran and may be yours: notes.txt, started" in told
+    assert [one.key for one in asked[0].choices] == ["yes", "all", "no"]
+    assert (story.folder / "notes.txt").read_text() == notes
+    assert not (story.folder / "a.txt").exists()
+    assert ("2 files that may be yours stay as they are" in said) == (choice == "yes")
 
 
 async def test_undo_works_after_a_restart(tmp_path: Path) -> None:

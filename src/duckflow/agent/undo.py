@@ -11,8 +11,7 @@ from duckflow.prompts.template import note
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
-    from duckflow.safety.undo.desk import Outcome
-    from duckflow.safety.undo.preview import UndoPreview
+    from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import Undo
 
 
@@ -31,8 +30,8 @@ class UndoKeeper:
         turn = self._session.state.turn
         tool, paths = one.tool, one.tool.touches(one.args)
         if tool.effect == "run" or not paths:
-            left_running = tool.command(one.args) if tool.goes_on(one.args) else ""
-            return self._undo().command(turn, left_running=left_running)
+            command = tool.command(one.args)
+            return self._undo().command(turn, left_running=command if tool.goes_on(one.args) else "", text=command)
         return self._undo().change(paths, turn)
 
     async def diff(self, turn: int | None = None) -> "UndoPreview":
@@ -41,10 +40,12 @@ class UndoKeeper:
     async def preview(self, back: bool) -> "UndoPreview":
         return await (self._undo().preview_undo() if back else self._undo().preview_redo())
 
-    async def restore(self, back: bool) -> "Outcome":
-        """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are."""
+    async def restore(self, back: bool, only_own: bool = False) -> "Outcome":
+        """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are.
+
+        `only_own`: and also those that someone else may have changed while a command ran."""
         undo = self._undo()
-        outcome = await (undo.undo(on_conflict="skip") if back else undo.redo(on_conflict="skip"))
+        outcome = await (undo.undo(None, "skip", only_own) if back else undo.redo(on_conflict="skip"))
         files = ", ".join(outcome.changed) or "-"
         key = "turn_undone" if back else "turn_redone"
         told = note(self._session.state.language, key, turn=str(outcome.turn), files=files)

@@ -30,9 +30,9 @@ async def _restore(context: CommandContext, back: bool) -> str:
     if not preview.impacts and not preview.conflicts:
         return "\n".join([words("undo.nothing"), *_said(preview.not_covered, words)])
     answer = await context.ask(_question(preview, back))
-    if answer.choice != "yes":
+    if answer.choice not in ("yes", "all"):
         return words("undo.left")
-    outcome = await kept.restore(back)
+    outcome = await kept.restore(back, only_own=answer.choice == "yes" and not preview.nothing_else)
     done = words("undo.done" if back else "undo.redone", turn=outcome.turn, files=", ".join(outcome.changed) or "–")
     return "\n".join([done, *_said((*outcome.conflicts, *outcome.not_covered), words)])
 
@@ -45,9 +45,12 @@ def _question(preview: PlannedUndo, back: bool) -> Question:
         rationale="",
         impacts=preview.impacts,
         diff=preview.diff,
-        reasons=(*preview.conflicts, *preview.not_covered),
+        reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
     )
-    choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no")))
+    # A mere yes never takes back what may be somebody else's, unless that is all that is asked.
+    doubtful = bool(preview.maybe_yours) and not preview.nothing_else
+    yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
+    choices = tuple(Choice(key=key, label=say(label)) for key, label in (*yes, ("no", "gate.no")))
     title = say("undo.title" if back else "undo.redo_title", turn=preview.turn)
     return Question(kind="gate", title=title, gate=request, choices=choices)
 

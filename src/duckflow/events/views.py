@@ -97,6 +97,14 @@ class PlannedUndo(Protocol):
     @property
     def conflicts(self) -> tuple[Phrase, ...]: ...
 
+    @property
+    def maybe_yours(self) -> tuple[Phrase, ...]: ...
+
+    @property
+    def nothing_else(self) -> bool:
+        """Than what may be yours."""
+        ...
+
 
 class UndoResult(Protocol):
     """What an undo has changed."""
@@ -121,7 +129,9 @@ class UndoPort(Protocol):
 
     async def preview(self, back: bool) -> PlannedUndo: ...
 
-    async def restore(self, back: bool) -> UndoResult: ...
+    async def restore(self, back: bool, only_own: bool = False) -> UndoResult:
+        """`only_own`: what somebody else may have changed while a command ran stays as it is."""
+        ...
 
 
 class ForgettingPort(Protocol):

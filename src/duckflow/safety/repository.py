@@ -1,18 +1,26 @@
 """A git repository, read from its files: no git program runs, so nothing that the repository brings can run either."""
 
+import contextlib
+import hashlib
 import os
 import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
+
+from duckflow.safety.digest import digest
 
 LARGEST_INDEX = 512 * 1024 * 1024
 LARGEST_CONFIG = 1024 * 1024
-STAT_BYTES, FLAG_BYTES = 40, 2
+MOST_REFS = 20_000
+SHORT_ID = 7
+STAT_BYTES, FLAG_BYTES, MODE_AT = 40, 2, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
+Marks = dict[str, list[str]]
 HOOKS_OF_LOOKING = ("post-index-change", "reference-transaction")
 
 HEADER = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
@@ -45,7 +53,7 @@ class Repository:
         """Names (in lower case but for their middle part) and values; what cannot be read is a ValueError."""
         for path in (self.common / "config", self.folder / "config.worktree"):
             if path.exists():
-                yield from _settings(_read(path, LARGEST_CONFIG).decode("utf-8"))
+                yield from _settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
 
     def runs_programs(self) -> bool:
         """Whether git may start a program here though it only looks; what cannot be read is taken to."""
@@ -63,13 +71,52 @@ class Repository:
 
     def tracked(self) -> frozenset[str]:
         """Every path of the index. A folder that a sparse index keeps as one entry ends with `/`."""
+        return frozenset(self.index())
+
+    def index(self) -> dict[str, bytes]:
+        """Every path of the index with its mode, content and flags, without its file's times. Not to be changed."""
         try:
-            about = (self.folder / "index").stat()
-            digest = DIGESTS[dict(self.settings()).get("extensions.objectformat", "sha1").lower()]
-            stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-            return _index(str(self.folder), stamp, digest)
+            return _index(*self._index_key())
         except (OSError, ValueError, KeyError, IndexError, struct.error):
-            return frozenset()
+            return {}
+
+    def index_digest(self) -> str:
+        """Changes with what is staged; not when git only writes down anew when it last saw the files."""
+        try:
+            return _index_digest(*self._index_key())
+        except (OSError, ValueError, KeyError, IndexError, struct.error):
+            return ""
+
+    def _index_key(self) -> tuple[str, tuple[int, ...], int]:
+        about = (self.folder / "index").stat()
+        stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        return str(self.folder), stamp, DIGESTS[self.object_format()]
+
+    def head(self) -> str:
+        """The branch, if one is checked out, and the commit in short."""
+        head = _first_line(self.folder / "HEAD")
+        if not head.startswith("ref: "):
+            return head[:SHORT_ID]
+        name = head.removeprefix("ref: ").strip()
+        return f"{name.removeprefix('refs/heads/')} {self.refs().get(name, '')[:SHORT_ID]}".strip()
+
+    def refs(self) -> dict[str, str]:
+        """Every branch, tag and stash with its commit."""
+        found: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError):
+            for line in os.fsdecode(read_plain(self.common / "packed-refs", LARGEST_INDEX)).splitlines():
+                if line[:1] not in ("#", "^"):
+                    commit, _, name = line.partition(" ")
+                    found[name] = commit
+        places = (os.walk(self.common / place) for place in ("refs", "reftable"))
+        loose = (Path(top, name) for top, _, names in chain(*places) for name in names)
+        return found | {
+            path.relative_to(self.common).as_posix(): _first_line(path) for path in islice(loose, MOST_REFS)
+        }
+
+    def object_format(self) -> str:
+        """How contents are named: `sha1` or `sha256`; what cannot be read is a ValueError or OSError."""
+        return dict(self.settings()).get("extensions.objectformat", "sha1").lower()
 
 
 def find_repository(folder: Path) -> Repository | None:
@@ -83,6 +130,34 @@ def find_repository(folder: Path) -> Repository | None:
             common = _first_line(here / "commondir")
             return Repository(top, here, (here / common).resolve() if common else here)
     return None
+
+
+def marks_in(work: Path, folders: Iterable[str]) -> Marks:
+    """Where the repository around the work folder, and those that begin in these folders, stand: what is checked out,
+
+    branches, tags and stash, what is staged."""
+    found: Marks = {}
+    for folder in {"", *folders}:
+        repository = find_repository(work / folder)
+        if repository and (not folder or repository.top == work / folder):
+            refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
+            found[folder] = [repository.head(), refs, repository.index_digest()]
+    return found
+
+
+def what_moved(before: Marks, after: Marks) -> Iterator[tuple[str, str]]:
+    """Which kind of thing, and what to call it."""
+    for folder in sorted(before.keys() | after.keys()):
+        if folder not in before or folder not in after:
+            yield ("git_gone" if folder in before else "git_made"), folder or "."
+            continue
+        old, new = before[folder], after[folder]
+        if old[0] != new[0]:
+            yield "head", f"{folder}: {old[0]} → {new[0]}".removeprefix(": ")
+        elif old[1] != new[1]:
+            yield "refs", folder or "."
+        if old[2] != new[2]:
+            yield "index", folder or "."
 
 
 def git_runs_programs(folder: Path) -> bool:
@@ -137,28 +212,37 @@ def _whole_lines(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4)
-def _index(folder: str, stamp: tuple[int, ...], digest: int) -> frozenset[str]:
+def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]:
     """`stamp` changes whenever the file does, so that an old answer is not given again."""
-    names, shared = _names(_read(Path(folder) / "index", LARGEST_INDEX), digest)
+    entries, shared = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
     if shared:
-        names |= _names(_read(Path(folder) / f"sharedindex.{shared}", LARGEST_INDEX), digest)[0]
-    return frozenset(os.fsdecode(name) for name in names if name)
+        entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared}", LARGEST_INDEX), digest)[0] | entries
+    return {os.fsdecode(name): entry for name, entry in entries.items() if name}
 
 
-def _names(data: bytes, digest: int) -> tuple[set[bytes], str]:
-    """The paths of an index file, and the name of the file that it shares the others with, if there is one."""
+@lru_cache(maxsize=4)
+def _index_digest(folder: str, stamp: tuple[int, ...], digest: int) -> str:
+    found = hashlib.sha256()
+    for name, entry in sorted(_index(folder, stamp, digest).items()):
+        found.update(os.fsencode(name) + b"\0" + entry)
+    return found.hexdigest()
+
+
+def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
+    """The entries of an index file, and the name of the file that it shares the others with, if there is one."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"index version {version}")
-    names: set[bytes] = set()
+    entries: dict[bytes, bytes] = {}
     at, name = 12, b""
     for _ in range(count):
         start = at
         at += STAT_BYTES + digest
         (flags,) = struct.unpack_from(">H", data, at)
         at += FLAG_BYTES + (2 if version >= 3 and flags & EXTENDED else 0)
+        entry = data[start + MODE_AT : start + MODE_AT + 4] + data[start + STAT_BYTES : at]
         if version == 4:
-            dropped, at = _number(data, at)
+            dropped, at = read_number(data, at)
             end = data.index(b"\0", at)
             name = name[: len(name) - dropped] + data[at:end]
             at = end + 1
@@ -167,11 +251,12 @@ def _names(data: bytes, digest: int) -> tuple[set[bytes], str]:
             end = at + length if length < LONG_NAME else data.index(b"\0", at)
             name = data[at:end]
             at = start + (end - start + 8) // 8 * 8
-        names.add(name)
-    return names, _shared(data, at, digest)
+        # In a conflict one path has several entries.
+        entries[name] = entries.get(name, b"") + entry
+    return entries, _shared(data, at, digest)
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
+def read_number(data: bytes, at: int) -> tuple[int, int]:
     """A number of varying length, and where it ends."""
     byte = data[at]
     value = byte & 0x7F
@@ -193,12 +278,12 @@ def _shared(data: bytes, at: int, digest: int) -> str:
 
 def _first_line(path: Path) -> str:
     try:
-        return _read(path, LARGEST_CONFIG).decode("utf-8", "surrogateescape").partition("\n")[0].strip()
+        return read_plain(path, LARGEST_CONFIG).decode("utf-8", "surrogateescape").partition("\n")[0].strip()
     except (OSError, ValueError):
         return ""
 
 
-def _read(path: Path, limit: int) -> bytes:
+def read_plain(path: Path, limit: int) -> bytes:
     """A file that is regular and not too large: a repository may hold a pipe that never ends."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:

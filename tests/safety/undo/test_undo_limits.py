@@ -162,8 +162,9 @@ async def test_files_nobody_may_read(ground: Playground) -> None:
 async def test_without_git_on_the_machine_commands_are_still_undone(
     ground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ground.fill({"a.txt": "a\n", "src/b.txt": "b\n", "node_modules/x.js": "x\n"})
+    ground.fill({"a.txt": "a\n", "src/b.txt": "b\n"})
     ground.commit_all()
+    ground.put("node_modules/x.js", "x\n")
     before = ground.picture()
     monkeypatch.setenv("PATH", str(ground.home))
     ground.restart()

@@ -61,6 +61,19 @@ async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Play
     assert (await second.undo()).done
 
 
+async def test_a_command_begun_during_a_change_does_not_forget_what_was_there_before_it(ground: Playground) -> None:
+    ground.fill({".gitignore": ".env\n", ".env": "KEY=1\n"})
+    first = ground.undo
+    ground.next_turn()
+    async with first.change([".env"]):
+        ground.put(".env", "KEY=2\n")
+        ground.restart("s2")
+        ground.next_turn()
+        await ground.shell("true")
+    assert (await first.undo()).changed == (".env",)
+    assert (ground.folder / ".env").read_text() == "KEY=1\n"
+
+
 async def test_the_event_loop_goes_on_meanwhile(ground: Playground) -> None:
     ground.fill({f"{number}.txt": f"{number}\n" for number in range(1000)})
     ground.next_turn()

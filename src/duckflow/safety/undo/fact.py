@@ -2,11 +2,17 @@
 
 import json
 import os
-from typing import NamedTuple, cast
+import time
+from typing import NamedTuple
 
 from duckflow.safety.entry import Kind
 
 UNKEPT = "~"
+TICK = 100_000_000
+"""Nanoseconds in which two writes may get the same time."""
+COARSE_TICK = 2_000_000_000
+"""The same where the file system counts in whole seconds."""
+SECOND = 1_000_000_000
 
 
 class Fact(NamedTuple):
@@ -35,9 +41,16 @@ class Fact(NamedTuple):
         """The id of the content to keep for it, or nothing."""
         return self.content if self.kind == "file" and not self.elusive else ""
 
+    @property
+    def bare(self) -> "Fact":
+        """Without mode and owner."""
+        return self._replace(mode=0, owner=0, group=0)
+
 
 class Stamp(NamedTuple):
-    """What the file system says of a file. While it stays the same, so does the content."""
+    """What the file system says of a file. While it stays the same, so does the content: the time of the last change
+
+    (`changed`) cannot be set by a program, other than the time of the last writing."""
 
     inode: int
     size: int
@@ -49,20 +62,19 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, facts: os.stat_result) -> "Stamp":
-        return cls(
-            facts.st_ino,
-            facts.st_size,
-            facts.st_mtime_ns,
-            facts.st_ctime_ns,
-            facts.st_mode,
-            facts.st_uid,
-            facts.st_gid,
-        )
+        times = (facts.st_mtime_ns, facts.st_ctime_ns)
+        return cls(facts.st_ino, facts.st_size, *times, facts.st_mode, facts.st_uid, facts.st_gid)
 
     @property
     def elusive_content(self) -> str:
         """Stays the same when a file is renamed, and changes when it is written to."""
         return f"{UNKEPT}{self.inode}-{self.size}-{self.modified}"
+
+    @property
+    def settled(self) -> bool:
+        """Not when a file written to again right now would get the same time."""
+        tick = TICK if self.changed % SECOND else COARSE_TICK
+        return self.changed < time.time_ns() - tick
 
 
 class Seen(NamedTuple):
@@ -72,31 +84,10 @@ class Seen(NamedTuple):
     stamp: Stamp
     settled: bool
 
-    def without_content(self) -> "Seen":
-        return self._replace(fact=self.fact._replace(content=self.stamp.elusive_content), settled=True)
-
-
-def dump_fact(fact: Fact | None) -> str:
-    return json.dumps(fact)
-
-
-def load_fact(text: str) -> Fact | None:
-    values = json.loads(text)
-    return None if values is None else Fact(*values)
-
-
-def dump_seen(seen: Seen) -> str:
-    return json.dumps(seen)
+    def dump(self) -> str:
+        return json.dumps(self)
 
 
 def load_seen(text: str) -> Seen:
-    fact, stamp, settled = cast("tuple[list[str], list[int], bool]", json.loads(text))
+    fact, stamp, settled = json.loads(text)
     return Seen(Fact._make(fact), Stamp._make(stamp), settled)
-
-
-def dump_facts(facts: dict[str, Fact]) -> str:
-    return json.dumps(facts)
-
-
-def load_facts(text: str) -> dict[str, Fact]:
-    return {path: Fact._make(values) for path, values in json.loads(text).items()}

@@ -1,171 +1,269 @@
-"""What each turn changed, and what is being changed right now."""
+"""What undo remembers, in one file that several processes may share: turns, changes under way, who is alive."""
 
+import contextlib
+import fcntl
 import json
 import os
+import shutil
+import sqlite3
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import weakref
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from duckflow.safety.shown import shown
-from duckflow.safety.undo.database import Database
-from duckflow.safety.undo.fact import Fact, dump_fact, load_fact, load_facts
-from duckflow.safety.undo.turn import TurnState, UndoTurn
-from duckflow.state.phrase import Phrase, say
+from duckflow.safety.undo.fact import Fact
 
-NAMED = 5
-CHANGE = "change"
-COMMAND = "command"
-RESTORE = "restore"
+FILE = "undo-2.sqlite"
+LEFT_BEHIND = ("undo.sqlite", "undo.sqlite-wal", "undo.sqlite-shm", "shadow.git")
+"""What earlier versions kept, in a form that is not read any more."""
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS contents (blob TEXT PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS baseline (path BLOB PRIMARY KEY, seen TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS turns (
+    session TEXT, number INTEGER, at REAL NOT NULL, undone INTEGER NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY (session, number)
+);
+CREATE TABLE IF NOT EXISTS windows (id INTEGER PRIMARY KEY AUTOINCREMENT, window TEXT NOT NULL);
+"""
+PATIENCE = 30.0
+WRITE_AHEAD = 16 * 1024 * 1024
+NOTHING = "[[], {}]"
+"""The record of a turn that is too old."""
+OWN, MAYBE, UNSURE = 2, 1, 0
+"""Whose a change is: Duckflow's, or that of a command known to write there; made while a command ran, by whomever; made
+around the time Duckflow was interrupted, by whomever."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a turn made of a path. Not `sure`: Duckflow was interrupted, so someone else may have had a hand in it."""
+class Database:
+    """SQLite. What a transaction wrote survives even a power cut, or is not there at all."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in LEFT_BEHIND:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                (folder / name).unlink()
+        path = folder / FILE
+        is_new = not path.exists()
+        # Used by one thread at a time; which one it is may differ.
+        self._connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
+        try:
+            if is_new:
+                # It holds the contents of the user's files.
+                path.chmod(0o600)
+                self.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            self.execute("PRAGMA journal_mode=WAL")
+            self.execute("PRAGMA synchronous=FULL")
+            self.execute(f"PRAGMA journal_size_limit={WRITE_AHEAD}")
+            self._connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}COMMIT;")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def execute(self, question: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(question, tuple(values)).fetchall()
+
+    def each(self, question: str, rows: Iterable[Iterable[Any]]) -> None:
+        self._connection.executemany(question, (tuple(row) for row in rows))
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[None]:
+        """Alone: other processes wait."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            # A full disk may have ended the transaction already.
+            if self._connection.in_transaction:
+                self.execute("ROLLBACK")
+            raise
+
+    @property
+    def version(self) -> int:
+        """Changes when another process has written something."""
+        return self.execute("PRAGMA data_version")[0][0]
+
+    @property
+    def size(self) -> int:
+        """Bytes in use; freed ones do not count."""
+        ((pages,),), ((free,),), ((size,),) = (
+            self.execute(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
+
+    def give_back(self) -> None:
+        """What is free goes back to the disk."""
+        self.execute("PRAGMA incremental_vacuum")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Presence:
+    """Shows that this process is alive, by a lock that the system takes away when it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        for left in folder.iterdir():
+            self.alive(left.name)
+        self.token = os.urandom(8).hex()
+        handle = os.open(folder / self.token, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        weakref.finalize(self, _leave, handle, folder / self.token)
+
+    def alive(self, token: str) -> bool:
+        """Whether the process that showed this token still runs; what a dead one left is removed."""
+        try:
+            handle = os.open(self._folder / token, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        else:
+            (self._folder / token).unlink(missing_ok=True)
+            return False
+        finally:
+            os.close(handle)
+
+
+def _leave(handle: int, path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+    os.close(handle)
+
+
+class Change(NamedTuple):
+    """What a turn made of a path."""
 
     path: str
     before: Fact | None
     after: Fact | None
-    sure: bool = True
+    whose: int = OWN
     undone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A change, command or undo under way; one that is left over from a crash is closed later."""
+@dataclass
+class UndoTurn:
+    """One turn of one session: what it changed, and what of that undo does not cover (kind, name, number of files).
 
-    window_id: int
-    turn: UndoTurn
+    `undone`: its place in the order of undoing, 0 when it is not undone."""
+
+    session: str
+    number: int
+    at: float
+    undone: int = 0
+    paths: dict[str, Change] = field(default_factory=dict[str, Change])
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+
+    @property
+    def changes(self) -> list[Change]:
+        """Without paths that ended as they began."""
+        return sorted(one for one in self.paths.values() if one.before != one.after)
+
+    def record(self, changes: Iterable[Change]) -> None:
+        """A path changed twice keeps what it was first and what it is now."""
+        for one in changes:
+            first = self.paths.get(one.path)
+            if first:
+                # Somebody changed it between the two.
+                between = OWN if first.after == one.before else MAYBE
+                one = one._replace(before=first.before, whose=min(first.whose, one.whose, between))
+            self.paths[one.path] = one
+            self.undone = 0
+
+    def leave_out(self, kind: str, names: Mapping[str, int]) -> None:
+        for name, count in names.items():
+            known = self.left_out.setdefault(kind, {})
+            known[name] = max(count, known.get(name, 0))
+
+
+class Window(NamedTuple):
+    """A change, command or undo under way; one that is left over from a crash is closed later.
+
+    `paths`: what is changed, or what a command is known to write. `marks`: where the repositories stood before."""
+
+    session: str
+    number: int
     token: str
-    kind: str
-    roots: tuple[str, ...]
-    before: str
+    kind: Literal["change", "command", "restore"]
+    paths: Sequence[str]
+    marks: dict[str, list[str]]
 
 
 class UndoLedger:
-    """Tables of the database."""
+    """The tables of turns and windows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def open(self, turn: UndoTurn, token: str, kind: str, roots: Iterable[str], before: str) -> int:
-        self._database.execute(
-            "INSERT INTO windows (session, turn, token, kind, roots, before) VALUES (?, ?, ?, ?, ?, ?)",
-            (*turn, token, kind, json.dumps(list(roots)), before),
-        )
+    def open(self, window: Window) -> int:
+        self._database.execute("INSERT INTO windows (window) VALUES (?)", (json.dumps(window),))
         return self._database.execute("SELECT last_insert_rowid()")[0][0]
 
     def close(self, window_id: int) -> None:
         self._database.execute("DELETE FROM windows WHERE id = ?", (window_id,))
 
-    def windows(self) -> list[Window]:
-        rows = self._database.execute("SELECT id, session, turn, token, kind, roots, before FROM windows ORDER BY id")
-        return [
-            Window(row[0], UndoTurn(row[1], row[2]), row[3], row[4], tuple(json.loads(row[5])), row[6]) for row in rows
-        ]
+    def windows(self) -> dict[int, Window]:
+        rows = self._database.execute("SELECT id, window FROM windows ORDER BY id")
+        return {window_id: Window._make(json.loads(window)) for window_id, window in rows}
 
-    def record(self, turn: UndoTurn, changes: Iterable[Change]) -> None:
-        """A path changed twice in a turn keeps what it was first and what it is now."""
-        found = list(changes)
-        if found:
-            self._touch(turn)
-            self.mark_undone(turn, False)
-        self._database.each(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET "
-            "after = excluded.after, sure = min(sure, excluded.sure), undone = 0",
-            [(*turn, os.fsencode(one.path), dump_fact(one.before), dump_fact(one.after), one.sure) for one in found],
-        )
+    def turn(self, session: str, number: int) -> UndoTurn:
+        """A new one when nothing is known of it."""
+        rows = self._database.execute("SELECT * FROM turns WHERE session = ? AND number = ?", (session, number))
+        return _load(rows[0]) if rows else UndoTurn(session, number, time.time())
 
-    def changes(self, turn: UndoTurn) -> list[Change]:
-        """Without paths that ended as they began."""
-        rows = self._database.execute(
-            "SELECT path, before, after, sure, undone FROM changes WHERE session = ? AND turn = ? ORDER BY path", turn
-        )
-        return [
-            Change(os.fsdecode(path), load_fact(before), load_fact(after), bool(sure), bool(undone))
-            for path, before, after, sure, undone in rows
-            if before != after
-        ]
+    def save(self, turn: UndoTurn) -> None:
+        """What was of no effect leaves no trace."""
+        if not turn.paths and not turn.left_out:
+            return
+        record = json.dumps([list(turn.paths.values()), turn.left_out])
+        row = (turn.session, turn.number, turn.at, turn.undone, record)
+        self._database.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?)", row)
 
-    def settle(self, turn: UndoTurn, changes: Iterable[Change]) -> None:
-        """What was found when a turn was undone or redone."""
-        self._database.each(
-            "UPDATE changes SET before = ?, after = ?, sure = ?, undone = ? "
-            "WHERE session = ? AND turn = ? AND path = ?",
-            [
-                (dump_fact(one.before), dump_fact(one.after), one.sure, one.undone, *turn, os.fsencode(one.path))
-                for one in changes
-            ],
-        )
-
-    def mark_undone(self, turn: UndoTurn, undone: bool) -> None:
-        """Turns are redone in the opposite order of being undone."""
-        order = self._database.execute("SELECT coalesce(max(undone), 0) + 1 FROM turns")[0][0] if undone else 0
-        self._database.execute("UPDATE turns SET undone = ? WHERE session = ? AND turn = ?", (order, *turn))
-
-    def turns(self, session: str) -> list[TurnState]:
+    def turns(self, session: str) -> list[UndoTurn]:
         """Those that changed something, covered or not."""
-        rows = self._database.execute(
-            "SELECT turn, undone, "
-            "(SELECT count(*) FROM changes WHERE session = t.session AND turn = t.turn AND before != after), "
-            "(SELECT count(*) FROM uncovered WHERE session = t.session AND turn = t.turn) "
-            "FROM turns AS t WHERE session = ? ORDER BY turn",
-            (session,),
-        )
-        return [TurnState(turn, files, undone) for turn, undone, files, others in rows if files or others]
+        rows = self._database.execute("SELECT * FROM turns WHERE session = ? ORDER BY number", (session,))
+        return [turn for turn in map(_load, rows) if turn.changes or turn.left_out]
 
-    def leave_out(self, turn: UndoTurn, kind: str, names: Mapping[str, int]) -> None:
-        """Something the turn may have changed that undo does not cover, with how many files."""
-        if names:
-            self._touch(turn)
-        self._database.each(
-            "INSERT INTO uncovered VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = max(count, excluded.count)",
-            [(*turn, kind, os.fsencode(name), count) for name, count in names.items()],
-        )
+    def last_undone(self) -> int:
+        return self._database.execute("SELECT coalesce(max(undone), 0) FROM turns")[0][0]
 
-    def left_out(self, turn: UndoTurn) -> list[Phrase]:
-        """One phrase a kind."""
-        rows = self._database.execute(
-            "SELECT kind, name, count FROM uncovered WHERE session = ? AND turn = ? ORDER BY kind, count DESC, name",
-            turn,
-        )
-        kinds: dict[str, list[tuple[str, int]]] = {}
-        for kind, name, count in rows:
-            kinds.setdefault(kind, []).append((os.fsdecode(name), count))
-        return [uncovered(kind, dict(names)) for kind, names in kinds.items()]
-
-    def left_out_names(self, turn: UndoTurn) -> set[str]:
-        rows = self._database.execute("SELECT name FROM uncovered WHERE session = ? AND turn = ?", turn)
-        return {os.fsdecode(name) for (name,) in rows}
-
-    def forget(self, turn: UndoTurn) -> None:
-        for table in ("turns", "changes", "uncovered"):
-            self._database.execute(f"DELETE FROM {table} WHERE session = ? AND turn = ?", turn)
+    def forget(self, session: str, number: int) -> None:
+        """Only that there was something stays known."""
         self._database.execute(
-            "INSERT INTO forgotten VALUES (?, ?) ON CONFLICT DO UPDATE SET turn = max(turn, excluded.turn)", turn
+            f"UPDATE turns SET record = '{NOTHING}' WHERE session = ? AND number = ?", (session, number)
         )
 
     def forgotten(self, session: str) -> int:
         """The last turn of which nothing is known any more; 0 for none."""
-        rows = self._database.execute("SELECT turn FROM forgotten WHERE session = ?", (session,))
-        return rows[0][0] if rows else 0
+        rows = self._database.execute(
+            f"SELECT max(number) FROM turns WHERE session = ? AND record = '{NOTHING}'", (session,)
+        )
+        return rows[0][0] or 0
 
-    def oldest_first(self) -> list[UndoTurn]:
-        return [UndoTurn(*row) for row in self._database.execute("SELECT session, turn FROM turns ORDER BY at")]
+    def oldest_first(self) -> list[tuple[str, int]]:
+        question = "SELECT session, number FROM turns WHERE record != ? ORDER BY at"
+        return [(session, number) for session, number in self._database.execute(question, (NOTHING,))]
 
     def blobs(self) -> set[str]:
-        """Every content that a turn, or a change under way, may need."""
-        rows = self._database.execute("SELECT before, after FROM changes")
-        facts = [load_fact(text) for row in rows for text in row]
-        for window in self.windows():
-            if window.kind == CHANGE:
-                facts += load_facts(window.before).values()
-        return {fact.blob for fact in facts if fact}
-
-    def _touch(self, turn: UndoTurn) -> None:
-        self._database.execute("INSERT OR IGNORE INTO turns (session, turn, at) VALUES (?, ?, ?)", (*turn, time.time()))
+        """Every content that a turn may need."""
+        turns = (_load(row) for row in self._database.execute("SELECT * FROM turns"))
+        changes = (change for turn in turns for change in turn.paths.values())
+        return {fact.blob for change in changes for fact in (change.before, change.after) if fact}
 
 
-def uncovered(kind: str, names: Mapping[str, int]) -> Phrase:
-    """`count` files, of which the first few places are named."""
-    listed = ", ".join(shown(name) for name in list(names)[:NAMED])
-    return say(f"undo.{kind}", count=sum(names.values()), names=listed + (", …" if len(names) > NAMED else ""))
+def _load(row: tuple[Any, ...]) -> UndoTurn:
+    changes, left_out = json.loads(row[4])
+    paths = {one[0]: Change(one[0], _fact(one[1]), _fact(one[2]), *one[3:]) for one in changes}
+    session, number, at, undone, _ = row
+    return UndoTurn(session, number, at, undone, paths, left_out)
+
+
+def _fact(values: list[Any] | None) -> Fact | None:
+    return None if values is None else Fact._make(values)

@@ -1,169 +1,287 @@
 """Notes down what a change or a command does to the work folder: before it happens, and after."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
 
-from duckflow.safety.undo.baseline import Difference
-from duckflow.safety.undo.fact import Fact, Seen, dump_facts, load_facts
-from duckflow.safety.undo.git_watch import Mark
-from duckflow.safety.undo.ignored import Ignored, NothingIgnored, upwards
-from duckflow.safety.undo.ledger import CHANGE, COMMAND, RESTORE, Change, Window
-from duckflow.safety.undo.left_out import left_out_of
-from duckflow.safety.undo.retention import retain
-from duckflow.safety.undo.site import Site
-from duckflow.safety.undo.survey import Survey, TooManyFiles
-from duckflow.safety.undo.turn import UndoTurn
+from duckflow.safety.repository import Marks, marks_in, what_moved
+from duckflow.safety.undo.contents import Contents
+from duckflow.safety.undo.fact import Fact, Seen, load_seen
+from duckflow.safety.undo.ledger import (
+    MAYBE,
+    OWN,
+    UNSURE,
+    Change,
+    Database,
+    Presence,
+    UndoLedger,
+    UndoTurn,
+    Window,
+)
+from duckflow.safety.undo.preview import MoveFact, left_out_of
+from duckflow.safety.undo.settings import MB, UndoSettings
+from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, SurveyLimits, TooManyFiles, upwards
+from duckflow.safety.undo.tree import Tree
+
+SLACK = 5
+"""Turns are forgotten when this share of the allowed number has come on top of it."""
+WindowKind = Literal["change", "command", "restore"]
+Whose = Callable[[str], int]
+
+
+class Baseline:
+    """The work folder as it was last seen. On disk, so that a crash does not lose it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entries: dict[str, Seen] | None = None
+
+    @property
+    def entries(self) -> dict[str, Seen]:
+        if self._entries is None:
+            rows = self._database.execute("SELECT path, seen FROM baseline")
+            self._entries = {os.fsdecode(path): load_seen(seen) for path, seen in rows}
+        return self._entries
+
+    def write(self, seen: Mapping[str, Seen | None]) -> None:
+        present = {path: one for path, one in seen.items() if one}
+        gone = [path for path, one in seen.items() if one is None and self.entries.pop(path, None)]
+        self.entries.update(present)
+        rows = [(os.fsencode(path), one.dump()) for path, one in present.items()]
+        self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
+        self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in gone])
+
+    def read_again(self) -> None:
+        self._entries = None
 
 
 class Recorder:
-    """Works inside a transaction. What a window notes before is on disk when the transaction ends."""
+    """Compares the work folder with how it was last seen (the baseline), and notes what differs for a turn.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._open: set[int] = set()
+    A window is opened before a change or command and closed after it. What it needs is on disk in between."""
+
+    def __init__(self, work: Path, data: Path, settings: UndoSettings) -> None:
+        self.settings = settings
+        self.database = Database(data)
+        self.ledger = UndoLedger(self.database)
+        with self.database.transaction():
+            self._presence = Presence(data / "alive")
+        self.contents = Contents(self.database, work, data / "objects", settings.copied_mb * MB)
+        self.tree = Tree(work, self.contents, settings.largest_file_mb * MB, self._presence.token)
+        facts = data.stat()
+        self._limits = SurveyLimits(settings.files, settings.watched_files, (facts.st_dev, facts.st_ino))
+        self._work = work
+        self._version = self.database.version
+        self._baseline = Baseline(self.database)
         self._survey: Survey | None = None
-        self._ignored: Ignored | None = None
+        self._open: set[int] = set()
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All or nothing, alone among the processes; what a crash left open is closed first."""
+        try:
+            with self.database.transaction():
+                if self.database.version != self._version:
+                    self._version = self.database.version
+                    self._baseline.read_again()
+                    self.contents.look_again()
+                self._recover()
+                yield
+        except BaseException:
+            # What is in memory may say what the database was not allowed to keep.
+            self._baseline.read_again()
+            self.contents.look_again()
+            raise
 
     def open_change(self, turn: UndoTurn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
-        before = self._site.vault.keep(self._capture(turn, paths), with_git=False)
-        facts = {path: seen.fact for path, seen in before.items()}
-        return self._opened(turn, CHANGE, paths, dump_facts(facts)), facts
+        self.contents.begin(needed=None)
+        now = self._look_at(turn, paths)
+        self._compare(now, *self._running())
+        return self._opened(turn, "change", paths), {path: seen.fact for path, seen in now.items() if seen}
 
-    def open_command(self, turn: UndoTurn) -> int | None:
+    def open_command(self, turn: UndoTurn, writes: Sequence[str]) -> int | None:
         """For everything a command may do. Nothing when the folder has too many files for that."""
-        others = [window for window in self._site.ledger.windows() if window.kind == COMMAND]
+        running, whose = self._running()
+        self.contents.begin(None if running else self.ledger.blobs)
         try:
-            # What changed while another command runs is taken for that one's doing.
-            survey = self._sync(others[0].turn if others else None, sure=True)
+            survey = self._sync(running, whose)
         except TooManyFiles:
-            self._site.ledger.leave_out(turn, "too_many", {".": self._site.settings.files})
+            turn.leave_out("too_many", {".": self.settings.files})
+            self.ledger.save(turn)
             return None
-        marks = self._site.watch.marks(survey.repositories, before=True)
-        return self._opened(turn, COMMAND, survey.repositories, json.dumps(marks))
+        return self._opened(turn, "command", writes, marks_in(self._work, survey.repositories))
+
+    def open_restore(self, turn: UndoTurn) -> int:
+        return self._opened(turn, "restore")
 
     def close(self, window_id: int) -> None:
-        for window in self._site.ledger.windows():
-            if window.window_id == window_id:
-                self._close(window, sure=True)
+        if window := self.ledger.windows().get(window_id):
+            self._close(window_id, window, sure=True)
         self._open.discard(window_id)
 
     def give_up(self, window_id: int) -> None:
         """What could not be noted down now is found out later, as after a crash."""
         self._open.discard(window_id)
 
-    def recover(self) -> None:
-        """Close what a crash left open. Who made the changes since then is not certain."""
-        for window in self._site.ledger.windows():
-            mine = window.token == self._site.presence.token
-            if (mine and window.window_id not in self._open) or not (mine or self._site.presence.alive(window.token)):
-                self._close(window, sure=False)
-
-    def open_restore(self, turn: UndoTurn) -> int:
-        return self._opened(turn, RESTORE, (), "")
-
-    def restored(self, now: Mapping[str, Seen | None]) -> None:
+    def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
-        self._note(now)
+        now = {path: self.tree.look(path, keep=True) for path in paths if GIT not in path.split("/")}
+        self._compare(now, None, _nobodys)
 
-    def _opened(self, turn: UndoTurn, kind: str, roots: Iterable[str], before: str) -> int:
-        window_id = self._site.ledger.open(turn, self._site.presence.token, kind, roots, before)
-        self._open.add(window_id)
+    def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
+        window = Window(turn.session, turn.number, self._presence.token, kind, paths, marks or {})
+        self._open.add(window_id := self.ledger.open(window))
         return window_id
 
-    def _close(self, window: Window, sure: bool) -> None:
-        if window.kind == CHANGE:
-            self._close_change(window, sure)
-        elif window.kind == COMMAND:
-            self._close_command(window, sure)
+    def _recover(self) -> None:
+        """Close what a crash left open. Who made the changes since then is not certain."""
+        for window_id, window in self.ledger.windows().items():
+            mine = window.token == self._presence.token
+            if (mine and window_id not in self._open) or not (mine or self._presence.alive(window.token)):
+                self._close(window_id, window, sure=False)
+
+    def _close(self, window_id: int, window: Window, sure: bool) -> None:
+        turn = self.ledger.turn(window.session, window.number)
+        whose = _whose(window, sure)
+        if window.kind == "change":
+            self.contents.begin(needed=None)
+            now = self._look_at(turn, window.paths)
+            self._compare(now, turn, whose)
+            self._baseline.write({path: None for path in now if GIT in path.split("/")})
+        elif window.kind == "command":
+            self._close_command(window, turn, whose)
         else:
-            paths = [one.path for one in self._site.ledger.changes(window.turn)]
-            self._site.tree.clean_up(window.token, paths)
-        self._site.ledger.close(window.window_id)
-        retain(self._site, window.turn)
+            self.tree.clean_up(window.token, turn.paths)
+        self.ledger.close(window_id)
+        forget_oldest(self, (turn.session, turn.number))
 
-    def _close_change(self, window: Window, sure: bool) -> None:
-        before = load_facts(window.before)
-        after = self._site.vault.keep(self._capture(window.turn, window.roots), with_git=False)
-        paths = sorted(before.keys() | after.keys())
-        now = {path: after[path].fact if path in after else None for path in paths}
-        changes = [Change(path, before.get(path), now[path], sure) for path in paths if before.get(path) != now[path]]
-        self._record(window.turn, changes, sure)
-        if self._site.baseline.entries:
-            self._note({path: after.get(path) for path in paths})
-
-    def _close_command(self, window: Window, sure: bool) -> None:
-        ledger, before = self._site.ledger, self._survey
+    def _close_command(self, window: Window, turn: UndoTurn, whose: Whose) -> None:
+        before = self._survey
+        self.contents.begin(needed=None)
         try:
-            after = self._sync(window.turn, sure)
+            after = self._sync(turn, whose)
         except TooManyFiles:
-            ledger.leave_out(window.turn, "too_many", {".": self._site.settings.files})
-            return
-        old = {folder: Mark(*values) for folder, values in json.loads(window.before).items()}
-        new = self._site.watch.marks({*old, *after.repositories}, before=False)
-        for kind, name in self._site.watch.moved(old, new):
-            ledger.leave_out(window.turn, kind, {name: 1})
-        if before:
-            ledger.leave_out(window.turn, "ignored", after.touched_since(before))
-        ledger.leave_out(window.turn, "blind", {after.ignored_above(path): 1 for path in after.blind})
+            turn.leave_out("too_many", {".": self.settings.files})
+        else:
+            for kind, name in what_moved(window.marks, marks_in(self._work, {*window.marks, *after.repositories})):
+                turn.leave_out(kind, {name: 1})
+            if before:
+                turn.leave_out("ignored", after.touched_since(before))
+            turn.leave_out("blind", dict.fromkeys(after.blind.values(), 1))
+        self.ledger.save(turn)
 
-    def _sync(self, turn: UndoTurn | None, sure: bool) -> Survey:
-        """Bring the baseline up to date. What differs is a turn's doing, or nobody's in particular."""
-        site = self._site
-        ignored = site.shadow.ignored()
-        survey = site.surveyor.take(site.baseline.entries, ignored)
-        found = list(site.baseline.differences(survey, self._survey, site.tree))
-        changed = [one for one in found if turn and one.real]
-        # Before anything else: the command may have removed the repository that has the old contents.
-        lost = site.vault.adopt(one.before.fact.blob for one in changed if one.before)
-        self._update_baseline(survey, found)
-        self._survey, self._ignored = survey, ignored
-        if turn:
-            self._record(turn, [self._change(one, sure) for one in changed], sure)
-            gone = [one.path for one in changed if one.before and one.before.fact.blob in lost]
-            site.ledger.leave_out(turn, "lost", dict.fromkeys(gone, 1))
+    def _running(self) -> tuple[UndoTurn | None, Whose]:
+        """What changed while a command runs is taken for that one's doing."""
+        for window in self.ledger.windows().values():
+            if window.kind == "command":
+                return self.ledger.turn(window.session, window.number), _whose(window)
+        return None, _nobodys
+
+    def _sync(self, turn: UndoTurn | None, whose: Whose) -> Survey:
+        """Compare the whole folder. Without a turn what differs is nobody's in particular."""
+        known = self._baseline.entries
+        survey = FolderWalk(self.tree, self.contents, known, self._limits).covered(self._work)
+        now: dict[str, Seen | None] = {}
+        now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
+        for path in known.keys() - survey.covered.keys():
+            # Gone, or ignored by now.
+            if turn is None or survey.watched.get(path) != known[path].stamp:
+                now[path] = self.tree.look(path, keep=True) if turn else None
+        # What a change of Duckflow's own is about to do is noted with that one.
+        windows = self.ledger.windows().values()
+        changing = [path for window in windows if window.kind == "change" for path in window.paths]
+        now = {path: seen for path, seen in now.items() if not _near(path, changing)}
+        if turn and self._survey:
+            # What was left out before was there before.
+            old = self._survey
+            self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
+        self._compare(now, turn, whose)
+        self._survey = survey
         return survey
 
-    def _update_baseline(self, survey: Survey, found: list[Difference]) -> None:
-        site = self._site
-        moved = site.shadow.refresh()
-        present = {one.path: one.now for one in found if one.now}
-        kept = site.vault.keep(survey.covered | present if moved else present, with_git=True)
-        entries = site.baseline.entries
-        update: dict[str, Seen | None] = {path: seen for path, seen in kept.items() if entries.get(path) is not seen}
-        site.baseline.update(update | {one.path: None for one in found if one.now is None})
+    def _compare(self, now: Mapping[str, Seen | None], turn: UndoTurn | None, whose: Whose) -> None:
+        """Note for a turn how these differ from the baseline, and bring that up to date."""
+        known = self._baseline.entries
+        differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
+        if turn:
+            pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
+            changes = [Change(path, old and old.fact, new and new.fact, whose(path)) for path, old, new in pairs]
+            self._record(turn, [one for one in changes if one.before != one.after])
+        self._baseline.write(differ)
 
-    def _change(self, one: Difference, sure: bool) -> Change:
-        now = self._site.baseline.entries.get(one.path)
-        return Change(one.path, one.before.fact if one.before else None, now.fact if now else None, sure)
+    def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
+        blobs = {fact.blob for one in changes for fact in (one.before, one.after) if fact}
+        gone = self.contents.secure(blobs)
+        turn.record(changes)
+        moves = (MoveFact(one.path, one.before, one.after) for one in changes)
+        for kind, names in left_out_of(moves, self.settings.largest_file_mb).items():
+            turn.leave_out(kind, names)
+        turn.leave_out("lost", {one.path: 1 for one in changes if one.before and one.before.blob in gone})
+        turn.leave_out("interrupted", {one.path: 1 for one in changes if one.whose == UNSURE})
+        self.ledger.save(turn)
 
-    def _record(self, turn: UndoTurn, changes: list[Change], sure: bool) -> None:
-        ledger, largest = self._site.ledger, self._site.settings.largest_file_mb
-        ledger.record(turn, changes)
-        for kind, names in left_out_of(changes, largest).items():
-            ledger.leave_out(turn, kind, names)
-        if changes and not sure:
-            ledger.leave_out(turn, "interrupted", {one.path: 1 for one in changes})
-
-    def _capture(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen]:
-        """These paths, all that is beneath them unless it is too much, and the folders above them."""
-        found: dict[str, Seen] = {}
-        known = self._site.baseline.entries
+    def _look_at(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen | None]:
+        """These paths, all that is or was beneath them unless it is too much, and the folders above them."""
+        known = self._baseline.entries
+        found: dict[str, Seen | None] = {}
         for path in paths:
             for one in upwards(path):
-                if one not in found and (seen := self._site.tree.look(one)):
-                    found[one] = seen
-            if path in found and found[path].fact.kind == "folder":
+                found[one] = self.tree.look(one, keep=True)
+            beneath = {one: None for one in known if one.startswith(f"{path}/")}
+            seen = found[path]
+            if seen and seen.fact.kind == "folder":
                 try:
-                    found |= self._site.surveyor.take(known, NothingIgnored(), path).covered
+                    beneath |= FolderWalk(self.tree, self.contents, known, self._limits).everything(path).covered
                 except TooManyFiles:
-                    self._site.ledger.leave_out(turn, "too_many", {path: self._site.settings.files})
+                    turn.leave_out("too_many", {path: self.settings.files})
+                    self.ledger.save(turn)
+                    continue
+            found |= beneath
         return found
 
-    def _note(self, now: Mapping[str, Seen | None]) -> None:
-        known, ignored = self._site.baseline.entries, self._ignored
-        covered = {
-            path: seen for path, seen in now.items() if path in known or (ignored and not ignored.left_out(path))
-        }
-        if known:
-            self._site.baseline.update(covered)
+    def sweep(self) -> None:
+        """Drop contents that neither a turn nor the next command's undo needs."""
+        needed = {seen.fact.blob for seen in self._baseline.entries.values()}
+        self.contents.forget_all_but(needed | self.ledger.blobs())
+
+
+def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
+    """Turns beyond the allowed number, then until little enough is kept. The current turn always stays.
+
+    Sweeping looks at everything that is kept, so turns are forgotten some at a time and not one with every turn."""
+    ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
+    older = [turn for turn in ledger.oldest_first() if turn != current]
+    beyond = len(older) + 1 - settings.kept_turns
+    excess = beyond if beyond > settings.kept_turns // SLACK else 0
+    for turn in older[:excess]:
+        ledger.forget(*turn)
+    if excess or database.size > settings.kept_mb * MB:
+        recorder.sweep()
+    for turn in older[excess:]:
+        if database.size <= settings.kept_mb * MB:
+            return
+        ledger.forget(*turn)
+        recorder.sweep()
+
+
+def _whose(window: Window, sure: bool = True) -> Whose:
+    """Duckflow's own change; or the command's, when it is known to write there."""
+
+    def whose(path: str) -> int:
+        if not sure:
+            return UNSURE
+        return OWN if window.kind == "change" or _near(path, window.paths) else MAYBE
+
+    return whose
+
+
+def _near(path: str, others: Iterable[str]) -> bool:
+    """One of them, in one of them, or a folder above one of them."""
+    return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in others)
+
+
+def _nobodys(_: str) -> int:
+    return MAYBE

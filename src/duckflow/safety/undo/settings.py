@@ -26,5 +26,3 @@ class UndoSettings(BaseModel):
     diff_lines: int = Field(default=400, ge=0)
     compared_files: int = Field(default=200, ge=0)
     """A preview counts the lines of as many files; the others are named."""
-    git_seconds: float = Field(default=20.0, gt=0)
-    """How long one question to git may take."""

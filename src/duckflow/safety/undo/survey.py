@@ -1,196 +1,194 @@
-"""One walk through the work folder."""
+"""One walk through the work folder: what lies in it, and what is left out."""
 
+import contextlib
 import os
 import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from duckflow.errors import PathRefused
+from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.path_names import MAX_DEPTH
+from duckflow.safety.regular import open_regular
+from duckflow.safety.undo.contents import Contents
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
-from duckflow.safety.undo.ignored import GIT, Ignored, upwards
 from duckflow.safety.undo.tree import READ_FOLDER, Tree
 
+GIT = ".git"
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
+Facts = os.stat_result
 
 
 class TooManyFiles(Exception):
     """More than may be covered."""
 
 
+@dataclass(frozen=True, slots=True)
+class SurveyLimits:
+    """How many files are covered, how many ignored ones are watched, and the folder (of undo's data) that never is."""
+
+    files: int
+    watched: int
+    own: tuple[int, int]
+
+
 @dataclass(slots=True)
 class Survey:
-    """What lies in the folder, and what was left out."""
+    """What lies in the folder, by path."""
 
     covered: dict[str, Seen] = field(default_factory=dict[str, Seen])
-    watched: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
-    """Ignored files: only whether they changed is known."""
-    ignored: set[str] = field(default_factory=set[str])
-    """The ignored files and folders that hold what is watched."""
-    blind: set[str] = field(default_factory=set[str])
-    """Folders of which nothing is known: not ours to read, too deep, or more than is watched."""
+    watched: dict[str, Stamp | None] = field(default_factory=dict[str, Stamp | None])
+    """What git ignores: of files only whether they changed is known, of folders nothing."""
+    place: dict[str, str] = field(default_factory=dict[str, str])
+    """To which ignored file or folder something that is watched belongs."""
+    blind: dict[str, str] = field(default_factory=dict[str, str])
+    """Folders of which nothing is known: not ours to read, too deep, or more than is watched. And what to call them."""
     repositories: list[str] = field(default_factory=list[str])
-    """Folders that are git repositories."""
+
+    def left_out(self, path: str) -> bool:
+        """Whether something may have been there that is not covered."""
+        return path in self.watched or self.unseen(path)
 
     def unseen(self, path: str) -> bool:
-        """Whether something may have been there without being noticed."""
         return bool(self.blind) and any(above in self.blind for above in upwards(path))
-
-    def may_have_had(self, path: str, is_folder: bool) -> bool:
-        """Whether something was there that is not covered, as far as is known."""
-        if path in self.watched or self.unseen(path):
-            return True
-        return is_folder and any(above in self.ignored for above in upwards(path))
-
-    def ignored_above(self, path: str) -> str:
-        return next((above for above in upwards(path) if above in self.ignored), path)
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """How many ignored files are new, gone or different, by the ignored file or folder they belong to."""
         found: dict[str, int] = {}
         for path in before.watched.keys() | self.watched.keys():
             covered = self.covered.get(path)
-            old, new = before.watched.get(path), covered.stamp if covered else self.watched.get(path)
+            now = covered.stamp if covered and covered.fact.kind != "folder" else None
+            old, new = before.watched.get(path), now or self.watched.get(path)
             unknown = (old is None and before.unseen(path)) or (new is None and self.unseen(path))
             if old != new and not unknown and not (old is None and path in before.covered):
-                place = self.ignored_above(path) if path in self.watched else before.ignored_above(path)
+                place = self.place.get(path) or before.place[path]
                 found[place] = found.get(place, 0) + 1
         return found
 
 
-class Surveyor:
-    """Walks by handles of folders; files whose stamp is known are not read again."""
+class FolderWalk:
+    """Goes by handles of folders. Files whose stamp is known, and whose content is kept, are not read again.
 
-    def __init__(self, tree: Tree, left_out: tuple[int, int], files: int, watched: int) -> None:
+    Without `ignored` everything counts, git's own files too."""
+
+    def __init__(self, tree: Tree, contents: Contents, known: Mapping[str, Seen], limits: SurveyLimits) -> None:
         self._tree = tree
-        self._left_out = left_out
-        self._most_files = files
-        self._most_watched = watched
+        self._contents = contents
+        self._known = known
+        self._limits = limits
+        self._ignored: IgnoredPaths | None = None
+        self._survey = Survey()
 
-    def take(self, known: Mapping[str, Seen], ignored: Ignored, start: str = "") -> Survey:
-        """All beneath `start` (the start itself excluded)."""
-        walk = _Walk(self._tree, known, ignored, self._left_out, (self._most_files, self._most_watched))
+    def covered(self, work: Path) -> Survey:
+        """The work folder, without what git ignores and git's own files."""
+        self._ignored = IgnoredPaths(work)
+        return self._walk("", self._ignored.top)
+
+    def everything(self, start: str) -> Survey:
+        """All beneath a folder."""
+        return self._walk(start, None)
+
+    def _walk(self, start: str, rules: RulesFile | None) -> Survey:
         handle = self._tree.open_folder(start)
         try:
-            walk.cover(handle, f"{start}/" if start else "", foreign=False)
+            self._list(handle, f"{start}/" if start else "", rules, "")
         finally:
             os.close(handle)
-        return walk.survey
+        return self._survey
 
-
-class _Walk:
-    def __init__(
-        self,
-        tree: Tree,
-        known: Mapping[str, Seen],
-        ignored: Ignored,
-        left_out: tuple[int, int],
-        limits: tuple[int, int],
-    ) -> None:
-        self.survey = Survey()
-        self._reader = tree.reader
-        self._known = known
-        self._ignored = ignored
-        self._left_out = left_out
-        self._most_files, self._most_watched = limits
-
-    def cover(self, handle: int, prefix: str, foreign: bool) -> None:
-        folders: list[str] = []
+    def _list(self, handle: int, prefix: str, rules: RulesFile | None, place: str) -> None:
+        """`place`: the ignored folder that this one lies in, if it does."""
+        files: dict[str, Facts] = {}
+        folders: dict[str, Facts] = {}
         with os.scandir(handle) as entries:
             for entry in entries:
                 try:
                     facts = entry.stat(follow_symlinks=False)
-                    if stat.S_ISDIR(facts.st_mode):
-                        if (facts.st_dev, facts.st_ino) != self._left_out:
-                            folders.append(entry.name)
-                    else:
-                        self._cover_file(handle, entry.name, prefix + entry.name, facts)
                 except FileNotFoundError:
                     # Removed while we looked.
                     continue
-        if GIT in folders or f"{prefix}{GIT}" in self.survey.covered:
-            self.survey.repositories.append(prefix.rstrip("/"))
-            foreign = foreign or bool(prefix)
-        for name in folders:
-            if name != GIT or self._ignored.covers_git:
-                self._cover_folder(handle, name, prefix + name, foreign)
+                (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
+        if (GIT in folders or GIT in files) and not place:
+            self._survey.repositories.append(prefix.rstrip("/"))
+            # A repository within the work folder has rules of its own, which are not read.
+            rules = None if prefix else rules
+        if RULES_FILE in files and self._ignored and rules and not place:
+            rules = self._ignored.below(rules, prefix, _rules_text(handle))
+        for name, facts in files.items():
+            self._file(handle, prefix + name, facts, rules, place)
+        for name, facts in folders.items():
+            if (facts.st_dev, facts.st_ino) != self._limits.own and (name != GIT or self._ignored is None):
+                self._folder(handle, prefix + name, facts, rules, place)
 
-    def _cover_file(self, handle: int, name: str, path: str, facts: os.stat_result) -> None:
+    def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
         stamp = Stamp.of(facts)
-        if self._ignored.file(path):
-            self.survey.ignored.add(path)
-            self._watch_file(path, stamp, or_else=path)
+        if place or self._ignores(path, rules, is_folder=False):
+            self._watch(path, stamp, place)
             return
         known = self._known.get(path)
-        if known is None or known.stamp != stamp or not known.settled:
+        if known is None or known.stamp != stamp or not known.settled or not self._is_kept(known.fact):
+            name = path.rpartition("/")[2]
             if OWN_TEMPORARY.fullmatch(name):
                 return
-            known = self._reader.see(handle, name, facts)
-        if len(self.survey.covered) >= self._most_files:
+            try:
+                known = self._tree.see(handle, name, facts)
+            except FileNotFoundError:
+                return
+        if len(self._survey.covered) >= self._limits.files:
             raise TooManyFiles
-        self.survey.covered[path] = known
+        self._survey.covered[path] = known
 
-    def _cover_folder(self, handle: int, name: str, path: str, foreign: bool) -> None:
-        if self._ignored.folder(path, foreign):
-            self.survey.ignored.add(path)
-            self._enter(handle, name, path, foreign=None)
+    def _folder(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
+        name, known = path.rpartition("/")[2], self._known.get(path)
+        if not place and self._ignores(path, rules, is_folder=True):
+            place = path
+        if place:
+            self._watch(path, None, place)
         else:
-            self._enter(handle, name, path, foreign)
-
-    def _enter(self, handle: int, name: str, path: str, foreign: bool | None) -> None:
-        """`foreign` is nothing where files are only watched."""
-        if path.count("/") >= MAX_DEPTH:
-            self.survey.blind.add(path)
+            found = self._tree.see(handle, name, facts)
+            self._survey.covered[path] = known if known and known.fact == found.fact else found
+        if path in self._survey.blind:
             return
         try:
+            if path.count("/") >= MAX_DEPTH:
+                raise PermissionError
             inner = os.open(name, READ_FOLDER, dir_fd=handle)
         except FileNotFoundError:
             return
         except OSError:
-            self._cover_closed(handle, name, path, foreign)
+            self._survey.blind[path] = place or path
             return
         try:
-            if foreign is None:
-                self._watch(inner, f"{path}/")
-            else:
-                self._add_folder(path, os.fstat(inner))
-                self.cover(inner, f"{path}/", foreign)
+            self._list(inner, f"{path}/", rules, place)
         finally:
             os.close(inner)
 
-    def _cover_closed(self, handle: int, name: str, path: str, foreign: bool | None) -> None:
-        """A folder that may not be listed: it is known, what is in it is not."""
-        self.survey.blind.add(path)
-        facts = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        if foreign is not None and stat.S_ISDIR(facts.st_mode):
-            self._add_folder(path, facts)
-
-    def _add_folder(self, path: str, facts: os.stat_result) -> None:
-        fact = Fact("folder", facts.st_mode & 0o7777, facts.st_uid, facts.st_gid, 0, "")
-        known = self._known.get(path)
-        same = known is not None and known.fact == fact
-        self.survey.covered[path] = known if known and same else Seen(fact, Stamp.of(facts), settled=True)
-
-    def _watch(self, handle: int, prefix: str) -> None:
-        folders: list[str] = []
-        with os.scandir(handle) as entries:
-            for entry in entries:
-                try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                if not stat.S_ISDIR(facts.st_mode):
-                    self._watch_file(prefix + entry.name, Stamp.of(facts), or_else=prefix.rstrip("/"))
-                elif (facts.st_dev, facts.st_ino) != self._left_out:
-                    folders.append(entry.name)
-        for name in folders:
-            if len(self.survey.watched) >= self._most_watched:
-                self.survey.blind.add(prefix + name)
-            else:
-                self._enter(handle, name, prefix + name, foreign=None)
-
-    def _watch_file(self, path: str, stamp: Stamp, or_else: str) -> None:
-        if len(self.survey.watched) < self._most_watched:
-            self.survey.watched[path] = stamp
+    def _watch(self, path: str, stamp: Stamp | None, place: str) -> None:
+        survey = self._survey
+        if len(survey.watched) < self._limits.watched:
+            survey.watched[path], survey.place[path] = stamp, place or path
         else:
-            self.survey.blind.add(or_else)
+            # A file makes its whole folder unknown, where that is ignored too.
+            survey.blind[path.rpartition("/")[0] if stamp and place else path] = place or path
+
+    def _ignores(self, path: str, rules: RulesFile | None, is_folder: bool) -> bool:
+        if self._ignored is None or rules is None:
+            return self._ignored is not None and is_folder and path.rpartition("/")[2] in HEAVY
+        return self._ignored.ignores(rules, path, is_folder)
+
+    def _is_kept(self, fact: Fact) -> bool:
+        return fact.kind != "file" or fact.elusive or self._contents.holds(fact.content)
+
+
+def _rules_text(folder: int) -> str:
+    with contextlib.suppress(OSError, PathRefused), os.fdopen(open_regular(folder, RULES_FILE), "rb") as file:
+        return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
+    return ""
+
+
+def upwards(path: str) -> list[str]:
+    """The path itself, and every folder above it."""
+    names = path.split("/")
+    return ["/".join(names[:count]) for count in range(len(names), 0, -1)]

@@ -8,39 +8,74 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
+from duckflow.errors import PathRefused
 from duckflow.safety.atomic import NEW, changed, rename_new
 from duckflow.safety.beneath import Trail
+from duckflow.safety.entry import kind_of
+from duckflow.safety.regular import open_regular
+from duckflow.safety.undo.contents import Contents, content_id
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
-from duckflow.safety.undo.reader import FactReader
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
-def temporary_name(token: str) -> str:
-    """One for each process, so that what a dead one left behind is known."""
-    return f".duckflow-{token[:12]}.tmp"
-
-
 class Tree:
     """Looks at single paths and puts things back. Paths are relative, without `.`, `..` and links."""
 
-    def __init__(self, root: Path, reader: FactReader, token: str) -> None:
-        self._temporary = temporary_name(token)
+    def __init__(self, root: Path, contents: Contents, largest: int, token: str) -> None:
         self.root = os.open(root, READ_FOLDER)
         weakref.finalize(self, os.close, self.root)
-        self.reader = reader
+        self._contents = contents
+        self._largest = largest
+        self._temporary = temporary_name(token)
 
-    def look(self, path: str) -> Seen | None:
-        """What lies there; nothing when there is nothing, or only something beyond a link."""
+    def look(self, path: str, keep: bool = False) -> Seen | None:
+        """What lies there; nothing when there is nothing, or only something beyond a link. `keep`: its content too."""
         with _absent_is_nothing(), self._place(path) as (folder, name):
-            return self.reader.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), keep)
         return None
 
-    def read(self, path: str) -> tuple[Seen, bytes] | None:
+    def content(self, path: str, blob: str) -> bytes | None:
+        """Of the file, if it still has this content."""
         with _absent_is_nothing(), self._place(path) as (folder, name):
-            return self.reader.read(folder, name)
+            read = self._read(folder, name, keep=False)
+            return read[1] if read and read[0].fact.blob == blob else None
         return None
+
+    def see(self, folder: int, name: str, facts: os.stat_result, keep: bool = True) -> Seen:
+        """What a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
+        stamp, kind = Stamp.of(facts), kind_of(facts.st_mode)
+        if kind == "file":
+            read = self._read(folder, name, keep)
+            return read[0] if read else _file(stamp, stamp.elusive_content, settled=True)
+        if kind == "link":
+            fact = Fact(kind, 0, stamp.owner, stamp.group, 0, os.readlink(name, dir_fd=folder))
+            return Seen(fact, stamp, stamp.settled)
+        return Seen(Fact(kind, facts.st_mode & 0o7777, stamp.owner, stamp.group, 0, ""), stamp, settled=True)
+
+    def _read(self, folder: int, name: str, keep: bool) -> tuple[Seen, bytes] | None:
+        """A plain file with its content; nothing when it is too large, or not ours to read."""
+        try:
+            handle = open_regular(folder, name)
+        except FileNotFoundError:
+            raise
+        except (OSError, PathRefused):
+            return None
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            before = Stamp.of(os.fstat(handle))
+            if before.size > self._largest:
+                return None
+            try:
+                data = file.read(before.size + 1)
+            except OSError:
+                return None
+            stamp = Stamp.of(os.fstat(handle))
+        blob = content_id(data)
+        if keep and not self._contents.keep(blob, data):
+            return _file(stamp, stamp.elusive_content, settled=True), data
+        whole = stamp == before and len(data) == stamp.size
+        return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled), data
 
     def open_folder(self, path: str) -> int:
         """For listing; the caller closes it."""
@@ -49,35 +84,25 @@ class Tree:
         with self._place(path) as (folder, name):
             return os.open(name, READ_FOLDER, dir_fd=folder)
 
-    def put_file(self, path: str, data: bytes, fact: Fact, now: Seen | None) -> None:
-        """Whole or not at all, with the fact's mode and, where allowed, its owner."""
-        with self._place(path) as (folder, name):
-            temporary = self._temporary
-            handle = os.open(temporary, NEW, 0o600, dir_fd=folder)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    _dress(file.fileno(), fact)
-                _refuse_if_touched(folder, name, path, now)
-                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
-                raise
+    def put(self, path: str, fact: Fact, data: bytes, now: Seen | None) -> None:
+        """A file or link in place of what is there `now`: whole or not at all, with the fact's mode and owner."""
 
-    def put_link(self, path: str, fact: Fact, now: Seen | None) -> None:
+        def make(folder: int, name: str) -> None:
+            if fact.kind == "link":
+                os.symlink(fact.content, name, dir_fd=folder)
+                return
+            with os.fdopen(os.open(name, NEW, 0o600, dir_fd=folder), "wb") as file:
+                file.write(data)
+
         with self._place(path) as (folder, name):
-            temporary = self._temporary
-            os.symlink(fact.content, temporary, dir_fd=folder)
             try:
-                with contextlib.suppress(PermissionError):
-                    os.chown(temporary, fact.owner, fact.group, dir_fd=folder, follow_symlinks=False)
-                _refuse_if_touched(folder, name, path, now)
-                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                make(folder, self._temporary)
+                _dress(folder, self._temporary, fact)
+                self._refuse_if_touched(folder, name, path, now)
+                os.rename(self._temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
+                    os.unlink(self._temporary, dir_fd=folder)
                 raise
 
     def make_folder(self, path: str) -> None:
@@ -88,24 +113,13 @@ class Tree:
     def dress(self, path: str, fact: Fact) -> None:
         """Give a file or folder the fact's mode and owner; its content stays."""
         with self._place(path) as (folder, name):
-            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if (facts.st_uid, facts.st_gid) != (fact.owner, fact.group):
-                with contextlib.suppress(PermissionError):
-                    os.chown(name, fact.owner, fact.group, dir_fd=folder, follow_symlinks=False)
-            _set_mode(folder, name, fact.mode)
+            _dress(folder, name, fact)
 
     def remove(self, path: str, now: Seen) -> None:
         """A file or link that is still what was looked at."""
         with self._place(path) as (folder, name):
-            _refuse_if_touched(folder, name, path, now)
+            self._refuse_if_touched(folder, name, path, now)
             os.unlink(name, dir_fd=folder)
-
-    def clean_up(self, token: str, paths: Iterable[str]) -> None:
-        """Remove what a process that died while it put these paths back may have left beside them."""
-        name = temporary_name(token)
-        for folder in {path.rpartition("/")[0] for path in paths}:
-            with contextlib.suppress(OSError), self._place(f"{folder}/{name}" if folder else name) as (handle, last):
-                os.unlink(last, dir_fd=handle)
 
     def remove_folder(self, path: str) -> bool:
         """Only an empty one; says whether it is gone."""
@@ -122,6 +136,13 @@ class Tree:
         with self._place(source) as (old_folder, old), self._place(target) as (new_folder, new):
             rename_new(old_folder, old, new_folder, new)
 
+    def clean_up(self, token: str, paths: Iterable[str]) -> None:
+        """Remove what a process that died while it put these paths back may have left beside them."""
+        for folder in {path.rpartition("/")[0] for path in paths}:
+            place = self._place(f"{folder}/{temporary_name(token)}".lstrip("/"))
+            with contextlib.suppress(OSError), place as (handle, name):
+                os.unlink(name, dir_fd=handle)
+
     @contextmanager
     def _place(self, path: str) -> Generator[tuple[int, str]]:
         *parents, name = path.split("/")
@@ -129,6 +150,24 @@ class Tree:
             for parent in parents:
                 trail.enter(parent)
             yield trail.folder, name
+
+    def _refuse_if_touched(self, folder: int, name: str, path: str, now: Seen | None) -> None:
+        try:
+            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            facts = None
+        if facts is None or now is None:
+            same = facts is now
+        else:
+            # The time of the last change also moves when another name of the same file is removed.
+            same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts, keep=False).fact == now.fact
+        if not same:
+            raise changed(path)
+
+
+def temporary_name(token: str) -> str:
+    """One for each process, so that what a dead one left behind is known."""
+    return f".duckflow-{token[:12]}.tmp"
 
 
 @contextmanager
@@ -140,35 +179,24 @@ def _absent_is_nothing() -> Generator[None]:
             raise
 
 
-def _dress(handle: int, fact: Fact) -> None:
-    facts = os.fstat(handle)
+def _file(stamp: Stamp, content: str, settled: bool) -> Seen:
+    fact = Fact("file", stamp.mode & 0o7777, stamp.owner, stamp.group, stamp.size, content)
+    return Seen(fact, stamp, settled)
+
+
+def _dress(folder: int, name: str, fact: Fact) -> None:
+    """Also what its owner may not read, and never what a link points to."""
+    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if (facts.st_uid, facts.st_gid) != (fact.owner, fact.group):
         with contextlib.suppress(PermissionError):
-            os.fchown(handle, fact.owner, fact.group)
-    os.fchmod(handle, fact.mode)
-
-
-def _set_mode(folder: int, name: str, mode: int) -> None:
-    """Also of what its owner may not read, and never of what a link points to."""
+            os.chown(name, fact.owner, fact.group, dir_fd=folder, follow_symlinks=False)
+    if fact.kind == "link":
+        return
     if os.chmod in os.supports_follow_symlinks:
-        os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
+        os.chmod(name, fact.mode, dir_fd=folder, follow_symlinks=False)
         return
     handle = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        Path(f"/proc/self/fd/{handle}").chmod(mode)
+        Path(f"/proc/self/fd/{handle}").chmod(fact.mode)
     finally:
         os.close(handle)
-
-
-def _refuse_if_touched(folder: int, name: str, path: str, now: Seen | None) -> None:
-    try:
-        stamp = Stamp.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
-    except FileNotFoundError:
-        stamp = None
-    if _essence(stamp) != _essence(now.stamp if now else None):
-        raise changed(path)
-
-
-def _essence(stamp: Stamp | None) -> Stamp | None:
-    """Without the time of the last change: that also moves when another name of the same file is removed."""
-    return stamp._replace(changed=0) if stamp else None

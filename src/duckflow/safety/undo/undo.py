@@ -1,19 +1,21 @@
 """Undo, redo and diff, per turn."""
 
 import asyncio
+import contextlib
 import logging
+import re
+import shlex
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
-from duckflow.safety.undo.outcome import Outcome
-from duckflow.safety.undo.preview import UndoPreview
+from duckflow.safety.undo.preview import Outcome, TurnState, UndoPreview
 from duckflow.safety.undo.settings import UndoSettings
-from duckflow.safety.undo.turn import TurnState
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
 
@@ -22,7 +24,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+PLAIN = re.compile(r"((?:[\w ./,:=@%+-]|'[^'\n]*')+)(?:>{1,2} *([\w./+-]+))?")
+WRITERS = ("rm", "rmdir", "mv", "cp", "touch", "mkdir", "chmod", "truncate", "sed -i")
 OnConflict = Literal["refuse", "skip", "overwrite"]
+
+
+def named_targets(command: str) -> list[str]:
+    """What one plain command names and writes to. Where anything but plain words is in it, nothing is known."""
+    found = PLAIN.fullmatch(command.strip())
+    if not found:
+        return []
+    writer = next((one for one in WRITERS if found[1].startswith(f"{one} ")), "")
+    operands = [word for word in shlex.split(found[1].removeprefix(writer)) if writer and not word.startswith("-")]
+    return [*(operands[-1:] if writer == "cp" else operands), *filter(None, found.groups()[1:])]
 
 
 class Undo:
@@ -44,34 +58,22 @@ class Undo:
         """What follows belongs to this turn, unless it says otherwise."""
         self._turn = turn
 
-    @asynccontextmanager
-    async def change(self, paths: Sequence[str], turn: int | None = None) -> AsyncGenerator[tuple[Phrase, ...]]:
+    def change(self, paths: Sequence[str], turn: int | None = None) -> AbstractAsyncContextManager[tuple[Phrase, ...]]:
         """Around one change of Duckflow's own, with every path it may touch. Gives what of it could not be undone.
 
         Raises ToolError, before anything is changed, when what is there cannot be kept."""
-        if not self._settings.enabled:
-            yield ()
-            return
         number = self._turn if turn is None else turn
-        prepared = self._prepare(lambda desk: desk.open_change(self._session, number, self._roots(paths)))
-        window, uncovered = await prepared
-        try:
-            yield uncovered
-        finally:
-            await self._note(window)
+        return self._window(lambda desk: desk.open_change(self._session, number, self._roots(paths)))
 
-    @asynccontextmanager
-    async def command(self, turn: int | None = None, left_running: str = "") -> AsyncGenerator[None]:
-        """Around a command. `left_running`: its name, when it goes on in the background after this ends."""
-        if not self._settings.enabled:
-            yield
-            return
+    def command(
+        self, turn: int | None = None, left_running: str = "", text: str = ""
+    ) -> AbstractAsyncContextManager[tuple[Phrase, ...]]:
+        """Around a command. `left_running`: its name, when it goes on in the background after this ends.
+
+        `text`: by it files are known that it writes. What else changes meanwhile may be somebody else's doing."""
         number = self._turn if turn is None else turn
-        window = await self._prepare(lambda desk: desk.open_command(self._session, number, left_running))
-        try:
-            yield
-        finally:
-            await self._note(window)
+        known = self._roots(named_targets(text))
+        return self._window(lambda desk: desk.open_command(self._session, number, left_running, known))
 
     async def turns(self) -> tuple[TurnState, ...]:
         """Those of this session that changed something, covered or not; oldest first."""
@@ -88,56 +90,65 @@ class Undo:
     async def preview_redo(self, turn: int | None = None) -> UndoPreview:
         return await self._do(lambda desk: desk.preview(self._session, turn, back=False))
 
-    async def undo(self, turn: int | None = None, on_conflict: OnConflict = "refuse") -> Outcome:
+    async def undo(
+        self, turn: int | None = None, on_conflict: OnConflict = "refuse", only_own: bool = False
+    ) -> Outcome:
         """Bring back the files as they were before a turn.
 
         Files that someone else changed since are conflicts: with `refuse` nothing at all is done, with `skip` they stay
-        as they are, with `overwrite` they are replaced too, and `redo` gives back what was replaced."""
-        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, back=True))
+        as they are, with `overwrite` they are replaced too, and `redo` gives back what was replaced. `only_own`: what
+        the preview calls `maybe_yours` stays too."""
+        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, only_own, back=True))
 
     async def redo(self, turn: int | None = None, on_conflict: OnConflict = "refuse") -> Outcome:
         """Undo the latest undo, or that of a named turn."""
-        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, back=False))
+        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, False, back=False))
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._close)
+        def close() -> None:
+            with self._lock:
+                if self._desk:
+                    self._desk.close()
+                self._desk = None
 
-    def _roots(self, paths: Sequence[str]) -> list[str]:
-        """With and without following a link in last place: a tool may write through it, or replace it."""
-        found: dict[str, None] = {}
-        for path in paths:
-            for follow in (False, True):
-                try:
-                    found[self._workspace.relative(path, follow).removeprefix("./")] = None
-                except (OSError, PathRefused):
-                    # The tool will be refused the same path.
-                    continue
-        found.pop(".", None)
-        return list(found)
+        await asyncio.to_thread(close)
 
-    async def _prepare(self, work: Callable[["UndoDesk"], T]) -> T:
+    @asynccontextmanager
+    async def _window(
+        self, begin: Callable[["UndoDesk"], tuple[int | None, tuple[Phrase, ...]]]
+    ) -> AsyncGenerator[tuple[Phrase, ...]]:
+        if not self._settings.enabled:
+            yield ()
+            return
         try:
-            return await asyncio.to_thread(self._at_desk, work)
+            window, uncovered = await asyncio.to_thread(self._at_desk, begin)
         except (sqlite3.Error, OSError) as problem:
-            reason = str(problem)
-            raise ToolError(
-                f"Not done, because it could not be made undoable: {reason}. Tell the user.",
-                "undo.unavailable",
-                reason=reason,
-            ) from problem
+            message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
+            raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
+        try:
+            yield uncovered
+        finally:
+            if window is not None:
+                # Also when the turn is being cancelled: what was done was done.
+                await asyncio.shield(asyncio.to_thread(self._note, window))
 
-    async def _note(self, window: int | None) -> None:
-        """Also when the turn is being cancelled: what was done was done."""
-        if window is not None:
-            await asyncio.shield(asyncio.to_thread(self._note_now, window))
-
-    def _note_now(self, window: int) -> None:
+    def _note(self, window: int) -> None:
         try:
             self._at_desk(lambda desk: desk.close_window(window))
         except (sqlite3.Error, OSError) as problem:
             # What was noted before is safe; what came of it is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
             self._at_desk(lambda desk: desk.give_up(window))
+
+    def _roots(self, paths: Sequence[str]) -> list[str]:
+        """With and without following a link in last place: a tool may write through it, or replace it."""
+        found: dict[str, None] = {}
+        for path, follow in product(paths, (False, True)):
+            # A path that is refused here is refused to the tool as well.
+            with contextlib.suppress(OSError, PathRefused):
+                found[self._workspace.relative(path, follow).removeprefix("./")] = None
+        found.pop(".", None)
+        return list(found)
 
     async def _do(self, work: Callable[["UndoDesk"], T]) -> T:
         if not self._settings.enabled:
@@ -148,15 +159,8 @@ class Undo:
             raise DuckflowError("undo.unusable", reason=str(problem)) from problem
 
     def _at_desk(self, work: Callable[["UndoDesk"], T]) -> T:
-        with self._lock:
-            if self._desk is None:
-                from duckflow.safety.undo.desk import UndoDesk
+        from duckflow.safety.undo.desk import UndoDesk
 
-                self._desk = UndoDesk(self._workspace.root, self._data, self._settings)
+        with self._lock:
+            self._desk = self._desk or UndoDesk(self._workspace.root, self._data, self._settings)
             return work(self._desk)
-
-    def _close(self) -> None:
-        with self._lock:
-            if self._desk:
-                self._desk.close()
-            self._desk = None

@@ -1,0 +1,90 @@
+"""What a person does while a command runs is told, and stays when it is not asked for."""
+
+import pytest
+from playground import Playground
+
+from duckflow.safety.undo.undo import named_targets
+
+
+async def both_at_work(ground: Playground) -> None:
+    """A command writes one file; meanwhile the user writes and makes others."""
+    ground.fill({"made.txt": "0\n", "notes.txt": "0\n"})
+    ground.next_turn()
+    async with ground.undo.command(text="sleep 1; make > made.txt"):
+        ground.put("made.txt", "by the command\n")
+        ground.put("notes.txt", "by the user\n")
+
+
+async def test_what_changed_while_a_command_ran_is_told(ground: Playground) -> None:
+    await both_at_work(ground)
+    preview = await ground.undo.preview_undo()
+    (phrase,) = preview.maybe_yours
+    assert (phrase.key, phrase.values) == ("undo.maybe_yours", {"count": 2, "names": "made.txt, notes.txt"})
+    assert preview.nothing_else
+    assert (await ground.undo.undo()).done
+    assert not (await ground.undo.preview_redo()).maybe_yours
+
+
+async def test_what_the_command_is_known_to_write_is_not_doubted(ground: Playground) -> None:
+    ground.fill({"a.txt": "0\n", "folder/b.txt": "0\n", "notes.txt": "0\n"})
+    ground.next_turn()
+    async with ground.undo.command(text="rm -r a.txt ./folder"):
+        ground.run("rm -r a.txt folder")
+        ground.put("notes.txt", "by the user\n")
+        ground.put("new/mine.txt", "by the user\n")
+    preview = await ground.undo.preview_undo()
+    assert not preview.nothing_else
+    assert preview.maybe_yours[0].values["names"] == "new, new/mine.txt, notes.txt"
+    outcome = await ground.undo.undo(only_own=True)
+    assert sorted(outcome.changed) == ["a.txt", "folder", "folder/b.txt"]
+    assert [(one.key, one.values["count"]) for one in outcome.not_covered] == [("undo.spared", 3)]
+    assert (ground.folder / "notes.txt").read_text() == "by the user\n"
+    assert (ground.folder / "a.txt").read_text() == "0\n"
+    after = ground.picture()
+    await ground.undo.redo()
+    assert (ground.folder / "notes.txt").read_text() == "by the user\n"
+    await ground.undo.undo(only_own=True)
+    assert ground.picture() == after
+
+
+async def test_duckflows_own_changes_are_not_doubted(ground: Playground) -> None:
+    ground.put("a.txt", "one\n")
+    ground.next_turn()
+    await ground.do("edit_file", path="a.txt", old="one", new="two")
+    assert not (await ground.undo.preview_undo()).maybe_yours
+
+
+async def test_what_the_user_did_between_two_changes_of_a_turn_is_told(ground: Playground) -> None:
+    ground.put("a.txt", "one\n")
+    ground.next_turn()
+    await ground.do("edit_file", path="a.txt", old="one", new="two")
+    ground.put("a.txt", "two\nby the user\n")
+    await ground.do("edit_file", path="a.txt", old="two", new="three")
+    (phrase,) = (await ground.undo.preview_undo()).maybe_yours
+    assert phrase.values["names"] == "a.txt"
+    await ground.undo.undo(only_own=True)
+    assert (ground.folder / "a.txt").read_text() == "three\nby the user\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "targets"),
+    [
+        ("rm -r a folder/b", ["a", "folder/b"]),
+        ("mv a.txt b.txt", ["a.txt", "b.txt"]),
+        ("cp a.txt b.txt", ["b.txt"]),
+        ("echo 'x; y' > out.txt", ["out.txt"]),
+        ("cat notes.txt >> out.txt", ["out.txt"]),
+        ("sed -i 's/a b/$c/' a.txt", ["s/a b/$c/", "a.txt"]),
+        ("sed -n p notes.txt > out", ["out"]),
+        ("pytest tests/test_a.py", []),
+        ("rm $FILE", []),
+        ("rm *.txt", []),
+        ("cd elsewhere && rm a.txt", []),
+        ("rm a.txt\npytest", []),
+        ('rm "$(cat list)"', []),
+        ("(rm a.txt)", []),
+        ("", []),
+    ],
+)
+def test_only_plain_commands_are_read(command: str, targets: list[str]) -> None:
+    assert named_targets(command) == targets
