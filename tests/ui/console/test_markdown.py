@@ -1,6 +1,7 @@
 """Replies in Markdown, as they are printed."""
 
 import io
+import time
 
 import pytest
 from hypothesis import given
@@ -82,3 +83,33 @@ def test_what_is_unfinished_is_known() -> None:
     markdown.add(" of it\n| a |\n|---|\n")
     assert markdown.unfinished == "| a |\n|---|"
     assert cells(markdown.unfinished.split("\n")[0]) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("*a ", "**a ", "_a ", "~~a ", "[a](", "![", "<http://", "`a ", "\\", "*a _b **c ~~d ", "***", "*`[("),
+        *("> ", "  ", "|", "| |", "#", "~", "- ", "a?", "\t", "a\u0301", "語", '[a](b "', "[a]((b)"),
+        "".join("`" * number + " " for number in range(190)),
+    ],
+)
+@pytest.mark.parametrize("ending", ["", "`", "x"])
+def test_whatever_a_reply_is_full_of_it_is_printed_in_a_moment(text: str, ending: str) -> None:
+    line = text * (20_000 // len(text)) + ending
+    for shape in (line, f"# {line}", f"```{line}", f"|{line}|\n|-|-|\n|{line}|"):
+        begin = time.process_time()
+        printed(shape, columns=80, pieces=len(shape))
+        assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize("text", ["*a ", "a", "日本語", "| a | b |\n"])
+def test_a_long_reply_in_small_pieces_costs_time_in_proportion(text: str) -> None:
+    markdown = Markdown(Printer(Console(file=io.StringIO(), width=80, force_terminal=True)))
+    spent: list[float] = []
+    for _ in range(4):
+        begin = time.process_time()
+        for _ in range(1000):
+            markdown.add((text * 40)[:40])
+            assert len(markdown.unfinished) < 20_000
+        spent.append(time.process_time() - begin)
+    assert spent[-1] < 4 * spent[0] + 0.5

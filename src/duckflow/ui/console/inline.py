@@ -1,6 +1,7 @@
 """What stands inside a line of Markdown: emphasis, code, links. Square brackets alone are just brackets."""
 
 import re
+from bisect import bisect_left
 
 from rich.text import Text
 
@@ -13,79 +14,101 @@ MARK = re.compile(
     r'|!?\[(?P<label>[^\[\]\n]*)\]\((?P<url>[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+"[^"\n]*")?\)'
     r"|<(?P<address>https?://[^\s<>]+)>"
 )
+TICKS = re.compile(r"`+")
 STYLES = {"strong": "bold", "soft": "italic", "strike": "strike"}
 CODE = "cyan"
 DEEPEST = 6
 
 
-def inline(text: str, coloured: bool, depth: int = 0) -> Text:
+def inline(text: str, coloured: bool) -> Text:
     """The line in its styles. Without colours code keeps its ticks, so that it can be told from words."""
-    done = Text()
-    place = 0
-    while mark := MARK.search(text, place) if depth < DEEPEST else None:
-        done.append(text[place : mark.start()])
-        place = _take(text, mark, done, coloured, depth)
-    return done.append(text[place:])
+    return _Inline(text, coloured, 0).read()
 
 
-def _take(text: str, mark: re.Match[str], done: Text, coloured: bool, depth: int) -> int:
-    """Put what the mark stands for; where to go on."""
-    sign, kind = mark[0], mark.lastgroup
-    if mark["escape"]:
-        done.append(sign[1])
-        return mark.end()
-    if mark["ticks"]:
-        end = re.compile(rf"(?<!`){sign}(?!`)").search(text, mark.end())
-        if end is None:
-            done.append(sign)
+class _Inline:
+    """One stretch of text. What ends nowhere is looked for once, so that reading it takes time in proportion to its
+    length, whatever signs it is full of."""
+
+    def __init__(self, text: str, coloured: bool, depth: int) -> None:
+        self._text = text
+        self._coloured = coloured
+        self._depth = depth
+        self._done = Text()
+        self._never_closed: set[str] = set()
+        self._tick_runs: dict[int, list[int]] | None = None
+
+    def read(self) -> Text:
+        place = 0
+        while mark := MARK.search(self._text, place) if self._depth < DEEPEST else None:
+            self._done.append(self._text[place : mark.start()])
+            place = self._take(mark)
+        return self._done.append(self._text[place:])
+
+    def _take(self, mark: re.Match[str]) -> int:
+        """Put what the mark stands for; where to go on."""
+        sign, kind = mark[0], mark.lastgroup
+        if mark["escape"]:
+            self._done.append(sign[1])
             return mark.end()
-        code = text[mark.end() : end.start()]
+        if mark["ticks"]:
+            return self._code(mark)
+        if mark["address"]:
+            self._done.append(mark["address"], style="underline")
+            return mark.end()
+        if mark["url"] is not None:
+            self._link(mark["label"] or "", mark["url"])
+            return mark.end()
+        end = self._closing(mark)
+        if end < 0 or kind is None:
+            self._done.append(sign)
+            return mark.end()
+        self._inner(self._text[mark.end() : end], STYLES[kind])
+        return end + len(sign)
+
+    def _inner(self, text: str, style: str) -> None:
+        inner = _Inline(text, self._coloured, self._depth + 1).read()
+        inner.stylize(style)
+        self._done.append_text(inner)
+
+    def _code(self, mark: re.Match[str]) -> int:
+        if self._tick_runs is None:
+            self._tick_runs = {}
+            for run in TICKS.finditer(self._text):
+                self._tick_runs.setdefault(len(run[0]), []).append(run.start())
+        ends = self._tick_runs.get(len(mark[0]), [])
+        place = bisect_left(ends, mark.end())
+        if place == len(ends):
+            self._done.append(mark[0])
+            return mark.end()
+        code = self._text[mark.end() : ends[place]]
         code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " and code.strip() else code
-        done.append(code if coloured else f"`{code}`", style=CODE)
-        return end.end()
-    if mark["address"]:
-        done.append(mark["address"], style="underline")
-        return mark.end()
-    if mark["url"] is not None:
-        _link(mark["label"] or "", mark["url"], done, coloured, depth)
-        return mark.end()
-    end = _closing(text, mark)
-    if end < 0 or kind is None:
-        done.append(sign)
-        return mark.end()
-    done.append_text(_styled(inline(text[mark.end() : end], coloured, depth + 1), STYLES[kind]))
-    return end + len(sign)
+        self._done.append(code if self._coloured else f"`{code}`", style=CODE)
+        return ends[place] + len(mark[0])
 
+    def _link(self, label: str, url: str) -> None:
+        """The address is always shown: a link must not hide where it leads."""
+        if label and label != url:
+            self._inner(label, "underline")
+            self._done.append(f" ({url})", style="dim")
+        else:
+            self._done.append(url, style="underline")
 
-def _link(label: str, url: str, done: Text, coloured: bool, depth: int) -> None:
-    """The address is always shown: a link must not hide where it leads."""
-    if label and label != url:
-        done.append_text(_styled(inline(label, coloured, depth + 1), "underline"))
-        done.append(f" ({url})", style="dim")
-    else:
-        done.append(url, style="underline")
-
-
-def _closing(text: str, mark: re.Match[str]) -> int:
-    """Where the emphasis ends, or -1 when the sign is just a sign (2 * 3, snake_case)."""
-    sign, start = mark[0], mark.end()
-    underscore = sign[0] == "_"
-    if start >= len(text) or text[start].isspace() or (underscore and _in_word(text, mark.start() - 1)):
+    def _closing(self, mark: re.Match[str]) -> int:
+        """Where the emphasis ends, or -1 when the sign is just a sign (2 * 3, snake_case)."""
+        text, sign, start = self._text, mark[0], mark.end()
+        underscore = sign[0] == "_"
+        if start >= len(text) or text[start].isspace() or (underscore and _in_word(text, mark.start() - 1)):
+            return -1
+        place = start if sign not in self._never_closed else len(text)
+        while (place := text.find(sign, place)) > 0:
+            after = place + len(sign)
+            alone = len(sign) == 2 or (text[after : after + 1] != sign and text[place - 1] != sign)
+            if place > start and alone and not text[place - 1].isspace() and not (underscore and _in_word(text, after)):
+                return place
+            place = after
+        self._never_closed.add(sign)
         return -1
-    place = start
-    while (place := text.find(sign, place)) > 0:
-        after = place + len(sign)
-        alone = len(sign) == 2 or (text[after : after + 1] != sign and text[place - 1] != sign)
-        if place > start and alone and not text[place - 1].isspace() and not (underscore and _in_word(text, after)):
-            return place
-        place = after
-    return -1
 
 
 def _in_word(text: str, place: int) -> bool:
     return 0 <= place < len(text) and text[place].isalnum()
-
-
-def _styled(text: Text, style: str) -> Text:
-    text.stylize(style)
-    return text

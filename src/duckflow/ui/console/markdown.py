@@ -12,13 +12,18 @@ from duckflow.ui.console.inline import inline
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.table import MarkdownTable
 
-FENCE = re.compile(r"(?P<indent>\s*)(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.-]*)[^`]*")
-HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<text>.*?)\s*#*")
+FENCE = re.compile(r"(?P<indent>\s*)(?P<marks>`{3,}+|~{3,}+)\s*+(?P<language>[\w+#.-]*+)[^`]*")
+HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<text>.*)")
 RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
 ITEM = re.compile(r"(?P<indent>\s*)(?P<mark>[-*+]|\d{1,9}[.)])\s+(?P<text>.*)")
 QUOTE = re.compile(r"\s{0,3}(?P<marks>(?:>\s?)+)(?P<text>.*)")
 ROW = re.compile(r"\s*\|.*\|\s*")
 HEADING_STYLES = {1: "bold underline", 2: "bold"}
+LONGEST_LINE = 8000
+"""What is longer is printed in pieces of about this length; code is left whole, so that it can be copied."""
+DEEPEST_QUOTE = 8
+SHOWN_ROWS, SHOWN_CHARACTERS = 8, 4000
+"""How much of what is not printed yet is shown."""
 
 
 class Markdown:
@@ -26,7 +31,8 @@ class Markdown:
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
-        self._line = ""
+        self._line: list[str] = []
+        self._length = 0
         self._fence = ""
         self._code = Code("")
         self._table: MarkdownTable | None = None
@@ -41,21 +47,49 @@ class Markdown:
 
     @property
     def unfinished(self) -> str:
-        """What has not been printed yet."""
-        waiting = self._table.lines if self._table else []
-        return "\n".join([*waiting, plain(self._line)] if self._line else waiting)
+        """The last of what has not been printed yet. Of a long line it begins at a place that moves on now and then,
+        not with every word."""
+        waiting = self._table.lines[-SHOWN_ROWS:] if self._table else []
+        if not self._line:
+            return "\n".join(waiting)
+        wanted, pieces = self._length % SHOWN_CHARACTERS + SHOWN_CHARACTERS, list[str]()
+        for piece in reversed(self._line):
+            pieces.append(piece)
+            wanted -= len(piece)
+            if wanted <= 0:
+                break
+        line = "".join(reversed(pieces))
+        return "\n".join([*waiting, plain(line[-wanted:] if wanted < 0 else line)])
 
     def add(self, text: str) -> None:
-        *whole, self._line = (self._line + text).split("\n")
+        """Each piece is looked at once, however many there are."""
+        *whole, rest = text.split("\n")
         for line in whole:
-            self._take(plain(line.rstrip("\r")))
+            self._put(line)
+            self._end_line()
+        self._put(rest)
 
     def end(self) -> None:
         """The reply is over: print what is left."""
         if self._line:
-            self._take(plain(self._line))
+            self._end_line()
         self._end_table()
-        self._line, self._fence, self._blank = "", "", True
+        self._fence, self._blank = "", True
+
+    def _put(self, piece: str) -> None:
+        if not piece:
+            return
+        self._line.append(piece)
+        self._length += len(piece)
+        while self._length > LONGEST_LINE and not self._fence:
+            line = "".join(self._line)
+            place = line.rfind(" ", LONGEST_LINE // 2, LONGEST_LINE) + 1 or LONGEST_LINE
+            self._take(plain(line[:place]))
+            self._line, self._length = [line[place:]], len(line) - place
+
+    def _end_line(self) -> None:
+        line, self._line, self._length = "".join(self._line), list[str](), 0
+        self._take(plain(line.rstrip("\r")))
 
     def _take(self, line: str) -> None:
         if self._fence:
@@ -80,7 +114,7 @@ class Markdown:
                 show(found)
                 return
         indent = line[: len(line) - len(line.lstrip())]
-        self._printer.wrapped(inline(line.lstrip(), self._printer.coloured), indent)
+        self._printer.wrapped(inline(line.lstrip(), self._printer.coloured), self._fitting(indent))
 
     def _open_fence(self, found: re.Match[str]) -> None:
         self._fence = found["marks"]
@@ -96,7 +130,8 @@ class Markdown:
             self._printer.line(self._code.line(line))
 
     def _heading(self, found: re.Match[str]) -> None:
-        text = inline(found["text"], self._printer.coloured)
+        words = found["text"].rstrip() if not found["text"].endswith("#") else found["text"].rstrip("#").rstrip()
+        text = inline(words, self._printer.coloured)
         text.stylize(HEADING_STYLES.get(len(found["marks"]), "bold italic"))
         self._printer.wrapped(text)
 
@@ -105,14 +140,18 @@ class Markdown:
 
     def _item(self, found: re.Match[str]) -> None:
         mark = found["mark"] if found["mark"][0].isdigit() else "•"
-        first = f"{found['indent']}{mark} "
+        first = f"{self._fitting(found['indent'])}{mark} "
         self._printer.wrapped(inline(found["text"], self._printer.coloured), first, " " * cells(first))
 
     def _quote(self, found: re.Match[str]) -> None:
-        bar = "│ " * found["marks"].count(">")
+        bar = "│ " * min(found["marks"].count(">"), DEEPEST_QUOTE)
         text = inline(found["text"], self._printer.coloured)
         text.stylize("italic")
         self._printer.wrapped(text, bar, bar)
+
+    def _fitting(self, indent: str) -> str:
+        """An indent that leaves room for words."""
+        return indent[: self._printer.columns // 2]
 
     def _end_table(self) -> None:
         table, self._table = self._table, None

@@ -46,7 +46,7 @@ class Screen:
         self._printer = printer
         self._words = words
         self._reply = Markdown(printer)
-        self._streamed = ""
+        self._streamed: list[str] = []
         self._outputs: dict[str, OutputLines] = {}
         self.wait = Wait(words, printer.glyphs)
         self._jobs: dict[str, str] = {}
@@ -57,7 +57,7 @@ class Screen:
                 self.wait.begin()
             case happened.LoopBegan():
                 self._reply.end()
-                self._streamed = ""
+                self._streamed = []
             case happened.Waiting():
                 self.wait.doing = event.why
                 if event.why.key.startswith(RETRY):
@@ -74,7 +74,7 @@ class Screen:
                 self._reply.end()
                 if self._streamed:
                     self.note(self._words("stream.again"))
-                self._streamed = ""
+                self._streamed = []
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
@@ -148,13 +148,13 @@ class Screen:
     def _stream(self, event: happened.TextStreamed) -> None:
         self.wait.hear(event.text)
         if event.channel == "say":
-            self._streamed += event.text
+            self._streamed.append(event.text)
             self._reply.add(event.text)
 
     def _show_result(self, event: happened.ActionFinished) -> None:
         result = event.result
         if (text := result.said) is not None:
-            if text not in self._streamed:
+            if text not in "".join(self._streamed):
                 self._reply.end()
                 self._reply.add(text)
             self._reply.end()

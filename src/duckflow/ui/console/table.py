@@ -13,6 +13,7 @@ CELL = re.compile(r"(?<!\\)\|")
 DELIMITER = re.compile(r"\s*:?-+:?\s*")
 BETWEEN = " │ "
 NARROWEST = 6
+MOST_COLUMNS = 100
 
 
 @dataclass
@@ -24,7 +25,7 @@ class MarkdownTable:
     def print(self, printer: Printer) -> None:
         grid = [_split(line) for line in self.lines]
         marks = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(one) for one in grid[1]) else None
-        if marks is None:
+        if marks is None or len(marks) > MOST_COLUMNS:
             for line in self.lines:
                 printer.wrapped(inline(line, printer.coloured))
             return
@@ -47,12 +48,12 @@ def _split(line: str) -> list[str]:
 
 def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
     """What each column gets: as much as it needs, the widest ones less when there is no room; none when hopeless."""
-    widths = [max(1, *column) for column in zip(*measured, strict=True)]
-    room = columns - len(BETWEEN) * (len(widths) - 1)
+    room = columns - len(BETWEEN) * (len(measured[0]) - 1)
+    widths = [min(max(1, *column), max(room, NARROWEST)) for column in zip(*measured, strict=True)]
+    if sum(min(width, NARROWEST) for width in widths) > room:
+        return None
     while sum(widths) > room:
         widest = max(widths)
-        if widest <= NARROWEST:
-            return None
         second = max((width for width in widths if width < widest), default=NARROWEST)
         excess = sum(widths) - room
         place = widths.index(widest)
