@@ -1,4 +1,4 @@
-"""A verdict says why, which programs run, and what is written; and it costs nothing before it is needed."""
+"""A verdict says why; and it costs nothing before it is needed."""
 
 import subprocess
 import sys
@@ -38,16 +38,6 @@ def test_dangers_come_before_doubts_and_each_reason_once() -> None:
     verdict = judge_command("swim; swim; fly; rm -rf ~; rm -rf ~")
     assert [reason.key for reason in verdict.reasons][:1] == ["harm.deletes_broad"]
     assert len({reason.model_dump_json() for reason in verdict.reasons}) == len(verdict.reasons)
-
-
-def test_the_programs_that_really_run_are_named() -> None:
-    verdict = judge_command("sudo env A=1 bash -c 'cat a | grep b' && $(echo ls)")
-    assert verdict.programs == ("sudo", "env", "bash", "cat", "grep", "echo", "ls")
-
-
-def test_files_known_to_be_written_are_named() -> None:
-    verdict = judge_command("echo a > one; echo b | tee two >/dev/null; cp three four; mkdir five 2>/dev/null")
-    assert verdict.writes == ("one", "two", "four", "five")
 
 
 def test_long_or_broken_values_are_made_fit_to_show() -> None:

@@ -17,13 +17,9 @@ HIDDEN = [
     "rm –r –f ~",
     "a=rm; $a -rf ~",
     "a=r; b=m; $a$b -rf ~",
-    'x="rm -rf ~"; $x',
-    'x=(rm -rf ~); "${x[@]}"',
-    "rm${IFS}-rf${IFS}~",
     "r$@m -rf ~",
     "${x:-rm} -rf ~",
     "x=y; y=rm; ${!x} -rf ~",
-    "{rm,-rf,~}",
     "rm -r{f,v} ~",
     "$(echo rm) -rf ~",
     "`printf rm` -rf ~",
@@ -36,9 +32,20 @@ HIDDEN = [
     "echo cm0gLXJmIH4= | base64 --decode | bash",
     "$(echo sn | tr b-za a-z) -rf ~",
     "printf 'rm -rf ~' | sh",
+]
+
+NOT_WORKED_OUT = [
+    'x="rm -rf ~"; $x',
+    'x=(rm -rf ~); "${x[@]}"',
+    "rm${IFS}-rf${IFS}~",
+    "{rm,-rf,~}",
     "echo 'rm -rf ~' > tidy.sh; sh tidy.sh",
     "tee tidy.sh <<< 'rm -rf ~'; ./tidy.sh",
+    "$(printf '\\162\\155') -rf x",
+    "x=-delete; find . $x",
+    "$'find' . -delete",
 ]
+"""What only a shell would know is not worked out: it asks."""
 
 WRAPPED = [
     "sudo {}",
@@ -140,6 +147,13 @@ WRAPPED = [
 @pytest.mark.parametrize("command", HIDDEN)
 def test_a_hidden_program_is_found(command: str) -> None:
     assert judge_command(command).verdict == "dangerous"
+
+
+@pytest.mark.parametrize("command", NOT_WORKED_OUT)
+def test_what_is_not_literal_is_asked_about(command: str) -> None:
+    verdict = judge_command(command)
+    assert verdict.verdict != "safe"
+    assert verdict.reasons
 
 
 @pytest.mark.parametrize("wrapping", WRAPPED)

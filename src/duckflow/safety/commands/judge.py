@@ -1,17 +1,57 @@
-"""The verdict on a shell command: what it would do, unwrapped down to the programs it really runs."""
+"""The verdict on a shell command: every call in it, and in everything it runs, held against readers and dangers."""
 
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from duckflow.safety.commands import deleting, git, services
+from duckflow.safety.commands.dangers import DANGERS, judge_by_table
 from duckflow.safety.commands.facts import NOTHING_KNOWN, CommandFacts
-from duckflow.safety.commands.follow import Follower
-from duckflow.safety.commands.report import Report, TooMuch
-from duckflow.safety.commands.scope import Scope
-from duckflow.safety.commands.text.continued import joined_lines
-from duckflow.safety.commands.text.lexing import same_words
-from duckflow.safety.commands.text.lookalikes import made_plain
-from duckflow.safety.commands.verdict import CommandVerdict, ask, danger
+from duckflow.safety.commands.handed_over import (
+    DOWNLOADERS,
+    INTERPRETERS,
+    SHELLS,
+    handed_over,
+    judge_assignments,
+    judge_origins,
+)
+from duckflow.safety.commands.parse import parse
+from duckflow.safety.commands.paths import BROAD, Scene, Target, is_secret, target_of
+from duckflow.safety.commands.readers import READERS
+from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
+from duckflow.safety.commands.spelling import joined_lines, made_plain, reads_the_same
+from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
+from duckflow.safety.commands.words import Call, Word, names, read_options
+from duckflow.safety.commands.wrappers import WRAPPERS, Behind, look_behind
 
 LONGEST = 60_000
-BRACKET = "test"
-"""Also spelled `[`."""
+DEEPEST = 16
+
+Opinion = CommandFinding | Call | str
+"""A finding, a call that is made besides, or a text that is handed to a shell."""
+Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
+RULES: dict[str, tuple[Rule, ...]] = {
+    **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (deleting.judge_rm,)),
+    **dict.fromkeys(("mv", "cp", "ln", "install"), (deleting.judge_move,)),
+    "rsync": (deleting.judge_move, services.judge_sending),
+    **dict.fromkeys(("tee", "touch", "sponge", "dd", "tar"), (deleting.judge_writer,)),
+    **dict.fromkeys(("kill", "killall", "pkill"), (deleting.judge_kill,)),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), (deleting.judge_rights,)),
+    **dict.fromkeys(("scp", "sftp", "ftp", "nc", "ncat", "netcat"), (services.judge_sending,)),
+    **dict.fromkeys(("curl", "wget", "http", "https", "xh", "gh"), (services.judge_request,)),
+    **dict.fromkeys(("git checkout", "git push", "git"), (git.throws_away,)),
+}
+"""What a table cannot say of these programs."""
+EVERY_PROGRAM: tuple[Rule, ...] = (judge_by_table, services.judge_database, services.judge_sockets)
+KNOWN = frozenset(
+    (*READERS, *RULES, *DANGERS, *WRAPPERS, *SHELLS, *INTERPRETERS, *services.SERVICES, *services.CLIENTS)
+)
+ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+DELETERS = names("rm unlink shred mv truncate")
+FIND_RUNS = names("-exec -execdir -ok -okdir")
+LOOKS = names("status list ls ps show info get logs images search version inspect")
+BECOMES = names("-i -s --login --shell")
+WHOLE_MACHINE = ("/:/", "--privileged", "/var/run/docker.sock", "--pid=host", "/etc:", "/root:")
 
 
 def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerdict:
@@ -24,11 +64,148 @@ def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerd
         report.add(ask("odd_characters"))
     readable = joined_lines(plain)
     try:
-        Follower(report, Scope(facts)).follow(readable)
+        spelled = _Judge(report, Scene(facts)).judge_text(readable)
+        if not report.findings and not reads_the_same(readable, spelled):
+            report.add(ask("unreadable"))
     except (TooMuch, RecursionError):
         report.add(danger("too_much"))
-    if not report.findings and not same_words(readable, report.spelled):
-        report.add(ask("unreadable"))
-    if not report.findings and not all(program in text for program in report.programs if program != BRACKET):
-        report.add(ask("hidden_name"))
     return report.verdict()
+
+
+class _Judge:
+    """Goes through a text call by call, and through what those calls run, a level deeper each."""
+
+    def __init__(self, report: Report, scene: Scene, depth: int = 0) -> None:
+        self.report = report
+        self.scene = scene
+        self.depth = depth
+
+    def judge_text(self, text: str) -> list[str]:
+        """Gives back the words of the text, as they were understood."""
+        script = parse(text)
+        for doubt in script.doubts:
+            self.report.add(doubt)
+        for call in script.calls:
+            self.judge_call(call)
+        return script.spelled
+
+    def judge_call(self, call: Call) -> None:
+        self.report.step()
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise TooMuch
+        for opinion in self._opinions(call):
+            match opinion:
+                case str():
+                    self.judge_text(opinion)
+                case Call():
+                    self.judge_call(opinion)
+                case finding:
+                    self.report.add(finding)
+        self.depth -= 1
+        self._take_effect(call)
+
+    def _opinions(self, call: Call) -> Iterator[Opinion]:
+        yield from doubt_redirects(call, self.scene)
+        for redirect in call.redirects:
+            if redirect.writes:
+                yield from deleting.judge_written(redirect.target, self.scene)
+        yield from judge_assignments(call.assignments)
+        if not call.words or tells_version(call):
+            return
+        if not call.words[0].known:
+            yield from self._made_name(call)
+        elif call.texts == ("--help",):
+            yield ask("unknown_program", program=call.program)
+        elif (behind := look_behind(call, KNOWN)) is not None:
+            yield from self._unwrapped(call, behind)
+            yield from judge_by_table(call, self.scene)
+        else:
+            yield from self._program(call)
+
+    def _program(self, call: Call) -> Iterator[Opinion]:
+        """A program of its own: what it runs besides, what it destroys, and whether it only reads."""
+        if call.program == "git":
+            call, own = git.as_subcommand(call)
+            yield from git.runs_by_git(call, own)
+            yield from git.doubt_git(call, own, self.scene)
+        yield from handed_over(call, self.scene)
+        if "/" in call.words[0].text and call.words[0].text.rpartition("/")[2] in self.scene.downloaded:
+            yield danger("runs_download")
+        for rule in (*RULES.get(call.program, ()), *EVERY_PROGRAM):
+            yield from rule(call, self.scene)
+        if call.program in services.SERVICES or (call.program not in RULES and call.program not in READERS):
+            yield from services.judge_service(call, self.scene)
+        if call.program in ("find", "gfind"):
+            yield from self._found(call)
+        if call.program == "alias":
+            yield from (text.partition("=")[2] for text in call.texts)
+        yield from doubts(call, self.scene)
+
+    def _made_name(self, call: Call) -> Iterator[CommandFinding]:
+        """The program's name is made at run time."""
+        yield ask("program_at_run_time", word=call.words[0].text)
+        yield from judge_origins(call.words[0].inside)
+        options = read_options(call.arguments)
+        if options.has("-r", "-R", "--recursive") and options.has("-f", "--force"):
+            for word in options.operands:
+                if target_of(word, self.scene) in BROAD:
+                    yield danger("deletes_broad", path=word.text)
+
+    def _unwrapped(self, call: Call, behind: Behind) -> Iterator[Opinion]:
+        """The command behind a wrapper; with all rights a change is a change of the whole machine."""
+        inner = call.running(behind.words)
+        yield ask(behind.doubt, program=call.program)
+        yield from handed_over(call, self.scene)
+        yield from behind.texts
+        if call.program == "env":
+            assigned = [word.text.partition("=") for word in call.arguments if ASSIGNMENT.match(word.text)]
+            yield from judge_assignments((name, Word(value)) for name, _, value in assigned)
+            if not behind.words:
+                yield ask("shows_environment")
+        if call.program in DANGERS and any(mark in text for text in call.texts for mark in WHOLE_MACHINE):
+            yield danger("container_holds_machine")
+        if behind.known:
+            yield inner
+        elif behind.words:
+            # Perhaps it is the value of an option: only harm counts.
+            guess = _Judge(Report(steps=self.report.steps), self.scene, self.depth)
+            guess.judge_call(inner)
+            yield from (finding for finding in guess.report.findings if finding.verdict == "dangerous")
+        if behind.doubt == "as_administrator":
+            yield from _with_all_rights(call, inner)
+
+    def _found(self, call: Call) -> Iterator[CommandFinding | Call]:
+        """What find finds is known only when it runs, so deleting it is dangerous outside temporary folders."""
+        texts = call.texts
+        first = next((place for place, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
+        starts = call.arguments[:first] or (Word("."),)
+        targets = {target_of(word, self.scene) for word in starts}
+        found = f"{starts[0].text.rstrip('/')}/…"
+        for place, text in enumerate(texts):
+            if text == "-delete" and texts[place - 1] not in ("-name", "-path") and targets != {Target.TEMPORARY}:
+                yield danger("deletes_found", path=starts[0].text)
+            elif text in FIND_RUNS:
+                words = call.arguments[place + 1 :]
+                yield call.running(tuple(replace(word, text=word.text.replace("{}", found)) for word in words))
+                far = targets - {Target.TEMPORARY, Target.INSIDE, Target.HERE}
+                if far and words and words[0].text in DELETERS:
+                    yield danger("deletes_found", path=starts[0].text)
+
+    def _take_effect(self, call: Call) -> None:
+        """What a call changes for those after it: the folder, and what has been fetched."""
+        if call.program in ("cd", "pushd", "popd"):
+            self.scene.go(next((word for word in call.arguments if not word.text.startswith("-")), None))
+        elif call.program in DOWNLOADERS:
+            words = (*call.texts, *(redirect.target.text for redirect in call.redirects if redirect.writes))
+            self.scene.downloaded.update(text.rpartition("/")[2] for text in words)
+
+
+def _with_all_rights(call: Call, inner: Call) -> Iterator[CommandFinding]:
+    if not inner.words:
+        if not BECOMES.isdisjoint(call.texts):
+            yield danger("becomes_administrator")
+    elif inner.program not in WRAPPERS and inner.program not in SHELLS:
+        looks = inner.program in READERS and not any(map(is_secret, inner.texts))
+        if not looks and LOOKS.isdisjoint(inner.texts[:2]):
+            yield danger("administrator_changes", program=inner.program)

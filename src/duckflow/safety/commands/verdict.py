@@ -1,6 +1,6 @@
 """The verdict on a command, and the findings it is made of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from duckflow.safety.shown import shown
@@ -8,6 +8,10 @@ from duckflow.state.phrase import Phrase
 
 Verdict = Literal["safe", "ask", "dangerous"]
 SHOWN_LENGTH = 80
+MOST_STEPS = 1500
+MOST_REASONS = 6
+GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
+"""Reasons that say little beside others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +20,6 @@ class CommandVerdict:
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
-    programs: tuple[str, ...]
-    writes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,6 @@ class CommandFinding:
     verdict: Literal["ask", "dangerous"]
     key: str
     values: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def phrase(self) -> Phrase:
-        return Phrase(key=self.key, values=dict(self.values))
 
 
 def ask(key: str, **values: str) -> CommandFinding:
@@ -42,8 +40,33 @@ def danger(key: str, **values: str) -> CommandFinding:
 
 
 def _short(values: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, shown(_cut(value))) for name, value in values.items())
+    return tuple((name, shown(text[:SHOWN_LENGTH] + "…" * (len(text) > SHOWN_LENGTH))) for name, text in values.items())
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"
+class TooMuch(Exception):
+    """The command hides behind more layers than anybody would look through."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What has been found out about a command so far, each finding once."""
+
+    findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
+    steps: int = 0
+
+    def add(self, finding: CommandFinding) -> None:
+        self.findings[finding] = None
+
+    def step(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooMuch
+
+    def verdict(self) -> CommandVerdict:
+        """Dangers first, and what says little last."""
+        dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
+        doubts = [finding for finding in self.findings if finding.verdict == "ask"]
+        doubts.sort(key=lambda finding: finding.key in GENERAL)
+        chosen = (dangers + doubts)[:MOST_REASONS]
+        reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen)
+        return CommandVerdict("dangerous" if dangers else "ask" if doubts else "safe", reasons)

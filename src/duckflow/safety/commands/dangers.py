@@ -1,0 +1,137 @@
+"""The table of dangers: programs that destroy, with the words that make them do it. What a table cannot say has rules.
+
+A row: reason | programs | words of which one is enough | words that take the danger away. An option may stand anywhere,
+a plain word among the first two; `a+b` needs both; `*` is any call at all. Behind `git` stand its subcommands."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from duckflow.safety.commands.paths import Scene
+from duckflow.safety.commands.verdict import CommandFinding, danger
+from duckflow.safety.commands.words import Call, Options, read_options
+
+TABLE = """
+removes_packages | apt apt-get aptitude dnf yum zypper | remove purge autoremove autopurge erase rm | -s --simulate
+removes_packages | apk brew choco flatpak port snap winget | del uninstall remove rm
+removes_packages | dpkg rpm | -r -P --remove --purge -e --erase | --no-act
+removes_packages | pacman | -R
+removes_packages | nix-collect-garbage | -d --delete-old
+publishes | npm yarn pnpm cargo gem twine poetry flit hatch uv dotnet mvn dart vsce | publish unpublish deprecate yank
+  push upload deploy release:perform | -n --list
+overwrites_disk | fdisk sfdisk cfdisk parted gdisk sgdisk wipefs mkswap blkdiscard badblocks hdparm lvremove vgremove
+  pvremove lvreduce newfs format diskutil asr flashrom nvme wipe resize2fs tune2fs debugfs xfs_repair fsck e2fsck
+  zerofree mkfs | * | -l --list print list info -n -h smart-log -p
+overwrites_disk | zpool zfs btrfs dmsetup | destroy labelclear remove detach rollback delete remove_all wipe_table
+overwrites_disk | cryptsetup | luksFormat luksErase erase luksKillSlot luksRemoveKey reencrypt
+overwrites_disk | mdadm | --zero-superblock --stop --remove --fail --create -S
+overwrites_disk | losetup umount swapoff | -D --detach-all -a
+destroys_for_good | shred srm truncate rimraf del-cli | *
+becomes_administrator | su | * | -c --command
+power | shutdown reboot halt poweroff telinit | * | -c --show
+power | init | 0 1 6
+accounts | userdel groupdel deluser delgroup passwd chpasswd usermod visudo vipw | *
+system_setting | insmod modprobe rmmod kexec | *
+system_setting | iptables ip6tables pfctl auditctl | -F --flush -X -D -P -d
+system_setting | nft ufw ip tmutil csrutil setenforce | flush delete disable reset del 0 Permissive
+system_setting | firewall-cmd spctl journalctl | --panic-on --master-disable --rotate --vacuum-time --vacuum-size
+system_setting | crontab history sysctl | -r -c -w --write -p
+stops_service | systemctl launchctl sv service rc-service | stop disable mask kill poweroff reboot halt suspend
+  hibernate kexec isolate rescue emergency unload bootout remove
+kills_all | killall5 | *
+kills_all | killall pkill | -u -U --euid --uid -v --inverse . .* *
+container_destroys | docker podman nerdctl | prune volume+rm network+rm stack+rm service+rm node+rm secret+rm
+  config+rm context+rm plugin+rm machine+rm volume+remove machine+reset swarm+leave system+reset
+container_destroys | docker podman nerdctl | rm+-f rm+--force rm+-v rm+--volumes rmi+-f rmi+--force kill+-a compose+-v
+  compose+--volumes compose+--rmi
+container_destroys | docker-compose podman-compose | down+-v down+--volumes down+--rmi rm+-v
+mirror_deletes | rsync | --delete --del --delete-before --delete-after --delete-during --delete-excluded
+  --remove-source-files --force | -n --list-only
+mirror_deletes | tar | --remove-files --recursive-unlink
+database | dropdb dropuser | *
+database | pg_restore mongorestore | -c --clean --drop
+database | mysqladmin | drop shutdown
+git_discards | git checkout | -f --force --pathspec-from-file --ours --theirs
+git_discards | git switch checkout-index | -f --force --discard-changes
+git_discards | git restore | * | -S --staged
+git_discards | git restore | -W --worktree
+git_discards | git reset | --hard --merge --HARD
+git_discards | git rm | -f --force | -n --cached
+git_discards | git submodule | deinit+-f deinit+--force deinit+--all
+git_discards | git read-tree | -u --reset
+git_deletes_untracked | git clean | -f --force | -n
+git_force_push | git push | -f --force --mirror --prune | -n
+git_deletes_remote | git push | -d --delete | -n
+git_deletes | git branch | -D -d+-f --delete+--force -d+--force --delete+-f
+git_rewrites | git branch | -f --force
+git_rewrites | git filter-branch filter-repo | *
+git_deletes | git stash | drop clear
+git_deletes | git worktree | remove+-f remove+--force
+git_deletes | git reflog | expire delete drop
+git_deletes | git gc | --prune | -n
+git_deletes | git prune | * | -n
+git_deletes | git update-ref tag | -d --delete --stdin
+git_deletes | git remote | remove rm prune
+"""
+ONLY_TELLS = frozenset(("--help", "--version", "--dry-run", "--dryrun"))
+NEEDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("git_force_push", "git_deletes_remote", "git_deletes_untracked"), ()),
+    **dict.fromkeys(("kills_all", "becomes_administrator"), ()),
+    **dict.fromkeys(("git_discards", "git_rewrites"), ("action",)),
+    "git_deletes": ("what",),
+    "mirror_deletes": ("program", "option"),
+    "database": ("statement",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Danger:
+    """One row of the table."""
+
+    reason: str
+    words: tuple[tuple[str, ...], ...]
+    unless: tuple[str, ...]
+
+
+def _read_table() -> dict[str, list[Danger]]:
+    rows = dict[str, list[Danger]]()
+    for line in re.sub(r"\n +", " ", TABLE).strip().splitlines():
+        reason, programs, words, *unless = (cell.strip() for cell in line.split("|"))
+        row = Danger(reason, tuple(tuple(word.split("+")) for word in words.split()), tuple(" ".join(unless).split()))
+        git = programs.startswith("git ")
+        for program in programs.removeprefix("git ").split():
+            rows.setdefault(f"git {program}" if git else program, []).append(row)
+    return rows
+
+
+DANGERS = _read_table()
+
+
+def judge_by_table(call: Call, _: Scene) -> Iterator[CommandFinding]:
+    rows = DANGERS.get("mkfs" if call.program.startswith("mkfs") else call.program)
+    if not rows or not ONLY_TELLS.isdisjoint(call.texts):
+        return
+    options = read_options(call.arguments)
+    for row in rows:
+        if any(_has(call, options, (word,)) for word in row.unless):
+            continue
+        found = next((words for words in row.words if _has(call, options, words)), None)
+        if found:
+            yield danger(row.reason, **_values(row.reason, call, " ".join(found)))
+
+
+def _has(call: Call, options: Options, words: tuple[str, ...]) -> bool:
+    """Every word: an option among the options, any other among the first two words that are none."""
+    return all(
+        word == "*" or (options.has(word) if word.startswith("-") else word in call.plain_words[:2]) for word in words
+    )
+
+
+def _values(reason: str, call: Call, found: str) -> dict[str, str]:
+    """What the reason's sentence needs."""
+    subcommand = call.program.removeprefix("git ")
+    what = {"gc": "objects", "prune": "objects", "update-ref": "ref"}.get(subcommand, subcommand)
+    known = {"program": call.program, "what": what, "action": found, "option": found, "statement": call.program}
+    if subcommand != call.program:
+        known["action"] = subcommand
+    return {name: known[name] for name in NEEDS.get(reason, ("program", "action"))}

@@ -1,0 +1,179 @@
+"""Texts that are handed to shells and interpreters: as an argument, by a pipe, in an option, from the network."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from duckflow.safety.commands.paths import Scene
+from duckflow.safety.commands.verdict import CommandFinding, ask, danger
+from duckflow.safety.commands.words import Call, Word, joined, names
+from duckflow.safety.commands.wrappers import WRAPPERS
+
+SHELLS = names("sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash elvish eval source . trap at batch")
+AWKS = names("awk gawk mawk nawk")
+INTERPRETERS = AWKS | names(
+    "python pypy ipython pwsh powershell expect guile vim vi nvim ex ruby jruby lua luajit osascript rscript r elixir"
+    " groovy scala ghc ocaml node nodejs bun perl julia deno tclsh emacs ed gdb m4 php swipl"
+)
+STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+DECODERS = names("base64 base32 basenc xxd openssl uudecode gunzip zcat gzip bunzip2 xz unxz zstd rev tr gpg od iconv")
+DOWNLOADERS = names("curl wget aria2c fetch http https axel lynx ftp sftp scp")
+SHELL_VALUES = ("--rcfile", "--init-file", "-O", "-o", "+O", "+o")
+RUNS_BY_OPTION = re.compile(
+    r"^--?(?:\w+-)*(?:exec|exec-batch|command|cmd|filter|rsh|pre|pager|bin|program|eval|args|wrapper|action|pack|run)"
+    r"(?:=((?s:.*)))?$"
+)
+RUNS_BY_LETTER = re.compile(
+    r"^(?:(?:script|runuser|flock|su|nix) -\w*?c|fd(?:find)? -\w*?[xX]|rsync -\w*?e|tar -\w*?[IF]|man -\w*?[PH]"
+    r"|ansible -a|screen -X|git rebase -x|git clone -u|(?:kubectl|oc) --$)(.*)$"
+)
+"""Options that make a program run a command: attached, or in the words after it."""
+INSIDE_WORDS = re.compile(r"(?:(?:Proxy|Local)Command[= ]+|(?:\\!|\.shell|\.system) *|^ext::)(.+)$", re.M)
+"""Commands in the settings of ssh, in the little languages of database clients, in addresses of git."""
+LOOKS_LIKE_CODE = re.compile(r"[\s(){};'\"`!]")
+CODE_DESTROYS = re.compile(
+    r"\b(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|remove_entry\w*|rimraf|RemoveAll|Remove-Item|file\s+delete)\b"
+    r"|\b(?:fs|fsp|promises|fsPromises)\b.{0,40}?\.(?:rm|rmdir|unlink)\w*\s*\(|\b(?:rm|rmdir|unlink)Sync\s*\("
+    r"|\bos\.(?:remove|unlink|rmdir|removedirs|truncate)\b|\.(?:unlink|rmdir)\s*\(|\b(?:unlink|rmdir)\b\s*[(\"'$<]"
+    r"|\b(?:File|Dir)\.(?:delete|unlink|rmdir)\b|\bFileUtils\.r\w*|\bunlink\s+glob|\bdelete\s+every\b"
+)
+CODE_RUNS = re.compile(
+    r"\b(?:os\.(?:exec|spawn|posix_spawn)\w*|system|popen\d?|subprocess|getoutput|child_process|spawn\w*|exec\w*|qx"
+    r"|shell_exec|passthru|proc_open|Kernel|Open3|do shell script|Runtime|Command|getattr|importlib)\b"
+    r"|__import__|`|%x|:!|Bun\.\$|(?<!\|)\|(?!\|)"
+)
+CODE_CONNECTS = re.compile(r"socket|fsockopen|net\.connect|/dev/tcp|\$_ENV|INET", re.IGNORECASE)
+CODE_TAKES_OVER = re.compile(r"dup2|pty\.spawn|/bin/(?:ba)?sh|exec|STDIN", re.IGNORECASE)
+CODE_DECODES = re.compile(r"b64decode|base64|hex|decode64|atob|Buffer\.from|decompress|codecs\.decode|rot_?13")
+CODE_DOWNLOADS = re.compile(r"urlopen|urllib|requests\.get|http\.get|fetch\(|Net::HTTP|open-uri|get_contents\(.http")
+CODE_EVALUATES = re.compile(r"\b(?:eval|exec|compile|system|popen)\b|\bFunction\s*\(")
+LITERAL = re.compile(
+    r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`]*)`|%x\{(.*?)\}|qx[({/|](.*?)[)}/|]",
+    re.DOTALL,
+)
+LIST = re.compile(r"[\[(]([^\[\]()]*)[\])]")
+EDITOR_RUNS = re.compile(r":!\s*(.+)$", re.MULTILINE)
+MOST_LITERALS = 20
+SED_RUNS = re.compile(r"(?:^|[;}\d$/\s])e\s+(.*)")
+CHANGES_WHAT_RUNS = re.compile(
+    r"^(?:PATH|LD_\w+|DYLD_\w+|IFS|ENV|BASH\w*|SHELL\w*|PS4|PROMPT_COMMAND|CDPATH|GIT_\w+|\w*PAGER|LESS\w*|\w*EDITOR"
+    r"|VISUAL|BROWSER|PYTHON\w+|PERL\w+|RUBY\w+|NODE_\w+|\w*JAVA_\w*OPTIONS|CLASSPATH|GCONV_PATH|TERMINFO|HOME|TMPDIR"
+    r"|RUSTC\w*|CC|CXX|\w+FLAGS|npm_config_\w+|PIP_\w+|UV_\w+|RIPGREP_\w+|TAR_OPTIONS|\w+_ASKPASS|XDG_CONFIG_\w+)$"
+)
+
+
+def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
+    """Programs whose output is run as code."""
+    made_by = {call.program for call in calls}
+    made_by |= {text.rpartition("/")[2] for call in calls if call.program in WRAPPERS for text in call.texts}
+    if not DOWNLOADERS.isdisjoint(made_by):
+        yield danger("runs_download")
+    if not DECODERS.isdisjoint(made_by):
+        yield danger("runs_decoded")
+
+
+def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
+    """Findings, and the texts that will be run."""
+    if call.program in SHELLS:
+        yield from _shell_text(call, scene)
+    elif call.program in INTERPRETERS:
+        yield from _code(call, scene)
+    yield from _option_texts(call)
+
+
+def _script_file(call: Call, script: Word, scene: Scene) -> Iterator[CommandFinding]:
+    """A script file, or `<(…)` in its place."""
+    yield from judge_origins(script.inside)
+    if script.text.rpartition("/")[2] in scene.downloaded:
+        yield danger("runs_download")
+    yield ask("runs_script", program=call.program, script=script.text)
+
+
+def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
+    """`bash -c text`, `bash script`, and a bare `bash` that reads what it is fed; `eval`, `source`, `trap`, `at`."""
+    words = list(call.arguments)
+    is_text = call.program in ("eval", "trap")
+    while words and words[0].text.startswith(("-", "+")) and words[0].text not in ("-", "--"):
+        option = words.pop(0).text
+        is_text = is_text or option == "--command" or (option[0] == "-" and option[1:2] != "-" and "c" in option)
+        if option in SHELL_VALUES and words:
+            words.pop(0)
+        if option in ("-s", "-is"):
+            words = []
+    if words and words[0].text == "--":
+        words.pop(0)
+    if is_text and words:
+        yield ask("runs_code", program=call.program)
+        yield from judge_origins([inside for word in words for inside in word.inside])
+        yield joined(words) if call.program == "eval" else words[0].text
+        if not re.search(r"\w", words[0].text):
+            yield danger("runs_input")
+    elif not words or words[0].text in STANDARD_INPUT or call.program in ("at", "batch"):
+        yield ask("runs_fed", program=call.program)
+        yield from judge_origins(call.piped)
+        yield call.input_text or ""
+    else:
+        yield from _script_file(call, words[0], scene)
+
+
+def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
+    """Whatever an interpreter is given and looks like code; else a script file, or what it is fed."""
+    if call.program not in AWKS:
+        yield ask("runs_code", program=call.program)
+    yield from judge_origins([inside for word in call.arguments for inside in word.inside])
+    codes = [text for text in call.texts if LOOKS_LIKE_CODE.search(text)]
+    scripts = [word for word in call.arguments if not word.text.startswith(("-", "+", "/dev/", "/proc/"))]
+    if not codes and scripts:
+        yield from _script_file(call, scripts[0], scene)
+    elif not codes:
+        yield from judge_origins(call.piped)
+        codes = [call.input_text or ""]
+    for code in codes:
+        yield from _judge_code(code)
+
+
+def _judge_code(text: str) -> Iterator[CommandFinding | str]:
+    """What code destroys; once it can run commands, every text in it may be one, and so may a list of texts."""
+    found = CODE_DESTROYS.search(text)
+    if found:
+        yield danger("code_destroys", call=found[0].strip())
+    if CODE_CONNECTS.search(text) and CODE_TAKES_OVER.search(text):
+        yield danger("remote_shell", program="")
+    if CODE_EVALUATES.search(text) and CODE_DECODES.search(text):
+        yield danger("runs_decoded")
+    if CODE_EVALUATES.search(text) and CODE_DOWNLOADS.search(text):
+        yield danger("runs_download")
+    if CODE_RUNS.search(text):
+        for found in (*list(LITERAL.finditer(text))[:MOST_LITERALS], *EDITOR_RUNS.finditer(text)):
+            yield _inside(found)
+        for group in list(LIST.finditer(text))[:MOST_LITERALS]:
+            yield " ".join(_inside(found) for found in LITERAL.finditer(group[1]))
+
+
+def _inside(found: re.Match[str]) -> str:
+    return next((part for part in found.groups() if part is not None), "").replace('\\"', '"').replace("\\'", "'")
+
+
+def _option_texts(call: Call) -> Iterator[CommandFinding | str]:
+    """Commands in options, in sed's scripts, in the settings of ssh and the little languages of database clients."""
+    for place, text in enumerate(call.texts):
+        found = RUNS_BY_OPTION.match(text) or RUNS_BY_LETTER.match(f"{call.program} {text}")
+        if found:
+            yield ask("option_changes", program=call.program, option=text)
+            yield (found[1] or "").removeprefix("exec=")
+            yield joined(call.arguments[place + 1 :][:1])
+            yield joined(call.arguments[place + 1 :])
+        if call.program in ("sed", "gsed"):
+            yield from (found[1] for found in SED_RUNS.finditer(text))
+    if call.program in ("ssh", "scp", "sftp", "mosh") or call.program.startswith("git ") or "sql" in call.program:
+        for found in INSIDE_WORDS.finditer("\n".join((*call.texts, call.input_text or ""))):
+            yield found[1].replace("% ", "\\ ")
+
+
+def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[CommandFinding | str]:
+    """Variables that change what other programs do, and so what a harmless-looking command runs."""
+    for name, value in assignments:
+        if CHANGES_WHAT_RUNS.match(name):
+            yield ask("changes_what_runs", name=name)
+            yield value.text
+        else:
+            yield ask("sets_variable", name=name)

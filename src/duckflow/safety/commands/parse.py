@@ -1,0 +1,237 @@
+"""From a shell text to the calls in it, in the order they stand there, with words that are literal or not."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from duckflow.safety.commands.verdict import MOST_STEPS, CommandFinding, TooMuch, ask, danger
+from duckflow.safety.commands.words import Call, Redirect, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+SIMPLE = frozenset(("program", "list", "command", "redirected_statement", "pipeline", "test_command"))
+"""Statements that can be followed by eye; everything else a shell knows asks."""
+SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
+STATEMENT = re.compile(r"(?:\w+_)?(?:statement|command|clause|item|group|definition|assignments?|subshell)|ERROR")
+NO_WORDS = frozenset(("heredoc_start", "heredoc_end", "file_descriptor", "comment"))
+EXPANDS = re.compile(r"[*?\[\]]|^~|[@+!]\(|\{[^{}]*(?:,|\.\.)")
+TRICKY = re.compile(r"[~^#!{}\n]|^[=%]|\\")
+"""Unquoted characters to which some shell (zsh, csh) gives a meaning, and backslashes that stand for something."""
+ESCAPED_MARK = re.compile(r"\\([^\w\n])")
+ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
+UNQUOTED_ESCAPE = re.compile(r"\\(.|\n|$)", re.DOTALL)
+HIDES = re.compile(r"[;&|$`<>\\]")
+
+
+@cache
+def _parser() -> "Parser":
+    """The grammar is loaded when the first command is read."""
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+@dataclass(slots=True)
+class Script:
+    """A text taken apart."""
+
+    calls: list[Call] = field(default_factory=list[Call])
+    doubts: list[CommandFinding] = field(default_factory=list[CommandFinding])
+    spelled: list[str] = field(default_factory=list[str])
+    """Every word as it was understood, for the second reading."""
+
+
+def parse(text: str) -> Script:
+    reading = _Reading(text.encode("utf-8", "replace"))
+    root = _parser().parse(reading.source).root_node
+    if root.has_error:
+        reading.script.doubts.append(ask("unreadable"))
+        if "((" in text:
+            # Two brackets are two subshells when they do not close together.
+            reading.script.calls.extend(parse(text.replace("((", "( (")).calls)
+    reading.statement(root, ())
+    return reading.script
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The parts of one call while they are collected."""
+
+    words: list[Word] = field(default_factory=list[Word])
+    assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
+    redirects: list[Redirect] = field(default_factory=list[Redirect])
+    fed: str | None = None
+    following: list["Node"] = field(default_factory=list["Node"])
+    """Statements that stand on the line of a `<<EOF`."""
+
+
+class _Reading:
+    """Walks the grammar's tree of one text."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.script = Script()
+
+    def text(self, node: "Node") -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def statement(self, node: "Node", piped: tuple[Call, ...]) -> tuple[Call, ...]:
+        """Collects the calls of a statement, and gives them back for the next stage of a pipeline."""
+        start = len(self.script.calls)
+        if start > MOST_STEPS:
+            raise TooMuch
+        match node.type:
+            case "command" | "redirected_statement":
+                self._call(node, piped)
+            case "pipeline":
+                for stage in node.named_children:
+                    piped += self.statement(stage, piped)
+            case "test_command" if re.match(r"\[[^\[]", self.text(node)):
+                self._bracket(node, piped)
+            case "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command":
+                self._assignments(node)
+            case "function_definition":
+                self._function(node)
+                self._children(node, piped)
+            case kind:
+                if kind not in SIMPLE or kind == "test_command":
+                    self.script.doubts.append(ask("compound"))
+                self._children(node, piped)
+        return tuple(self.script.calls[start:])
+
+    def _children(self, node: "Node", piped: tuple[Call, ...]) -> None:
+        for child in node.children:
+            if child.type in SIMPLE or STATEMENT.fullmatch(child.type):
+                self.statement(child, piped)
+            elif child.type == "comment" and HIDES.search(self.text(child)):
+                # Some shells do not know comments when they are typed in.
+                self.script.doubts.append(ask("comment"))
+            elif child.is_named:
+                self.substitutions(child)
+            elif child.type == "&":
+                self.script.doubts.append(ask("background"))
+
+    def substitutions(self, node: "Node") -> tuple[Call, ...]:
+        """The calls in `$(…)`, backquotes and `<(…)`, anywhere inside."""
+        start = len(self.script.calls)
+        if node.type in SUBSTITUTIONS:
+            self._children(node, ())
+        else:
+            for child in node.children:
+                self.substitutions(child)
+        return tuple(self.script.calls[start:])
+
+    def _bracket(self, node: "Node", piped: tuple[Call, ...]) -> None:
+        """`[ … ]` is a command like any other: a `>` in it writes, other than in `[[ … ]]`."""
+        inner = parse(f"test {self.text(node)[1:].removesuffix(']')}")
+        self.script.calls.extend(replace(call, piped=piped) for call in inner.calls)
+        self.script.doubts.extend(inner.doubts)
+        self.script.spelled.extend(("[", *inner.spelled[1:], "]"))
+
+    def _assignments(self, node: "Node") -> None:
+        """`NAME=value` alone, `export`, `declare`, `unset` and their kin."""
+        self.script.doubts.append(ask("sets_variable", name=self.text(node)))
+        parts = _Parts()
+        for child in [node] if node.type == "variable_assignment" else node.named_children:
+            self._part(child, parts)
+        self.script.calls.append(Call((), tuple(parts.assignments)))
+
+    def _function(self, node: "Node") -> None:
+        name, body = (node.child_by_field_name(part) for part in ("name", "body"))
+        title = self.text(name) if name else ""
+        self.script.doubts.append(ask("defines", name=title))
+        if body and re.search(rf"{re.escape(title)}\s*(?:\||&(?!&))", self.text(body)):
+            self.script.doubts.append(danger("fork_bomb"))
+
+    def _call(self, node: "Node", piped: tuple[Call, ...]) -> None:
+        parts, body = _Parts(), node.child_by_field_name("body")
+        own = body.named_children if body and body.type == "command" else []
+        for child in [*own, *(child for child in node.named_children if child != body)]:
+            self._part(child, parts)
+        if parts.fed is not None:
+            self.script.doubts.append(ask("fed_text"))
+        if body and body.type != "command":
+            piped += self.statement(body, piped)
+        self.script.spelled.extend(word.text for word in parts.words)
+        call = Call(tuple(parts.words), tuple(parts.assignments), tuple(parts.redirects), parts.fed, piped)
+        self.script.calls.append(call)
+        for statement in parts.following:
+            self.statement(statement, (*piped, call) if statement.type == "pipeline" else ())
+
+    def _part(self, node: "Node", parts: _Parts) -> None:
+        match node.type:
+            case "variable_assignment":
+                name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+                self.substitutions(name or node)
+                word = self._word(value) if value else Word("")
+                parts.assignments.append((self.text(name).partition("[")[0] if name else "", word))
+            case "file_redirect":
+                self._redirect(node, parts)
+            case "herestring_redirect":
+                parts.fed = self._word(node.named_children[-1]).text
+            case "heredoc_redirect":
+                self._here_document(node, parts)
+            case "subshell":
+                # Brackets in the middle of a call: other shells run what is inside.
+                self.statement(node, ())
+            case kind:
+                parts.words.extend([] if kind in NO_WORDS else [self._word(node)])
+
+    def _redirect(self, node: "Node", parts: _Parts) -> None:
+        """The grammar puts words that come after a redirection into it; they belong to the call."""
+        operator = next((child.type for child in node.children if not child.is_named), ">")
+        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        target = self._word(targets[0]) if targets else Word("", known=False, literal=False)
+        parts.redirects.append(Redirect(operator, target))
+        parts.words.extend(self._word(more) for more in targets[1:])
+
+    def _here_document(self, node: "Node", parts: _Parts) -> None:
+        """The text is everything after its first line; the grammar may take a part of it for words of the call."""
+        first_line, _, parts.fed = self.text(node).partition("\n")
+        line_end = node.start_byte + len(first_line.encode())
+        for child in node.named_children:
+            if child.type in SIMPLE or STATEMENT.fullmatch(child.type):
+                parts.following.append(child)
+            elif child.start_byte >= line_end:
+                self.substitutions(child)
+            else:
+                self._part(child, parts)
+
+    def _word(self, node: "Node") -> Word:
+        """One word. `shape` is the word with everything quoted blotted out: what is left has a meaning to the shell."""
+        text, shape, known, literal = "", "", True, True
+        start = len(self.script.calls)
+        for piece_text, piece_shape, piece_known, piece_literal in self._pieces(node):
+            text, shape = text + piece_text, shape + piece_shape
+            known, literal = known and piece_known, literal and piece_literal
+        known = known and not EXPANDS.search(shape)
+        literal = known and literal and not TRICKY.search(shape) and "\n" not in text
+        if node.type == "command_name":
+            literal = literal and text == self.text(node)
+        return Word(text, known, literal, tuple(self.script.calls[start:]))
+
+    def _pieces(self, node: "Node") -> Iterator[tuple[str, str, bool, bool]]:
+        raw = self.text(node)
+        match node.type:
+            case "word" | "number" | "test_operator" | "extglob_pattern" | "regex" | "brace_expression":
+                text = UNQUOTED_ESCAPE.sub(lambda found: found[1].strip("\n"), raw)
+                yield text, ESCAPED_MARK.sub("q", raw), True, True
+            case "raw_string":
+                yield raw[1:-1], "q", True, True
+            case "string" if all(child.type in ('"', "string_content") for child in node.children):
+                inside = raw[1:-1]
+                text = ESCAPE_IN_QUOTES.sub(lambda found: found[0][1:].strip("\n"), inside)
+                yield text, "q", True, not ESCAPE_IN_QUOTES.search(inside)
+            case "string" | "translated_string" | "ansi_c_string":
+                self.substitutions(node)
+                yield raw.removeprefix("$").strip("'\""), "q", False, False
+            case "concatenation" | "command_name":
+                for child in node.children:
+                    yield from self._pieces(child)
+            case _:
+                self.substitutions(node)
+                yield raw, "q", False, False

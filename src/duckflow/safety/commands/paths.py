@@ -1,0 +1,138 @@
+"""What a path in a command points at: inside the work folder or outside, a secret, something that runs by itself."""
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Literal
+
+from duckflow.safety.commands.facts import CommandFacts
+from duckflow.safety.commands.words import Word
+from duckflow.safety.secrets import secret_name
+
+LONGEST_PATH = 1000
+
+
+class Target(StrEnum):
+    """From harmless to everything."""
+
+    INSIDE = "inside"
+    TEMPORARY = "in a temporary folder"
+    HERE = "the work folder itself, or all that is in it"
+    REPOSITORY = "where git keeps the history"
+    OUTSIDE = "outside"
+    UNKNOWN = "unknown"
+    DEVICE = "device"
+    SYSTEM = "system"
+    HOME = "home"
+    ROOT = "root"
+
+
+@dataclass(slots=True)
+class Scene:
+    """Where a call happens, after what the text did before it."""
+
+    facts: CommandFacts
+    place: Literal["here", "below", "elsewhere"] = "here"
+    downloaded: set[str] = field(default_factory=set[str])
+    """Names that were given to a program that fetches files."""
+
+    def go(self, target: Word | None) -> None:
+        """`cd`: into a folder below, or somewhere else."""
+        if target is None or not target.known or is_outside(target, self) or self.place == "elsewhere":
+            self.place = "elsewhere"
+        elif target_of(target, self) is not Target.HERE:
+            self.place = "below"
+        elif target.text.startswith("/"):
+            self.place = "here"
+
+
+BROAD = frozenset((Target.HERE, Target.REPOSITORY, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
+INSIDE = frozenset((Target.INSIDE, Target.HERE, Target.REPOSITORY))
+HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME\}|~)(?=/|$)")
+OTHER_HOME = re.compile(r"^~[\w.-]+(?=/|$)")
+TEMPORARY_NAMES = re.compile(r"^(?:\$TMPDIR|\$\{TMPDIR(?::-[^}]*)?\}|\$TMP|\$\{TMP\}|\$TEMP|\$\{TEMP\})(?=/|$)")
+HERE_NAMES = re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?=/|$)")
+TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm", "/var/folders")
+HOMES = re.compile(r"^/(?:home|Users)(?:/[^/]+)?$|^/root$")
+HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero"))
+SYSTEM = frozenset(
+    ("etc", "usr", "bin", "sbin", "lib", "lib32", "lib64", "boot", "sys", "proc", "opt", "var", "srv", "run")
+    + ("root", "mnt", "media", "System", "Library", "Applications", "Volumes", "private", "nix", "efi")
+)
+ALL_OF_IT = re.compile(r"(?:^|/)(?:\*+|\.\*|\{\.,\}\*|\.\[[^\]]*\]\*|\?+\*?)(?:/\*+)*$")
+REPOSITORY = re.compile(r"(?:^|/)\.git$|^\.git/")
+
+
+def target_of(word: Word, scene: Scene) -> Target:
+    """Where a path leads, by its spelling alone: links are not followed, of variables only these names are known."""
+    text = word.text.rstrip()
+    if len(text) > LONGEST_PATH:
+        return Target.UNKNOWN
+    everything = ALL_OF_IT.search(text)
+    if everything:
+        text = text[: everything.start()] or ("/" if text.startswith("/") else ".")
+    text = HERE_NAMES.sub(".", TEMPORARY_NAMES.sub("/tmp", text))
+    if HOME_NAMES.match(text):
+        text = HOME_NAMES.sub(lambda _: scene.facts.home or "/home/own", text)
+    elif OTHER_HOME.match(text):
+        text = OTHER_HOME.sub("/home/other", text)
+    elif not word.known and ("$" in text or "`" in text or text.startswith("…")):
+        return Target.UNKNOWN
+    return _absolute(text, scene) if text.startswith("/") else _relative(text, scene)
+
+
+def _relative(text: str, scene: Scene) -> Target:
+    if scene.place == "elsewhere":
+        return Target.OUTSIDE
+    path = posixpath.normpath(text or ".")
+    if path == ".." or path.startswith("../"):
+        if scene.facts.folder:
+            return _absolute(posixpath.join(scene.facts.folder, path), scene)
+        return Target.ROOT if set(path.split("/")) == {".."} else Target.OUTSIDE
+    if path == ".":
+        return Target.HERE if scene.place == "here" else Target.INSIDE
+    return Target.REPOSITORY if REPOSITORY.search(path) else Target.INSIDE
+
+
+def _absolute(text: str, scene: Scene) -> Target:
+    path = "/" + posixpath.normpath(text).lstrip("/")
+    folder = posixpath.normpath(scene.facts.folder) if scene.facts.folder else ""
+    if folder and (path == folder or path.startswith(folder + "/")):
+        return _relative(posixpath.relpath(path, folder), Scene(scene.facts))
+    if path == "/" or (folder and folder.startswith(path + "/")):
+        return Target.ROOT
+    if HOMES.match(path) or (scene.facts.home and path == posixpath.normpath(scene.facts.home)):
+        return Target.HOME
+    if any(path == place or path.startswith(place + "/") for place in TEMPORARY):
+        return Target.TEMPORARY
+    if path.startswith("/dev/") or path == "/dev":
+        return Target.OUTSIDE if path in HARMLESS_DEVICES else Target.DEVICE
+    return Target.SYSTEM if path.split("/")[1] in SYSTEM else Target.OUTSIDE
+
+
+def is_outside(word: Word, scene: Scene) -> bool:
+    return target_of(word, scene) not in INSIDE
+
+
+MORE_SECRETS = re.compile(
+    r"(?:^|/)(?:\.envrc|\.vault-token|\.my\.cnf|\.dockercfg|gshadow|sudoers|\w*_history|\.zhistory|[\w.-]+\.ppk)$"
+    r"|(?:^|/)\.config/(?:gcloud|gh)(?:/|$)|(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker)(?:/|$)"
+    r"|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)"
+)
+PUBLIC = re.compile(r"\.pub$|(?:^|/)(?:known_hosts|config)$")
+RUNS_BY_ITSELF = re.compile(
+    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|kshrc|cshrc|tcshrc"
+    r"|inputrc|gitconfig|vimrc|emacs|xinitrc|xprofile|xsession|login|logout|bash_logout)$"
+    r"|(?:^|/)\.git/(?:hooks/|config$)|(?:^|/)\.config/(?:fish|autostart|systemd)/"
+    r"|(?:^|/)LaunchAgents/|(?:^|/)LaunchDaemons/"
+    r"|(?:^|/)\.ssh/|(?:^|/)\.gnupg/|^/etc/|^/var/spool/cron|(?:^|/)authorized_keys$"
+)
+"""Files that a shell, git, ssh or the system reads and obeys on its own."""
+
+
+@lru_cache(4096)
+def is_secret(path: str) -> bool:
+    """Looks like a file that holds keys, passwords or tokens."""
+    return (secret_name(path) or bool(MORE_SECRETS.search(path))) and not PUBLIC.search(path)

@@ -1,0 +1,194 @@
+"""The table of readers: programs that only read, with the options that leave them so. What is not here asks.
+
+A row: programs | options | limits. Options are named one by one: letters without a value, `n:` with a text as value,
+`f@` with a path as value that is looked at like an operand, and the same for long ones (`--lines:`); `0-9`: the digits.
+Limits: operands are `text` and no files; the first is a `pattern`, unless an option of `instead` is given; `least` and
+`most` so many operands (with fewer it waits for input); operands only with an option of `listing`, which says what to
+list; operands must `match`; the `last` word is the operand, as what follows is written to; options are `single` words
+behind one dash; with `any`, what looks like an option is a word like others."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["flag", "text", "path"]
+MARKS: dict[str, Kind] = {":": "text", "@": "path"}
+DIFF_OPTIONS = (
+    "pusUwbazMCBDRrWi 0-9 U: S: G: --patch --no-patch --stat --numstat --shortstat --summary --name-only --name-status "
+    "--color --no-color --color-words --word-diff --check --abbrev --find-renames --find-copies --cached --staged "
+    "--merge-base --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines --diff-filter "
+    "--no-renames --exit-code --quiet --unified --patience --histogram --diff-algorithm --raw --compact-summary "
+    "--relative --text --function-context --no-ext-diff --no-textconv --no-prefix --pickaxe-regex --root "
+    "--no-commit-id --cc --always "
+)
+LOG_OPTIONS = (
+    "qgcmtlEFP n: L: --oneline --graph --decorate --no-decorate --all --branches --tags --remotes --since --until "
+    "--after --before --author --committer --grep --max-count --skip --follow --reverse --merges --no-merges "
+    "--first-parent --pretty --format --date --abbrev-commit --topo-order --date-order --left-right --cherry-pick "
+    "--boundary --regexp-ignore-case --extended-regexp --fixed-strings --not --no-walk --notes --no-notes --count "
+    "--numbered --email --group " + DIFF_OPTIONS
+)
+TABLE = r"""
+cat | AbeEnstTuv --number --number-nonblank --show-all --squeeze-blank --show-ends --show-tabs | least=1
+head | qvz 0-9 c: n: --lines: --bytes: --quiet --verbose | least=1
+tail | fFqrvz 0-9 b: c: n: s: --lines: --bytes: --follow --quiet --verbose --pid: --retry | least=1
+wc | clLmw --lines --words --bytes --chars --max-line-length
+nl | p b: d: f: h: i: l: n: s: v: w: | least=1
+cut | nsz b: c: d: f: --delimiter: --fields: --characters: --bytes: --complement --output-delimiter:
+sort | bcCdfghiMmnRrsuVz k: t: --key: --field-separator: --numeric-sort --reverse --unique --ignore-case --stable
+  --human-numeric-sort --version-sort --zero-terminated --check --general-numeric-sort --month-sort --random-sort
+uniq | cdDiuz f: s: w: --count --repeated --unique --ignore-case | most=1 last
+column | tnxeJ s: c: o: N: R: H: O: --table --separator: --output-separator: --json
+shuf | erz n: i: --head-count: --input-range: --echo --repeat
+paste | sz d: --delimiters: --serial
+tr | cCdst --delete --squeeze-repeats --complement | text
+rev, tac, comm, join, fold, fmt, expand, unexpand, tsort, hexdump, nm, size, who, eza, exa |
+od | abcdosxvw 0-9 A: t: N: j: S:
+xxd | a b e E i p u c: g: l: s: | most=1 last single
+strings | af 0-9 n: t: e: --all --bytes: --radix:
+base64, base32 | di w: --decode --wrap: --ignore-garbage
+md5sum, cksum, shasum, sha1sum, sha256sum, sha512sum, b2sum | btz --tag --binary --text --zero | least=1
+cmp | bls i: n: --silent --quiet --verbose --bytes: --print-bytes
+diff | abBcdeEfiNpPqrstTuwy 0-9 U: C: L: I: x: W: F: --unified --brief --recursive --side-by-side --color --new-file
+  --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --text --exclude: --width: --label:
+  --suppress-common-lines --report-identical-files --strip-trailing-cr
+ls | aAbBcCdDfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1 --all --almost-all --human-readable --recursive --reverse --sort --time
+  --time-style: --group-directories-first --full-time --classify --directory --inode --size --color --ignore: --hide:
+tree | adfilpsughDFACnrtvxqNQSUcJX L: P: I: --dirsfirst --noreport --gitignore --prune --charset: --filelimit: --du
+  --si --sort --ignore-case --matchdirs
+file | bhiLnNrsv0 e: F: f@ --brief --mime --mime-type --mime-encoding --dereference | least=1
+stat | Ltxr f@ c: --format: --printf: --terse --dereference --file-system
+du | abcDhHklLmPsSx0 d: t: B: --max-depth: --exclude: --summarize --human-readable --apparent-size --total --all
+  --bytes --si --one-file-system --block-size: --threshold:
+df | ahHiklPT t: x: B: --human-readable --total --type: --output --inodes --print-type --local
+basename | az s: --suffix: --multiple | text
+dirname | z --zero | text
+realpath | emqszLP --relative-to@ --relative-base@ --canonicalize-existing --canonicalize-missing --no-symlinks
+readlink | efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing
+pwd | LP | most=0
+cd | LP | most=1
+which, type | afptP --all | text least=1
+grep, egrep, fgrep | abcEFGhHiIlLnoPqrRsTuUvVwxyzZ 0-9 A: B: C: e: m: d: D: f@ --regexp: --file@ --max-count:
+  --context --after-context --before-context --include: --exclude: --exclude-dir: --color --line-number --recursive
+  --ignore-case --count --files-with-matches --files-without-match --with-filename --no-filename --only-matching
+  --invert-match --word-regexp --extended-regexp --fixed-strings --perl-regexp --quiet --no-messages --text --null
+  | pattern least=1 instead=-e,-f,--regexp,--file
+rg | abcFHhilLnNopPqsSuUvVwxI0. 0-9 e: g: t: T: A: B: C: m: M: j: r: E: d: f@ --glob: --iglob: --type: --type-not:
+  --regexp: --file@ --max-depth: --max-count: --after-context: --before-context: --context: --color: --sort: --sortr:
+  --max-columns: --encoding: --threads: --replace: --max-filesize: --ignore-file@ --files --type-list --hidden
+  --no-ignore --no-ignore-vcs --ignore-case --smart-case --case-sensitive --line-number --no-line-number
+  --with-filename --no-filename --heading --no-heading --count --files-with-matches --files-without-match
+  --only-matching --invert-match --word-regexp --fixed-strings --multiline --pcre2 --json --vimgrep --stats --quiet
+  --text --follow --column --no-messages | pattern least=1 instead=-e,-f,--regexp,--file,--files,--type-list
+fd, fdfind | HIuspaLgFi0 d: e: E: t: c: S: j: --hidden --no-ignore --case-sensitive --ignore-case --glob --regex
+  --fixed-strings --absolute-path --follow --full-path --print0 --max-depth: --min-depth: --exclude: --type:
+  --extension: --size: --changed-within: --changed-before: --color: --max-results: | pattern
+jq | rcnesSaCMjR --raw-output --raw-input --compact-output --null-input --slurp --sort-keys --exit-status --tab
+  --indent: --join-output --ascii-output --color-output --monochrome-output --stream | pattern least=1
+yq | rCMPen o: --unwrapScalar --output-format: --prettyPrint --no-colors --exit-status | pattern
+echo, true, false, :, expr | | text any
+printf | | text least=1
+test | | any match=(?:[^-](?s:.*))?|-\d*|-[bcdefghkLnNoOpGrsStuwxza]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)
+find, gfind | name: iname: path: ipath: wholename: iwholename: regex: iregex: type: xtype: size: mtime: mmin: atime:
+  amin: ctime: cmin: user: group: uid: gid: perm: maxdepth: mindepth: printf: lname: ilname: links: inum: fstype: used:
+  regextype: newer@ anewer@ cnewer@ samefile@ print print0 ls prune quit not a and o or empty follow depth d xdev mount
+  true false readable writable executable nouser nogroup daystart noleaf H L P E | single
+sed, gsed | nErsuz --quiet --silent --regexp-extended --null-data | pattern least=1
+awk, gawk, mawk, nawk | F: v: --field-separator: --assign: | pattern least=1
+command | vV | text listing=-v,-V least=1
+printenv | 0 | text least=1 most=1
+seq | w 0-9 f: s: --separator: --equal-width --format: | text
+sleep, nproc, whoami, groups, uptime, arch, tty, logname, sw_vers, vm_stat, getconf, free, lsblk, lscpu, locale | | text
+id | agGnruz --user --group --groups --name --real | text
+uname | asnrvmpio --all --kernel-name --kernel-release --machine --operating-system | text
+hostname | s --short | most=0
+ps | AaefFHjlLNTwy C: o: p: u: U: g: G: s: t: --sort: --forest --no-headers --pid: --ppid: --format: | text
+  match=[aAxuwfjl]+|\d+
+pgrep | acfilnovx d: u: U: g: G: P: s: t: --full --list-name --list-full --count --exact | text
+date | uR d: r@ --date: --utc --universal --iso-8601 --rfc-3339 --rfc-email --reference@ | text match=\+.*
+"""
+GIT_TABLE = f"""
+git log, git show, git whatchanged, git rev-list, git shortlog | {LOG_OPTIONS} sne
+git diff, git diff-tree, git diff-index, git diff-files | {DIFF_OPTIONS} tmc
+git status | sbuvznoal --short --branch --porcelain --long --untracked-files --ignored --ignore-submodules --renames
+  --no-renames --show-stash --ahead-behind --no-ahead-behind --verbose
+git rev-parse | q --show-toplevel --abbrev-ref --short --verify --git-dir --is-inside-work-tree --show-prefix --all
+  --symbolic-full-name --branches --tags --remotes --git-common-dir --absolute-git-dir --quiet --is-bare-repository
+git ls-files | cdomistuvzk x: --cached --deleted --others --modified --ignored --stage --exclude-standard --full-name
+  --error-unmatch --unmerged --killed --directory --eol --deduplicate --exclude:
+git ls-tree | drtlz --name-only --long --full-name --full-tree --abbrev --format --object-only --name-status
+git cat-file | pets
+git describe | --tags --all --long --always --dirty --abbrev --exact-match --contains --match: --exclude:
+  --first-parent
+git blame | wlsftenbpcMC L: --porcelain --line-porcelain --date --since --root --show-email --show-name
+  --show-number --abbrev
+git merge-base | a --all --is-ancestor --fork-point --octopus --independent
+git for-each-ref | --format: --sort: --count --contains --merged --no-merged --points-at --ignore-case
+git show-ref | dqhs --head --heads --tags --branches --verify --hash --dereference --quiet --abbrev --exists
+git check-ignore | vnq --verbose --non-matching --quiet
+git stash list, git reflog show | {LOG_OPTIONS}
+git stash show | {DIFF_OPTIONS}
+git worktree list | vz --verbose --porcelain
+git remote get-url | --all --push
+git config get | --all --show-origin --show-scope --local --global --system
+git config list | zl --show-origin --show-scope --name-only --local --global --system
+git grep | niIwvhHlLcpWEFGPqaz 0-9 A: B: C: e: m: --line-number --ignore-case --word-regexp --count --cached
+  --untracked --files-with-matches --name-only --invert-match --extended-regexp --fixed-strings --perl-regexp
+  --all-match --and --or --not --quiet --color --no-color --break --heading --show-function --function-context
+  --max-depth | pattern instead=-e
+git reflog | {LOG_OPTIONS} | most=0
+git branch | avrqil --all --remotes --verbose --show-current --list --merged --no-merged --contains --no-contains
+  --sort: --format: --color --no-color --points-at --column --no-column --ignore-case
+  --quiet --abbrev | listing=-l,--list,--contains,--no-contains,--merged,--no-merged,--points-at
+git tag | nil 0-9 --list --merged --no-merged --contains --no-contains --sort: --format: --color --no-color
+  --points-at --column --no-column --ignore-case
+  | listing=-l,--list,--contains,--no-contains,--merged,--no-merged,--points-at,-n
+git remote | v --verbose | most=0
+git config | lz --get --get-all --get-regexp --list --global --local --system --show-origin --show-scope --name-only
+  --null | listing=-l,--list,--get,--get-all,--get-regexp
+git | v --version | most=0
+"""
+VERSION_TABLE = """
+npx, gem, javac, gcc, g++, clang, cmake, make, ninja, podman, aws, gcloud, bash, zsh, poetry, tsc, eslint, prettier,
+  swift, julia, sqlite3, psql, mysql, rsync, tar, sed, awk, gawk, find, vim, nvim, emacs, brew, tree, perl, docker,
+  kubectl, helm, deno, gh, java | --version
+node, npm, ruby, php, bun, lua | v --version
+python, pip, curl, wget, ssh, uv, ruff, mypy, tmux | V --version
+"""
+"""Asking a program everybody knows for its version, with no other word.
+
+Left out are those that run something of the work folder even then: yarn, cargo, mvn, pytest, composer and their kin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One row of the table."""
+
+    options: dict[str, Kind]
+    """`-n` or `--lines`, and what comes with it."""
+    limits: dict[str, str]
+
+    def listed(self, limit: str) -> list[str]:
+        return self.limits[limit].split(",") if limit in self.limits else []
+
+
+def _read_table(table: str) -> dict[str, Reader]:
+    readers = dict[str, Reader]()
+    for line in re.sub(r"\n +", " ", table).strip().splitlines():
+        programs, spec, *more = (cell.strip() for cell in line.split("|", 2))
+        limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(more).split()}
+        options = dict[str, Kind]()
+        for token in spec.split():
+            name, kind = (token[:-1], MARKS[token[-1]]) if token[-1] in MARKS else (token, "flag")
+            whole = name.startswith("--") or "single" in limits
+            letters = [name] if whole else "0123456789" if name == "0-9" else name
+            options.update(
+                (f"-{letter.removeprefix('-')}" if not name.startswith("--") else name, kind) for letter in letters
+            )
+        readers.update((program, Reader(options, limits)) for program in programs.split(", "))
+    return readers
+
+
+READERS = _read_table(TABLE)
+GIT_READERS = _read_table(GIT_TABLE)
+VERSIONS = _read_table(VERSION_TABLE)

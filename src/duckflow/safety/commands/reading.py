@@ -1,0 +1,168 @@
+"""Why a call may do more than read; no doubt at all means it only reads."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from duckflow.safety.commands.git import REVISION
+from duckflow.safety.commands.paths import Scene, is_outside, is_secret
+from duckflow.safety.commands.readers import GIT_READERS, READERS, VERSIONS, Reader
+from duckflow.safety.commands.verdict import CommandFinding, ask
+from duckflow.safety.commands.words import Call, Word
+
+TRUSTED_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
+NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+NUMBER = re.compile(r"-?\d*")
+LONGEST_SCRIPT = 300
+ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
+SUBSTITUTION = r"s([/|#,:@!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*"
+SED_COMMAND = re.compile(
+    rf"^\s*(?:{ADDRESS}(?:,(?:{ADDRESS}|\+\d+))?\s*)?!?\s*(?:[pdqnNDPGHhgx=l]|{SUBSTITUTION})?\s*$"
+)
+AWK_ACTS = re.compile(r"system|getline|[|>@]|\bclose\b|ARGV|ARGC|ENVIRON|PROCINFO")
+AWK_COMPARES = re.compile(r"\|\||[<>=]=")
+QUERY_REACHES = re.compile(r"\benv\b|\bstrenv\b|\$ENV|\bimport\b|\binclude\b|\bload|\beval\b|\bsystem\b|\bmodulemeta\b")
+PRINTED = re.compile(r"(?:[^%]|%[-+ #0]*[\d.]*(?:[sdiouxXfFgGeEcbq%]|\([^)]*\)T))*")
+"""Not `%n`: it sets a variable, and a variable's name may hold a command."""
+SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+def _sed_reads(script: str) -> bool:
+    return len(script) <= LONGEST_SCRIPT and all(map(SED_COMMAND.match, re.split(r"[;\n]", script)))
+
+
+SCRIPTS: dict[str, Callable[[str], bool]] = {
+    **dict.fromkeys(("sed", "gsed"), _sed_reads),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), lambda text: not AWK_ACTS.search(AWK_COMPARES.sub("", text))),
+    **dict.fromkeys(("jq", "yq"), lambda text: not QUERY_REACHES.search(text)),
+    "printf": lambda text: bool(PRINTED.fullmatch(text)),
+    "printenv": lambda text: not SECRET_VARIABLE.search(text),
+}
+"""Programs whose first operand is a small language of its own: whether what it says only reads."""
+
+
+def _from_trusted_place(program: str) -> bool:
+    """A bare name, or a path into one of the system's own folders."""
+    folder = program[: program.rfind("/") + 1]
+    return not folder or folder in TRUSTED_FOLDERS
+
+
+def tells_version(call: Call) -> bool:
+    """`python --version` and nothing else."""
+    program, known = call.words[0], VERSIONS.get(call.program)
+    if known is None or len(call.words) != 2 or call.texts[0] not in known.options:
+        return False
+    return program.literal and program.text.islower() and _from_trusted_place(program.text)
+
+
+def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
+    """Spelling, place, options, operands, and the script the program may be given."""
+    program = call.words[0]
+    name = program.text.rpartition("/")[2]
+    if not program.literal:
+        yield ask("hidden_name")
+    if not _from_trusted_place(program.text):
+        yield ask("program_place", program=program.text)
+    for word in call.arguments:
+        if not word.literal and not (name in GIT_READERS and word.known and REVISION.match(word.text)):
+            yield ask("expands", word=word.text)
+            break
+    reader = READERS.get(name) or GIT_READERS.get(name)
+    if reader:
+        yield from _doubt_arguments(call, reader, scene)
+    elif name.startswith("git "):
+        yield ask("git_changes", action=name.removeprefix("git "))
+    else:
+        yield ask("unknown_program", program=call.program)
+
+
+@dataclass(slots=True)
+class _Arguments:
+    """Arguments held against a row of the table; `paths` are values of options."""
+
+    given: set[str]
+    unknown: list[str]
+    operands: list[Word]
+    paths: list[Word]
+
+
+def _read_strictly(call: Call, reader: Reader) -> _Arguments:
+    read, waiting = _Arguments(set(), [], [], []), list(call.arguments)[::-1]
+    single = "single" in reader.limits
+    while waiting:
+        word = waiting.pop()
+        text = word.text
+        if text == "--" and not single:
+            read.operands.extend(reversed(waiting))
+            break
+        if not text.startswith("-") or text == "-" or "any" in reader.limits:
+            read.operands.append(word)
+            continue
+        names, value = [text], ""
+        if text.startswith("--"):
+            name, _, value = text.partition("=")
+            names = [name]
+        elif not single:
+            names = [f"-{letter}" for letter in text[1:]]
+            last = next((place for place, one in enumerate(names) if reader.options.get(one) != "flag"), len(names) - 1)
+            names, value = names[: last + 1], text[last + 2 :]
+        read.given.update(names)
+        kind = reader.options.get(names[-1])
+        if kind is None:
+            read.unknown.append(text)
+        elif kind != "flag":
+            taken = replace(word, text=value) if value else waiting.pop() if waiting else Word("-?")
+            if taken.text.startswith("-") and not single and not NUMBER.fullmatch(taken.text):
+                read.unknown.append(f"{text} {taken.text}")
+            if kind == "path":
+                read.paths.append(taken)
+    return read
+
+
+def _doubt_arguments(call: Call, reader: Reader, scene: Scene) -> Iterator[CommandFinding]:
+    read, limits = _read_strictly(call, reader), reader.limits
+    operands = read.operands
+    for option in read.unknown:
+        yield ask("option_unknown", program=call.program, option=option)
+    stands_in = not read.given.isdisjoint(reader.listed("instead"))
+    fed = call.piped or call.fed is not None or any(redirect.operator == "<" for redirect in call.redirects)
+    if len(operands) < int(limits.get("least", 0)) and not fed and not stands_in:
+        yield ask("waits_for_input", program=call.program)
+    if (
+        ("last" in limits and operands and call.words[-1] is not operands[-1])
+        or ("listing" in limits and operands and read.given.isdisjoint(reader.listed("listing")))
+        or len(operands) > int(limits.get("most", len(operands)))
+        or not all(re.fullmatch(limits.get("match", "(?s:.*)"), word.text) for word in operands)
+    ):
+        yield ask("operand_changes", program=call.program)
+    if call.program in SCRIPTS and operands and not SCRIPTS[call.program](operands[0].text):
+        secret = call.program == "printenv"
+        yield ask("reads_secret", path=operands[0].text) if secret else ask("runs_code", program=call.program)
+    if "text" not in limits:
+        yield from _doubt_files(call, operands["pattern" in limits and not stands_in :] + read.paths, scene)
+
+
+def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[CommandFinding]:
+    if scene.place == "elsewhere" and call.program != "cd":
+        yield ask("reads_elsewhere")
+    for word in words:
+        if is_secret(word.text) or is_secret(re.split("[=:]", word.text)[-1]):
+            yield ask("reads_secret", path=word.text)
+        if is_outside(word, scene):
+            yield ask("reads_outside", path=word.text)
+
+
+def doubt_redirects(call: Call, scene: Scene) -> Iterator[CommandFinding]:
+    """Output goes nowhere, or it is written; input comes from a file like any other."""
+    for redirect in call.redirects:
+        target = redirect.target
+        if not target.literal:
+            yield ask("expands", word=target.text)
+        if redirect.writes and target.text not in NOWHERE:
+            yield ask("writes_file", path=target.text)
+            if is_outside(target, scene):
+                yield ask("writes_outside", path=target.text)
+        elif redirect.operator == "<":
+            yield from _doubt_files(call, [target], scene)
+        elif not redirect.writes and not redirect.joins_streams:
+            yield ask("compound")

@@ -1,1 +1,0 @@
-"""What makes a program's call dangerous, one kind of harm a file."""

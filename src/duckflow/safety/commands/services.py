@@ -1,0 +1,189 @@
+"""Services, databases, requests: told to destroy they do, and mostly for good; and what is sent to others."""
+
+import re
+from collections.abc import Iterator
+
+from duckflow.safety.commands.paths import Scene, is_secret
+from duckflow.safety.commands.verdict import CommandFinding, danger
+from duckflow.safety.commands.words import Call, names, read_options
+
+SERVICES = names(
+    # clouds
+    "aws gcloud gsutil bq az azcopy doctl linode-cli hcloud oci ibmcloud scw vultr-cli aliyun openstack firebase eb sam"
+    " cdk amplify copilot serverless sls cf wrangler cloudflared fastly"
+    # clusters and infrastructure
+    " kubectl oc helm helmfile eksctl kops argocd flux istioctl kustomize kind minikube k3d rancher nomad consul skopeo"
+    " etcdctl crane oras cosign terraform tofu terragrunt pulumi cdktf packer vagrant multipass lxc incus virsh qm pct"
+    " vboxmanage dnscontrol certbot acme.sh lego tailscale kong deck traefik haproxy snapper timeshift"
+    # secrets and backups
+    " vault op doppler infisical bw pass chamber sops ansible-vault rclone restic borg kopia duplicity velero mc s3cmd"
+    " s5cmd b2 ipfs"
+    # pipelines, messages, hosting
+    " gh glab hub circleci travis gitlab-runner buildkite-agent drone jenkins-cli jenkins airflow dagster prefect dvc"
+    " temporal tctl dbt jfrog jf nats rabbitmqctl rabbitmqadmin rpk kafkactl confluent heroku fly flyctl vercel netlify"
+    " railway supabase pscale neonctl turso dokku surge atlas mongocli algolia stripe twilio sentry-cli datadog-ci"
+    " newrelic splunk promtool amtool grafana-cli ldcli flipt unleash wandb huggingface-cli"
+)
+FAMILIES = ("kafka-", "rabbitmq", "aws-", "gcloud-", "pulsar-")
+SUBCOMMAND = re.compile(r"^[a-zA-Z][\w:-]*$")
+PARTS = re.compile(r"[-_:]|(?<=[a-z])(?=[A-Z])")
+DESTROYING = names(
+    "delete destroy purge wipe erase drop nuke terminate deregister unregister obliterate deleteall unpublish yank"
+)
+TAKING_AWAY = DESTROYING | names(
+    "remove rm rb rmdir rmdirs rmi del deletefile disable revoke forget prune compact clear flush reset archive detach"
+    " evict drain cordon uninstall rollback undo undefine invalidate expire unsubscribe offline seal rekey deactivate"
+    " suspend unlink truncate cleanup trash discard cancel taint untaint"
+)
+OF_THEIR_OWN = {"rclone": "sync move moveto", "azcopy": "sync", "gsutil": "rsync mv", "mc": "mirror mv"}
+HARMLESS = names(
+    "list ls get describe show status info view head lookup read search check version diff plan whoami help stats cat"
+    " find inspect explain create add new init start login download copy cp pull clone watch validate lint fmt invoke"
+    " send publish"
+)
+KEEPS_SECRETS = names("secretsmanager ssm kms keyvault")
+CHANGES = names("put update rotate set replace schedule")
+OPTIONS = names("delete del purge remove destroy prune wipe reset")
+UNASKED = names("-auto-approve --auto-approve --yes -y --skip-preview --force-destroy")
+DRY = ("--dry-run", "--dryrun", "--dry_run", "--help", "--version")
+MOST_WORDS = 8
+LOCAL = names(
+    "mkdir make cargo npm yarn pnpm bun go pytest tox nox vim nano emacs code open less more man gcc clang cmake ninja"
+    " mvn gradle dotnet ruff mypy black jest vitest tsc eslint pip uv poetry brew apt apt-get logger say notify-send"
+)
+"""Programs that are given names of files, tests and packages: a word such as `delete` is a name there."""
+
+
+def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
+    """The first telling word decides: `list` and `create` are harmless, `delete` is not."""
+    is_service = call.program in SERVICES or call.program.startswith(FAMILIES)
+    if any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts):
+        return
+    words = [text for text in call.texts if SUBCOMMAND.match(text)][:MOST_WORDS]
+    destroying = TAKING_AWAY | names(OF_THEIR_OWN.get(call.program, ""))
+    if not is_service:
+        # Of a program nobody here knows, only plain words right after its name count.
+        words = words[:2] if call.program not in LOCAL and words[:1] == list(call.texts[:1]) else []
+        destroying = DESTROYING
+    for word in (call.program, *words) if is_service else words:
+        parts = {part.lower() for part in PARTS.split(word)} | {word.lower()}
+        if parts & destroying:
+            yield danger("service_destroys", program=call.program, action=word)
+            return
+        if is_service and parts & CHANGES and not KEEPS_SECRETS.isdisjoint(words):
+            yield danger("changes_secret", program=call.program, action=word)
+            return
+        if parts & HARMLESS:
+            return
+    if is_service:
+        yield from _judge_options(call, words)
+
+
+def _judge_options(call: Call, words: list[str]) -> Iterator[CommandFinding]:
+    """`--delete`, `apply` and `up` with the question switched off, and scaling down to nothing."""
+    for text in call.texts:
+        name = PARTS.split(text.lstrip("-").partition("=")[0])
+        if text.startswith("-") and not OPTIONS.isdisjoint(name[:2]) and not text.endswith("=false"):
+            yield danger("service_destroys", program=call.program, action=text)
+            return
+    if words[:1] in (["apply"], ["up"], ["deploy"]) and not UNASKED.isdisjoint(call.texts):
+        yield danger("service_unasked", program=call.program, action=words[0])
+    if words[:1] == ["scale"] and any(text.replace("=", " ").endswith("replicas 0") for text in call.texts):
+        yield danger("service_destroys", program=call.program, action="scale")
+
+
+CLIENTS = names(
+    "psql mysql mariadb sqlite3 sqlite sqlcmd sqlplus duckdb clickhouse-client clickhouse cqlsh mongosh mongo redis-cli"
+    " valkey-cli keydb-cli influx cockroach snowsql bq trino presto usql pgcli mycli litecli cypher-shell isql tsql"
+    " supabase turso wrangler rails prisma spanner-cli arangosh"
+)
+STATEMENT = re.compile(
+    r"\bdrop\s+\w+|\btruncate\s+[\w\"'`.]+|\balter\s+table\s+\S+\s+drop\b|\bdetach\s+delete\b|\bflush(?:all|db)\b"
+    r"|\bdrop\w*\s*\(|\b(?:delete(?:Many|One)?|remove)\s*\(|\bshutdown\b|\bconfig\s+(?:set|rewrite)\b|\breset\s+master\b"
+    r"|\bdel(?:ete)?\s+\*|\bpurge\s+binary\b|\bgrant\s+all\b|\bload_extension\b|\binto\s+outfile\b|\bwritefile\s*\(|^(?:del|unlink)$",
+    re.IGNORECASE,
+)
+TRUE_CONDITION = re.compile(r"\bwhere\s+(?:1\s*=\s*1|true|1)\s*(?:;|$|[\"'])", re.IGNORECASE)
+ALL_ROWS = re.compile(r"\bdelete\s+from\b|\bupdate\s+\S+\s+set\b", re.IGNORECASE)
+TASK = re.compile(
+    r"(?:^| )(?:(?:db|database|migrate|schema|ecto|doctrine:\w+|liquibase|flyway)[:. ](?:drop|reset|purge|truncate|wipe"
+    r"|rollback|refresh|fresh|clean|schema:load|migrate:(?:reset|down|undo))\S*|flush|sqlflush|reset_db|flywayClean"
+    r"|downgrade base|drop-?all)(?: |$)",
+    re.IGNORECASE,
+)
+RUNNERS = names(
+    "rails rake artisan php manage.py python django-admin prisma alembic sequelize knex typeorm mix symfony console"
+    " flask aerich flyway liquibase mvn gradle gradlew sqlx diesel drizzle-kit supabase npm yarn pnpm make bin dotnet"
+    " sequelize-cli"
+)
+
+
+def judge_database(call: Call, _: Scene) -> Iterator[CommandFinding]:
+    """Statements given to a client that drop, empty or overwrite without a condition; tasks whose names say so."""
+    if call.program in CLIENTS:
+        for text in (*call.texts, " ".join(call.texts), call.input_text or ""):
+            found = STATEMENT.search(text)
+            if found:
+                yield danger("database", statement=found[0])
+            for statement in filter(ALL_ROWS.search, text.split(";")):
+                if "where" not in statement.lower() or TRUE_CONDITION.search(statement + ";"):
+                    yield danger("database", statement=statement.strip())
+    task = TASK.search(" ".join(call.plain_words[:4])) if call.program in RUNNERS else None
+    if task:
+        yield danger("database", statement=task[0].strip())
+
+
+DELETING = frozenset(("DELETE", "PURGE"))
+SENDING = frozenset(("POST", "PUT", "PATCH"))
+METHOD = re.compile(r"(?:^| )(?:-\w*X ?|--(?:request|method)[= ])(\w+)")
+DESTROYING_PATH = re.compile(
+    r"(?:/|_|=|\?)(?:do)?(?:delete|destroy|purge|drop|wipe|truncate|terminate|shutdown|_?delete_by_query|_close|flush\w*)"
+    r"(?:$|[/?&_])",
+    re.IGNORECASE,
+)
+REQUEST_VALUES = dict.fromkeys(names("curl wget http https xh gh"), "XdFTHuoAebcxKmwrCEYyzDtQUPh") | {
+    "rsync": "efBTM",
+    "nc": "eciIpPqsTVwXx",
+    **dict.fromkeys(("scp", "sftp"), "iFJlocPSXbB"),
+}
+UPLOADS = tuple(
+    names(
+        "-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json --post-data"
+        " --post-file --body-data --body-file"
+    )
+)
+PIECES = re.compile(r"[@<=:,\s()\"'`]")
+SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
+RUNS_BEHIND = {
+    "socat": re.compile(r"\b(?:EXEC|SYSTEM|SHELL):", re.IGNORECASE),
+    **dict.fromkeys(("nc", "ncat", "netcat"), re.compile(r"^(?:-[a-z]*[ec]|--exec|--sh-exec|--lua-exec)$")),
+}
+
+
+def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
+    line = " ".join(call.texts)
+    methods = {found.upper() for found in METHOD.findall(line)} | set(call.plain_words[:1])
+    sends = not SENDING.isdisjoint(methods) or read_options(call.arguments, REQUEST_VALUES["curl"]).has(*UPLOADS)
+    destroys = any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text)
+    if not DELETING.isdisjoint(methods) or (sends and destroys):
+        yield danger("http_delete", program=call.program)
+    yield from judge_sending(call, scene)
+
+
+def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
+    """A file that looks like a secret on its way to another machine."""
+    options = read_options(call.arguments, REQUEST_VALUES.get(call.program, ""), UPLOADS)
+    sent = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
+    sent += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
+    if any(is_secret(text) for before in call.piped for text in before.texts):
+        yield danger("sends_secret", path="")
+    for path in (piece for text in sent if "://" not in text or "$" in text for piece in PIECES.split(text)):
+        if is_secret(path):
+            yield danger("sends_secret", path=path)
+
+
+def judge_sockets(call: Call, _: Scene) -> Iterator[CommandFinding]:
+    """Bash opens connections by file name; netcat and socat run programs behind them."""
+    words = (*call.texts, *(redirect.target.text for redirect in call.redirects))
+    if any(map(SOCKET.search, words)) or any(map(RUNS_BEHIND.get(call.program, SOCKET).search, words)):
+        yield danger("remote_shell", program=call.program)

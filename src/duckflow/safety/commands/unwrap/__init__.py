@@ -1,1 +1,0 @@
-"""Programs that run other programs: what is behind them."""

@@ -1,0 +1,146 @@
+"""What a shell text is made of: words, calls of programs, and the options among their words."""
+
+import posixpath
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+VERSIONED = re.compile(r"^(python|pip|perl|ruby|node|php|lua|bash|gcc|clang|java)[-.\d]+$")
+ECHO_OPTION = re.compile(r"^-[neE]+$")
+
+
+def names(text: str) -> frozenset[str]:
+    """A list of names, as it is easy to read and to keep."""
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """`known`: bash hands over exactly this text. `literal`: so does any shell, and it is spelled without tricks."""
+
+    text: str
+    known: bool = True
+    literal: bool = True
+    inside: tuple["Call", ...] = ()
+    """Calls whose output becomes part of the word."""
+
+
+UNKNOWN = Word("…", known=False, literal=False)
+"""A word that is only there at run time, such as what xargs adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`>`, `>>`, `<` and their kin; `target` is a file, or a number for another stream."""
+
+    operator: str
+    target: Word
+
+    @property
+    def joins_streams(self) -> bool:
+        return self.operator.endswith("&") and (self.target.text.isdigit() or self.target.text == "-")
+
+    @property
+    def writes(self) -> bool:
+        return ">" in self.operator and not self.joins_streams
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a program: its words, what is assigned and redirected for it, and what comes in."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    fed: str | None = None
+    """The text of a here-document or here-string."""
+    piped: tuple["Call", ...] = ()
+    """The calls before it in its pipeline."""
+
+    @cached_property
+    def program(self) -> str:
+        """The program's name without its folder and version; `RM` is `rm` on some disks."""
+        if not self.words:
+            return ""
+        name = posixpath.basename(self.words[0].text.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
+        versioned = VERSIONED.match(name)
+        return versioned[1] if versioned else name
+
+    @cached_property
+    def arguments(self) -> tuple[Word, ...]:
+        return self.words[1:]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words[1:])
+
+    @cached_property
+    def plain_words(self) -> tuple[str, ...]:
+        """Arguments that are no options: subcommands come first among them."""
+        return tuple(text for text in self.texts if not text.startswith("-"))
+
+    @cached_property
+    def input_text(self) -> str | None:
+        """What the program is fed, where the text itself says so: a here-document, or `echo` before the pipe."""
+        if self.fed is not None or not self.piped:
+            return self.fed
+        before = self.piped[-1]
+        if before.program == "cat" and not before.arguments:
+            return before.input_text
+        if before.program in ("echo", "printf"):
+            return " ".join(text for text in before.texts if not ECHO_OPTION.match(text))
+        return None
+
+    def running(self, words: tuple[Word, ...]) -> "Call":
+        """The same call with other words: what a wrapper runs."""
+        return replace(self, words=words, assignments=(), redirects=())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`given`: options one by one (`-rf` is `-r`, `-f`), each with its value, if it has one."""
+
+    given: tuple[tuple[str, Word | None], ...]
+    operands: tuple[Word, ...]
+
+    def has(self, *names: str) -> bool:
+        return any(_means(option, name) for option, _ in self.given for name in names)
+
+    def values(self, *names: str) -> list[Word]:
+        return [value for option, value in self.given if value and any(_means(option, name) for name in names)]
+
+
+def _means(option: str, name: str) -> bool:
+    """Long options may be shortened: `--forc` is `--force`."""
+    return option == name or (len(option) >= 3 and option.startswith("--") and name.startswith(option))
+
+
+def read_options(words: Iterable[Word], with_value: str = "", long_with_value: Iterable[str] = ()) -> Options:
+    """`with_value`: letters of short options that take a value, attached or next."""
+    given, operands = list[tuple[str, Word | None]](), list[Word]()
+    waiting, long_names = list(words)[::-1], frozenset(long_with_value)
+    while waiting:
+        word = waiting.pop()
+        text = word.text
+        if text == "--":
+            operands.extend(reversed(waiting))
+            break
+        if not text.startswith("-") or text == "-":
+            operands.append(word)
+        elif text.startswith("--"):
+            name, equals, value = text.partition("=")
+            attached = replace(word, text=value) if equals else None
+            given.append((name, attached or (waiting.pop() if name in long_names and waiting else None)))
+        else:
+            place = next((place for place, letter in enumerate(text) if place and letter in with_value), len(text))
+            given.extend((f"-{letter}", None) for letter in text[1:place])
+            if place < len(text):
+                rest = replace(word, text=text[place + 1 :])
+                given.append((f"-{text[place]}", rest if rest.text else waiting.pop() if waiting else None))
+    return Options(tuple(given), tuple(operands))
+
+
+def joined(words: Iterable[Word]) -> str:
+    """Several words as one text, as `eval` makes of them."""
+    return " ".join(word.text for word in words)
