@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
-from duckflow.cli.wire import Wiring, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
 from duckflow.events.talking import QuestionAsked

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.cli.wire import Sandboxes, Wiring
+from duckflow.cli.sandboxes import Sandboxes
+from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words

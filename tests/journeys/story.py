@@ -7,7 +7,8 @@ from typing import Any
 from duckflow.agent.connection import Connected
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
-from duckflow.cli.wire import Wiring, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded

@@ -8,7 +8,8 @@ from typing import Any
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin, reopen
-from duckflow.cli.wire import Wired, Wiring, wire
+from duckflow.cli.wire import Wired, wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.events import talking
 from duckflow.events import types as happened

@@ -5,7 +5,8 @@ import tempfile
 from pathlib import Path
 
 from duckflow.agent.session import begin
-from duckflow.cli.wire import Wiring, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths

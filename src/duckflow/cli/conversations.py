@@ -11,7 +11,7 @@ from pathlib import Path
 
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.parser import Options
-from duckflow.cli.wire import Wiring
+from duckflow.cli.wiring import Wiring
 from duckflow.commands.recap import recap
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen

@@ -10,8 +10,10 @@ from typing import Any
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin
+from duckflow.cli.connect import find_model
 from duckflow.cli.parser import Options
-from duckflow.cli.wire import Wiring, facts_of, find_model, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring, facts_of
 from duckflow.commands.lines import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError

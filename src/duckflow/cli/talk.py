@@ -11,7 +11,8 @@ from pathlib import Path
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals, leave_on_signals
-from duckflow.cli.wire import Wiring, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession

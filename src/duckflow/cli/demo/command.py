@@ -14,7 +14,8 @@ from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import leave_on_signals
-from duckflow.cli.wire import Wiring, wire
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError

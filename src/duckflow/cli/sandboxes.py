@@ -1,0 +1,64 @@
+"""The sandbox of a conversation, found when the first command comes, and the judge of its commands."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duckflow.cli.wiring import Wiring
+from duckflow.events.ports import Emit
+from duckflow.events.types import Noticed
+from duckflow.tools.tool import AnyTool
+
+if TYPE_CHECKING:
+    from duckflow.safety.commands.verdict import CommandVerdict
+    from duckflow.safety.sandbox.sandbox import Sandbox
+    from duckflow.tools.shell.background import Background
+
+
+class Sandboxes:
+    """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
+
+    def __init__(self, wiring: Wiring, emit: Emit) -> None:
+        self._wiring = wiring
+        self._emit = emit
+        self._found: Sandbox | None = None
+        self._looking = asyncio.Lock()
+        self._background: Background | None = None
+
+    async def find(self) -> "Sandbox":
+        async with self._looking:
+            if self._found is None:
+                # Each kind is tried with a real process, which may take long; keys are still answered.
+                self._found = await asyncio.to_thread(self._choose)
+                self._emit(Noticed(what=self._found.says))
+            return self._found
+
+    def _choose(self) -> "Sandbox":
+        from duckflow.safety.sandbox.choose import choose
+
+        paths, settings = self._wiring.paths, self._wiring.settings
+        return choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
+
+    def runner(self) -> AnyTool:
+        from duckflow.tools.shell.background import Background
+        from duckflow.tools.shell.run import ShellRun
+
+        self._background = Background()
+        settings = self._wiring.settings.shell
+        return ShellRun(self.find, settings, self.judge, self._background)
+
+    async def aclose(self) -> None:
+        if self._background:
+            await self._background.close()
+        if self._found:
+            self._found.close()
+
+    def judge(self, command: str) -> "CommandVerdict":
+        from duckflow.safety.commands.facts import CommandFacts
+        from duckflow.safety.commands.judge import judge_command
+        from duckflow.safety.repository import git_runs_programs
+
+        folder = self._wiring.folder
+        # Looked at anew each time: a command may have changed the repository's settings.
+        runs_programs = "git" in command and git_runs_programs(folder)
+        return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
