@@ -7,13 +7,14 @@ from pathlib import Path
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.session import Session
-from duckflow.events.types import GateAnswered, GateOpened, PermissionGiven
+from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.gate import RiskyAction, gate_question
 from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.repository import tracked_files
-from duckflow.safety.risk import assess
+from duckflow.safety.risk import Assessment, assess
 from duckflow.state.action import Action, Decision
+from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
 
@@ -49,24 +50,32 @@ class Gatekeeper:
 
     async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         risky: list[RiskyAction] = []
+        told: list[Phrase] = []
         for one in deeds:
             changes = not one.tool.reads_only(one.args)
-            assessment = assess(one.tool.deed(one.args, one.preview))
+            assessment = self._assess(one)
             verdict = judge(self.mode, assessment, changes, doubtful)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             command = one.tool.command(one.args)
-            known = self.permissions.allows(one.action.operation, one.preview.impacts, command)
+            by_name = bool(assessment.runs_later)
+            known = self.permissions.allows(one.action.operation, one.preview.impacts, command, by_name)
             if verdict == "ask" and (assessment.always_ask or doubtful or not known):
-                rule = rule_for(one.action.operation, one.preview.impacts, command)
+                rule = rule_for(one.action.operation, one.preview.impacts, command, by_name)
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
+            else:
+                told += assessment.runs_later
+        for reason in dict.fromkeys(told):
+            actor.emit(Noticed(what=reason))
         if not risky:
             return Clearance(True)
         return await self._put(risky, decision, doubtful, actor)
 
     def lets_pass(self, one: Ready) -> bool:
-        assessment = assess(one.tool.deed(one.args, one.preview))
-        return judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
+        return judge(self.mode, self._assess(one), changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
+
+    def _assess(self, one: Ready) -> Assessment:
+        return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]

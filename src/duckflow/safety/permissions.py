@@ -22,8 +22,9 @@ class Permission(Value):
     operation: str
     pattern: str
 
-    def covers(self, operation: str, impacts: Iterable[FileImpact], command: str) -> bool:
-        """Whether everything the action would do is allowed by this rule."""
+    def covers(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
+        """Whether everything the action would do is allowed by this rule. `by_name`: only a rule that names the very
+        file counts, none for files of a kind."""
         if operation != self.operation:
             return False
         if command:
@@ -31,6 +32,8 @@ class Permission(Value):
                 return True
             return _plain(command) and f"{_unwrapped(command)} ".startswith(self.pattern + " ")
         paths = [impact.path for impact in impacts]
+        if by_name:
+            return bool(paths) and all(escaped(path) == self.pattern for path in paths)
         return bool(paths) and all(map(Wildcard(self.pattern).matches, paths))
 
     def describe(self) -> Phrase:
@@ -68,16 +71,16 @@ NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """After these the next word says what runs: `npm run test`, `poetry run pytest`."""
 
 
-def rule_for(operation: str, impacts: Iterable[FileImpact], command: str) -> Permission | None:
-    """The rule that `always` would save: files of the same kind in the same folder, or the same program with the same
-    first word. Nothing, when no such rule can be told in a line."""
+def rule_for(operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> Permission | None:
+    """The rule that `always` would save: files of the same kind in the same folder (`by_name`: the very file), or the
+    same program with the same first word. Nothing, when no such rule can be told in a line."""
     if command:
         return _command_rule(operation, command)
     impacts = tuple(impacts)
     paths = {PurePosixPath(impact.path) for impact in impacts}
     alike = {(path.parent, path.suffix) for path in paths}
     suffix = next(iter(alike))[1] if len(alike) == 1 else ""
-    if suffix and all(impact.change != "delete" for impact in impacts):
+    if suffix and not by_name and all(impact.change != "delete" for impact in impacts):
         folder = str(next(iter(paths)).parent)
         pattern = ("" if folder == "." else escaped(folder) + "/") + f"*{escaped(suffix)}"
         return Permission(operation=operation, pattern=pattern)
@@ -117,9 +120,9 @@ class Permissions:
         self.session: list[Permission] = []
         self.always: list[Permission] = _load(path)
 
-    def allows(self, operation: str, impacts: Iterable[FileImpact], command: str) -> bool:
+    def allows(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
         impacts = tuple(impacts)
-        return any(rule.covers(operation, impacts, command) for rule in (*self.session, *self.always))
+        return any(rule.covers(operation, impacts, command, by_name) for rule in (*self.session, *self.always))
 
     def add(self, rule: Permission, for_good: bool) -> None:
         kept = self.always if for_good else self.session

@@ -1,8 +1,10 @@
 """How risky an action is, and why: computed from what it would do, never guessed by the model."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from duckflow.safety.risky_names import names_of_git, runs_later
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.phrase import Phrase, say
@@ -56,6 +58,11 @@ class Assessment:
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
 
+    @property
+    def runs_later(self) -> tuple[Phrase, ...]:
+        """The reasons that are told even where nothing is asked, and that only a rule for this very file covers."""
+        return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
+
 
 @dataclass(slots=True)
 class _Scale:
@@ -72,7 +79,7 @@ class _Scale:
             self.reasons.append(reason)
 
 
-def assess(deed: Deed) -> Assessment:
+def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     """Reads are low, changes inside medium, what is hard to take back high; outside, secrets and danger always ask."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
@@ -85,6 +92,10 @@ def assess(deed: Deed) -> Assessment:
         scale.add("medium")
     for impact in deed.impacts:
         _weigh_file(impact, scale)
+        # A lesson is one line in a file of Duckflow's own making; it has its own operation.
+        made = deed.effect == "write" and impact.change in ("create", "edit", "folder")
+        if made and runs_later(impact.path, impact.change == "create", folder):
+            scale.add("high", say("risk.runs_later", path=impact.path))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
@@ -113,7 +124,7 @@ def _weigh_file(impact: FileImpact, scale: _Scale) -> None:
     parts = path.split("/")
     if not impact.inside:
         scale.add("high", say("risk.outside", path=path), always=True)
-    if ".git" in parts:
+    if names_of_git(path):
         scale.add("high", say("risk.git_internals", path=path), always=True)
     if secret_name(path):
         scale.add("high", say("risk.secret_name", path=path), always=True)
