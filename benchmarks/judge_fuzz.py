@@ -1,6 +1,6 @@
 """Commands made at random and judged; those judged safe are run for real: none may change, run or send anything.
 
-usage: python -m benchmarks.judge_fuzz [COUNT] [SEED]      (default 20000 and 1; all counts but the first two must be 0)
+usage: python -m benchmarks.judge_fuzz [COUNT] [SEED]      (default 20000 and 1; 0 changed, read, tried, heard is right)
 
 They run in a throw-away folder in the project's own sandbox, with everything in it writable and with network, so that
 what a judge overlooks is seen and not merely stopped: files whose content, rights and times are compared, programs that
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 
 BATCH = 200
 OUTSIDE_MARK, SECRET_MARK = MARKS = ("OUTSIDE-QUACK", "SECRET-QUACK")
+SEARCHES = re.compile(r"\b(?:grep|diff)\b.* (?:-\w*[rR]|--(?:dereference-)?recursive)|\brg\b")
+"""Whole folders, with secrets in them: that is not for the judge to see, but for the filter on what a tool returns."""
 REFUSED = ("Permission denied", "Read-only file system", "Operation not permitted")
 FILES = {
     "a.txt": "b a 1\na b 2\n",
@@ -70,6 +73,7 @@ class Tally:
     changed: dict[str, None] = field(default_factory=dict[str, None])
     leaked: dict[str, None] = field(default_factory=dict[str, None])
     refused: dict[str, None] = field(default_factory=dict[str, None])
+    searched: dict[str, None] = field(default_factory=dict[str, None])
     heard: int = 0
     sandbox: str = ""
 
@@ -81,6 +85,7 @@ class Tally:
             "read_outside_or_secret": len(self.leaked),
             "tried_what_the_sandbox_refused": len(self.refused),
             "heard": self.heard,
+            "searched_folders_with_secrets": len(self.searched),
             "sandbox": self.sandbox,
         }
 
@@ -193,7 +198,11 @@ def run_batch(batch: list[str], pond: Pond, which: int, sandbox: Sandbox, tally:
     launch.close()
     found: list[tuple[int, list[str]]] = json.loads(results.read_text())
     for number, told in found:
-        (tally.leaked if set(told) & set(MARKS) else tally.refused)[batch[number]] = None
+        command = batch[number]
+        if told == [SECRET_MARK] and SEARCHES.search(command):
+            tally.searched[command] = None
+        else:
+            (tally.leaked if set(told) & set(MARKS) else tally.refused)[command] = None
     if pond.look() == before:
         return
     if len(batch) == 1:
