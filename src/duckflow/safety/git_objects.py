@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import zlib
-from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -67,8 +66,11 @@ class GitObjects:
 
     def _in_pack(self, name: str) -> "tuple[Pack, int] | None":
         wanted = bytes.fromhex(name)
-        places = ((pack, pack.find(wanted)) for pack in self._packs.values())
-        return next(((pack, offset) for pack, offset in places if offset is not None), None)
+        for pack in self._packs.values():
+            offset = pack.find(wanted)
+            if offset is not None:
+                return pack, offset
+        return None
 
     def _from_pack(self, pack: "Pack", offset: int) -> bytes | None:
         """Mostly kept as the difference to another content, that one to yet another, and so on."""
@@ -99,11 +101,13 @@ class Pack:
 
     def find(self, name: bytes) -> int | None:
         """Where in the pack it begins."""
-        first = self._number(FAN_OUT + 4 * (name[0] - 1)) if name[0] else 0
-        last = self._number(FAN_OUT + 4 * name[0])
-        at = bisect_left(range(self._count), name, first, min(last, self._count), key=self._name)
-        if at >= last or self._name(at) != name:
+        first = self._number(FAN_OUT + 4 * name[0] - 4) if name[0] else 0
+        place, end = (TABLES + ID_BYTES * at for at in (first, self._number(FAN_OUT + 4 * name[0])))
+        while (place := self._index.find(name, place, end)) >= 0 and (place - TABLES) % ID_BYTES:
+            place += 1
+        if place < 0:
             return None
+        at = (place - TABLES) // ID_BYTES
         offsets = TABLES + (ID_BYTES + CHECK_BYTES) * self._count
         offset = self._number(offsets + 4 * at)
         if offset < FAR:
@@ -113,7 +117,8 @@ class Pack:
 
     def entry(self, offset: int) -> tuple[int, int | str, bytes]:
         """Its kind, what it is the difference to (a place in this pack, or a name), and its bytes."""
-        with self._path.open("rb") as file:
+        # Without waiting, should there be a pipe by now.
+        with os.fdopen(os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             file.seek(offset)
             head = file.read(PIECE)
             kind, at = head[0] >> 4 & 7, _after_number(head, 0)
@@ -124,9 +129,6 @@ class Pack:
             elif kind == NAMED_DELTA:
                 base, at = head[at : at + ID_BYTES].hex(), at + ID_BYTES
             return kind, base, _inflate(chain([head[at:]], iter(lambda: file.read(PIECE), b"")))
-
-    def _name(self, at: int) -> bytes:
-        return self._index[TABLES + ID_BYTES * at : TABLES + ID_BYTES * (at + 1)]
 
     def _number(self, at: int) -> int:
         return int.from_bytes(self._index[at : at + 4])
