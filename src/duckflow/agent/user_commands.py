@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import os
-import shutil
 import time
 from collections.abc import Callable, Coroutine
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from duckflow.agent.session import Session
@@ -14,6 +14,7 @@ from duckflow.errors import DuckflowError
 from duckflow.events.ports import CommandTable
 from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded, OutputStreamed
+from duckflow.programs import find_program
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
@@ -72,8 +73,8 @@ class UserCommands:
 
         start = time.monotonic()
         output = CommandOutput(HEAD, TAIL, self._show)
-        shell = os.environ.get("SHELL", "")
-        launch = Launch((shell if shutil.which(shell) else "/bin/sh", "-c", command))
+        shell = find_program(os.environ.get("SHELL", ""), Path(self._session.state.folder)) or "/bin/sh"
+        launch = Launch((shell, "-c", command))
         process: Process | None = None
         try:
             folder = self._session.state.folder

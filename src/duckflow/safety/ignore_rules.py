@@ -1,16 +1,19 @@
 """What git ignores, by the rules of .gitignore files: read as text, without running git."""
 
+import contextlib
+import os
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from duckflow.safety.repository import Repository, find_repository, read_plain
+from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_plain, read_settings
+from duckflow.safety.wildcard import Wildcard
 
 RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
-ANYWHERE = "**"
+SPECIAL = frozenset("*?[\\")
 HEAVY = frozenset(
     (
         *("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn"),
@@ -20,18 +23,15 @@ HEAVY = frozenset(
 """Folders that are made anew at will: left out by name, unless git tracks what is in them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class IgnoreRule:
     """One line. `by_name`: it is held against the name alone, not against the path."""
 
-    pattern: str
+    wildcard: Wildcard
     by_name: bool
     keep: bool
     folders_only: bool
-
-    @cached_property
-    def regex(self) -> re.Pattern[str]:
-        return re.compile(self.pattern, re.DOTALL)
+    place: int
 
 
 class RulesFile:
@@ -42,10 +42,13 @@ class RulesFile:
     def __init__(self, text: str, folder: str, above: "RulesFile | None") -> None:
         self._start = len(folder) + 1 if folder else 0
         self._above = above
-        self._rules = [rule for line in text.splitlines() if (rule := read_rule(line))]
-        # One look for all rules together: most paths fit none of them.
-        self._any_name = _joined([rule for rule in self._rules if rule.by_name])
-        self._any_path = _joined([rule for rule in self._rules if not rule.by_name])
+        # By the name that they are about, so that most rules are never tried.
+        self._by_name: dict[str, list[IgnoreRule]] = {}
+        self._by_ending: dict[str, list[IgnoreRule]] = {}
+        self._by_first: dict[str, list[IgnoreRule]] = {}
+        self._others: list[IgnoreRule] = []
+        for place, line in enumerate(_bytewise(text.removeprefix("\ufeff")).split("\n")):
+            self._add(line.removesuffix("\r"), place)
         self._decided: dict[tuple[str, bool], bool] = {}
 
     def ignores(self, path: str, is_folder: bool) -> bool:
@@ -54,17 +57,45 @@ class RulesFile:
         if found is None:
             folder, _, name = path.rpartition("/")
             found = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
-            found = self._decided[path, is_folder] = found or self._decide(path, name, is_folder)
+            found = self._decided[path, is_folder] = found or self._decide(path, is_folder)
         return found
 
-    def _decide(self, path: str, name: str, is_folder: bool) -> bool:
-        inner = path[self._start :]
-        if inner and (self._any_name.fullmatch(name) or self._any_path.fullmatch(inner)):
-            for rule in reversed(self._rules):
-                fits = rule.regex.fullmatch(name if rule.by_name else inner)
-                if fits and (is_folder or not rule.folders_only):
-                    return not rule.keep
+    def _decide(self, path: str, is_folder: bool) -> bool:
+        inner = _bytewise(path[self._start :])
+        if inner and (rule := self._last(inner, is_folder)):
+            return not rule.keep
         return self._above is not None and self._above.ignores(path, is_folder)
+
+    def _add(self, line: str, place: int) -> None:
+        pattern = _without_spaces(line).removeprefix("!")
+        folders_only = pattern.endswith("/")
+        pattern = pattern.removesuffix("/")
+        if line.startswith("#") or not pattern.strip("/"):
+            return
+        by_name = "/" not in pattern
+        pattern = pattern.removeprefix("/")
+        rule = IgnoreRule(Wildcard(pattern), by_name, line.startswith("!"), folders_only, place)
+        if not by_name:
+            known, key = self._by_first, pattern.partition("/")[0]
+        elif pattern.startswith("*."):
+            known, key = self._by_ending, pattern[1:]
+        else:
+            known, key = self._by_name, pattern
+        (known.setdefault(key, []) if SPECIAL.isdisjoint(key) else self._others).append(rule)
+
+    def _last(self, path: str, is_folder: bool) -> IgnoreRule | None:
+        """The last rule that fits."""
+        name = path.rpartition("/")[2]
+        tried = [*self._others, *self._by_first.get(path.partition("/")[0], ()), *self._by_name.get(name, ())]
+        dot = name.find(".") if self._by_ending else -1
+        while dot >= 0:
+            tried += self._by_ending.get(name[dot:], ())
+            dot = name.find(".", dot + 1)
+        last = None
+        for rule in tried:
+            if (last is None or rule.place > last.place) and (is_folder or not rule.folders_only):
+                last = rule if rule.wildcard.matches(name if rule.by_name else path) else last
+        return last
 
 
 @lru_cache(maxsize=4096)
@@ -108,16 +139,18 @@ class IgnoredPaths:
 
 
 def _rules_above(repository: Repository | None, lead: str) -> RulesFile:
-    """Those of the repository, and of its folders above the work folder."""
+    """Those of the user, of the repository, and of its folders above the work folder."""
+    own = _users_file(repository)
+    users = rules_file(_text(own)) if own else rules_file("")
     if repository is None:
-        return rules_file("")
-    rules = rules_file(_text(repository.common / "info/exclude"))
+        return users
+    rules = rules_file(_text(repository.common / "info/exclude"), above=users)
     folder = ""
     for name in lead.split("/")[:-1]:
         rules = rules_file(_text(repository.top / folder / RULES_FILE), folder, rules)
         folder = f"{folder}/{name}" if folder else name
     # A repository that ignores the work folder as a whole says nothing about what is in it.
-    return rules_file("") if folder and rules.ignores(folder, is_folder=True) else rules
+    return users if folder and rules.ignores(folder, is_folder=True) else rules
 
 
 def _text(path: Path) -> str:
@@ -127,68 +160,34 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _joined(rules: list[IgnoreRule]) -> re.Pattern[str]:
-    # What fits nothing, where there are no rules.
-    return re.compile("|".join(f"(?:{rule.pattern})" for rule in rules) or r"(?!)", re.DOTALL)
+def _bytewise(text: str) -> str:
+    """A character for each byte: as in git, a letter that takes two is fitted by two `?`."""
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
-def read_rule(line: str) -> IgnoreRule | None:
-    """Nothing for empty lines, remarks, and what is no pattern."""
-    line = line if line.endswith("\\ ") else line.rstrip(" ")
-    keep = line.startswith("!")
-    pattern = line[1:] if keep else line
-    folders_only = pattern.endswith("/")
-    names = [name for name in pattern.split("/") if name]
-    if not names or line.startswith("#"):
-        return None
-    by_name = "/" not in pattern.rstrip("/") and names != [ANYWHERE]
-    try:
-        regex = _name(names[0]) if by_name else _path(names)
-        re.compile(regex)
-    except re.error:
-        return None
-    return IgnoreRule(regex, by_name, keep, folders_only)
+def _without_spaces(line: str) -> str:
+    """Spaces at its end do not count unless the first of them is escaped."""
+    bare = line.rstrip(" ")
+    escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
+    return line[: len(bare) + 1] if escaped else bare
 
 
-def _path(names: list[str]) -> str:
-    """Between two `**` stands a run of names. The first place where it fits is as good as any other, so no other is
-
-    tried: matching takes time in proportion to the path, whatever the pattern."""
-    runs: list[list[str]] = [[]]
-    for name in names:
-        if name == ANYWHERE:
-            runs.append([])
-        else:
-            runs[-1].append(_name(name))
-    first, *others = ("/".join(run) for run in runs)
-    if not others:
-        return first
-    start = f"{first}/" if first else ""
-    middle = "".join(f"(?>(?:[^/]+/)*?{run}/)" for run in others[:-1] if run)
-    return start + middle + (f"(?:[^/]+/)*{others[-1]}" if others[-1] else ".+")
+def _users_file(repository: Repository | None) -> Path | None:
+    """The file with the user's own ignore rules, for all repositories or for this one."""
+    home, elsewhere = Path.home(), os.environ.get("XDG_CONFIG_HOME")
+    mine = (Path(elsewhere) if elsewhere else home / ".config") / "git"
+    chosen = str(mine / "ignore")
+    own = [repository.common / "config"] if repository else []
+    for path in (Path("/etc/gitconfig"), mine / "config", home / ".gitconfig", *own):
+        with contextlib.suppress(OSError, ValueError):
+            settings = dict(read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8")))
+            chosen = _unquoted(settings.get("core.excludesfile", chosen))
+    with contextlib.suppress(RuntimeError):
+        return Path(chosen).expanduser() if chosen else None
 
 
-def _name(glob: str) -> str:
-    """A name or a part of a path. A star takes as little as will do, and is not tried again with more."""
-    parts = [""]
-    at = 0
-    while at < len(glob):
-        char = glob[at]
-        at += 1
-        if char == "*":
-            parts.append("")
-        elif char == "?":
-            parts[-1] += "[^/]"
-        elif char == "[" and (end := glob.find("]", at + 1 + (glob[at : at + 1] in "!^"))) > 0:
-            chosen = glob[at:end].replace("\\", "\\\\").replace("[", "\\[")
-            parts[-1] += f"(?!/)[{'^' + chosen[1:] if chosen[0] in '!^' else chosen}]"
-            at = end + 1
-        else:
-            if char == "\\" and at < len(glob):
-                char = glob[at]
-                at += 1
-            parts[-1] += re.escape(char)
-    first, *others = parts
-    if not others:
-        return first
-    return first + "".join(f"(?>[^/]*?{part})" for part in others[:-1]) + f"[^/]*{others[-1]}"
+def _unquoted(value: str) -> str:
+    """A value as it is meant: without quotes, escapes, and what comes after `#` or `;`."""
+    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
+    said = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
+    return "".join(said).strip()

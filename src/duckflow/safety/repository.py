@@ -53,7 +53,7 @@ class Repository:
         """Names (in lower case but for their middle part) and values; what cannot be read is a ValueError."""
         for path in (self.common / "config", self.folder / "config.worktree"):
             if path.exists():
-                yield from _settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
+                yield from read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
 
     def runs_programs(self) -> bool:
         """Whether git may start a program here though it only looks; what cannot be read is taken to."""
@@ -182,7 +182,8 @@ def _harmless(name: str, value: str) -> bool:
     return HARMLESS.fullmatch(name) is not None
 
 
-def _settings(text: str) -> Iterator[tuple[str, str]]:
+def read_settings(text: str) -> Iterator[tuple[str, str]]:
+    """Of a file; what cannot be read is a ValueError."""
     section = ""
     for line in _whole_lines(text.removeprefix("\ufeff")):
         rest = line.strip()

@@ -1,12 +1,16 @@
-"""What listings leave out: asked of git, or by the same rules without git."""
+"""What listings leave out: what git would ignore, found without git."""
 
+import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.ignored import Ignored, IgnoreRules, ignored_in
+from duckflow.tools.files.ignored import Ignored, ignored_in
 
 FILES = """
 .gitignore app.py app.pyc build/out.o src/build/out.o src/app.log src/keep.log docs/a.html docs/deep/a.html
@@ -54,8 +58,7 @@ def git(folder: Path, *command: str) -> str:
 
 def test_our_own_rules_say_what_git_says(folder: Path) -> None:
     workspace = Workspace(folder)
-    ours = kept(workspace, IgnoreRules(workspace).ignores)
-    assert kept(workspace, ignored_in(workspace)) == ours
+    ours = kept(workspace, ignored_in(workspace))
     git(folder, "init", "-q")
     listed = git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     assert ours == set(filter(None, listed))
@@ -86,11 +89,80 @@ def test_a_repository_around_that_ignores_us_as_a_whole_hides_nothing(folder: Pa
     assert kept(workspace, ignored_in(workspace)) == {"app.py", "out.o"}
 
 
-def test_settings_of_a_repository_do_not_start_a_program(folder: Path, tmp_path: Path) -> None:
+def test_rules_of_the_repository_and_of_the_user_count_and_may_be_taken_back(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (home / ".gitconfig").write_text('[core]\n\texcludesFile = "~/my rules" ; mine\n')
+    (home / "my rules").write_text("app.py\nlogs/\n")
     git(folder, "init", "-q")
-    git(folder, "config", "core.fsmonitor", f"touch {tmp_path}/started; false")
-    ignored_in(Workspace(folder))
-    assert not (tmp_path / "started").exists()
+    (folder / ".git/info/exclude").write_text("trail.txt\n!logs/\n")
+    workspace = Workspace(folder / "sub")
+    (folder / "sub/top.pyc").write_text("x")
+    assert "top.pyc" not in kept(workspace, ignored_in(workspace)), "a rule of a folder above the work folder"
+    assert hidden(folder) == git_hides(folder) >= {"app.py", "trail.txt"}
+    (home / ".gitconfig").unlink()
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/ignore").write_text("exact\n")
+    assert hidden(folder) == git_hides(folder) >= {"trail.txt"}
+
+
+def hidden(folder: Path) -> set[str]:
+    ignored = ignored_in(workspace := Workspace(folder))
+    found = workspace.walk(enter=lambda entry: entry.path != ".git")
+    return {entry.path for entry in found if entry.kind == "file" and ignored(entry)}
+
+
+def git_hides(folder: Path) -> set[str]:
+    return set(git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard").split("\0")) - {""}
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "a.o", "b.o.txt", "Ä", "é.o", "#a", "!b", "a b"])
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+PIECES = st.sampled_from(["a", "b", "*", "?", "**", "/", ".", ".o", "[ab]", "[!a]", "\\!", "\\#", " ", "Ä", "*.o"])
+WHOLE = ["*", "a/", "!a/", "/a/**", "**/b", "*.o", "!*.o", "a/**/b", "# a", "", "a ", "a\\ b", "b\t", "ab/\r"]
+LINES = st.one_of(
+    st.builds(str.__add__, st.sampled_from(["", "!", "/", "!/"]), st.lists(PIECES, max_size=4).map("".join)),
+    st.sampled_from(WHOLE),
+)
+# Two stars beside a letter: git takes them for one or for two, depending on what comes before.
+ODD = re.compile(r"[^/!]\*\*|\*\*[^/]")
+RULE_FILES = st.lists(LINES.filter(lambda line: not ODD.search(line)), max_size=5).map("\n".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(PATHS, st.booleans(), max_size=12),
+    RULE_FILES,
+    RULE_FILES,
+    st.dictionaries(PATHS, RULE_FILES, max_size=2),
+)
+def test_our_rules_and_the_index_hide_what_git_hides(
+    paths: dict[str, bool], rules: str, excluded: str, inner: dict[str, str]
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        git(folder, "init", "-q")
+        made = [path for path in sorted(paths) if fill(folder / path, "x")]
+        if tracked := [f":(literal){path}" for path in made if paths[path]]:
+            git(folder, "add", "-f", "--", *tracked)
+        (folder / ".git/info/exclude").write_text(excluded)
+        (folder / ".gitignore").write_text(rules)
+        for path, text in inner.items():
+            fill(folder / path / ".gitignore", text)
+        assert hidden(folder) == git_hides(folder)
+
+
+def fill(path: Path, text: str) -> bool:
+    """Unless a file lies where a folder would have to be, or the other way round."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError:
+        return False
+    return True
 
 
 def test_without_git_well_known_heaps_are_left_out(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from duckflow.config.value import list_settings, show_value
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
+from duckflow.programs import find_program
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import Paths
 
@@ -91,7 +92,7 @@ def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[Do
     yield _sandbox(settings, paths, folder)
     yield from _local(paths)
     for program in ("git", "rg"):
-        yield _program(program)
+        yield _program(program, folder)
     yield _folder(folder)
     yield _data(paths)
     yield from _disk({paths.data, folder})
@@ -127,13 +128,19 @@ def _local(paths: Paths) -> Iterator[DoctorFinding]:
         yield DoctorFinding("machine", "note", say("doctor.no_weights"), say("fix.weights"))
 
 
-def _program(program: str) -> DoctorFinding:
-    path = shutil.which(program)
+def _program(program: str, folder: Path) -> DoctorFinding:
+    path = find_program(program, folder)
     if path is None:
         return DoctorFinding("machine", "note", say("doctor.no_program", program=program), say(f"fix.{program}"))
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=PROGRAM_SECONDS, check=True, errors="replace"
+            [path, "--version"],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=PROGRAM_SECONDS,
+            check=True,
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as problem:
         broken = say("doctor.program_broken", program=path, reason=type(problem).__name__)

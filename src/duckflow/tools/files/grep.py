@@ -6,10 +6,11 @@ import warnings
 from dataclasses import replace
 
 from duckflow.errors import ToolError
+from duckflow.programs import find_program
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.ignored import ALWAYS_IGNORED, program
+from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.search import Match, Search, TextMatch, collect
 from duckflow.tools.tool import Args, Done
 
@@ -53,7 +54,7 @@ class Grep(FileTool[GrepArgs]):
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
         """Nothing when Python has to do it: ripgrep reads only UTF-8, and knows fewer kinds of expressions."""
-        ripgrep = program("rg")
+        ripgrep = find_program("rg", self.workspace.root)
         if ripgrep is None or not args.pattern.isascii():
             return None
         options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
+from duckflow.programs import find_program
 from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -108,7 +108,6 @@ class ShellRun(Tool[ShellArgs]):
         self._settings = settings
         self._judge = judge
         self._background = background
-        self._shell = shutil.which("bash") or "/bin/sh"
 
     async def get_ready(self) -> None:
         """The sandbox is looked for with the first command: most conversations need none."""
@@ -168,7 +167,8 @@ class ShellRun(Tool[ShellArgs]):
         network = args.network or self._sandbox.paths.settings.network
         seen = environment(os.environ, self._settings.environment, network)
         output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, call.show)
-        launch = self._sandbox.launch((self._shell, "-c", args.command), args.network, writes)
+        shell = find_program("bash", self._sandbox.paths.folder) or "/bin/sh"
+        launch = self._sandbox.launch((shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
         process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
         return Running(args, process, output, writes, call.pause)

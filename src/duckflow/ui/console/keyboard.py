@@ -10,6 +10,8 @@ from pathlib import Path
 
 from prompt_toolkit.input import Input, create_input
 
+from duckflow.programs import find_program
+
 
 def keyboard() -> Input:
     """What the input line reads from."""
@@ -44,13 +46,21 @@ def cooked() -> AbstractContextManager[None]:
 
 def edit_text(text: str) -> str:
     """What the text is after the user has edited it; the same text when there is no editor that works."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "proposed.txt"
         file.write_text(text, encoding="utf-8")
         try:
             with cooked():
-                subprocess.run([*shlex.split(editor), str(file)], check=True)
+                subprocess.run([*_editor(), str(file)], check=True)
         except (OSError, ValueError, subprocess.CalledProcessError):
             return text
         return file.read_text(encoding="utf-8", errors="replace")
+
+
+def _editor() -> list[str]:
+    """The user's, from outside of the work folder; a FileNotFoundError when there is none."""
+    name, *options = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    program = find_program(name)
+    if program is None:
+        raise FileNotFoundError(name)
+    return [program, *options]
