@@ -9,6 +9,7 @@ from typing import Literal
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
+from duckflow.agent.result_filter import hide_secrets
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
@@ -108,39 +109,39 @@ class Dispatcher:
         try:
             whole = [await self._with_body(action, reading, blocks, actor) for action in part]
         except ToolError as problem:
-            self._fail(part[0], problem, done, actor)
+            await self._fail(part[0], problem, done, actor)
             return
         await self._run_whole(whole, reading, done, actor)
 
     async def _run_whole(self, part: list[Action], reading: Reading, done: Dispatched, actor: Actor) -> None:
         ready, problem = self._prepare(part)
         if problem and not ready:
-            self._fail(part[0], problem, done, actor)
+            await self._fail(part[0], problem, done, actor)
             return
         if ready[0].tool.effect == "talk":
-            await self._run_one(ready[0], done, actor)
+            await self._run_one(ready[0], done, actor, revealed=False)
             return
         clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
         if not clearance.allowed:
-            self._refuse(ready, clearance.reason, done, actor)
+            await self._refuse(ready, clearance.reason, done, actor)
             return
         done.approved |= clearance.asked
         if clearance.edited is not None:
-            ready = self._edited(ready[0], clearance, done, actor)
+            ready = await self._edited(ready[0], clearance, done, actor)
         for one in ready:
-            await self._run_one(one, done, actor)
+            await self._run_one(one, done, actor, one.action.action_id in clearance.revealed)
             if done.stop:
                 return
         if rest := part[len(ready) :]:
             # A change may build on one before it (edit what was just written), so the rest is looked at only now.
             await self._run_whole(rest, reading, done, actor)
 
-    def _edited(self, one: Ready, clearance: Clearance, done: Dispatched, actor: Actor) -> list[Ready]:
+    async def _edited(self, one: Ready, clearance: Clearance, done: Dispatched, actor: Actor) -> list[Ready]:
         """The action with the user's own text in place of the proposed one."""
         args = {**one.action.args, one.tool.editable(one.args): clearance.edited}
         ready, problem = self._prepare([one.action.model_copy(update={"args": args})])
         if problem:
-            self._fail(one.action, problem, done, actor)
+            await self._fail(one.action, problem, done, actor)
         return ready
 
     async def _with_body(self, action: Action, reading: Reading, blocks: list[str], actor: Actor) -> Action:
@@ -177,7 +178,7 @@ class Dispatcher:
                 return ready, ToolError(problem.strerror or str(problem))
         return ready, None
 
-    async def _run_one(self, one: Ready, done: Dispatched, actor: Actor) -> None:
+    async def _run_one(self, one: Ready, done: Dispatched, actor: Actor, revealed: bool) -> None:
         action = one.action
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
@@ -187,11 +188,12 @@ class Dispatcher:
             async with self._kept.around(one):
                 outcome = await one.tool.run_for(one.args, actor.call())
         except ToolError as problem:
-            self._finish(_failure(action, one.tool, problem, time.perf_counter() - start), done, actor)
+            failed = _failure(action, one.tool, problem, time.perf_counter() - start)
+            await self._finish(failed, done, actor, None if revealed else action)
             return
         except OSError as problem:
             reason = ToolError(problem.strerror or str(problem))
-            self._finish(_failure(action, one.tool, reason, time.perf_counter() - start), done, actor)
+            await self._finish(_failure(action, one.tool, reason, time.perf_counter() - start), done, actor, action)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -204,15 +206,19 @@ class Dispatcher:
             effect=one.tool.effect,
             kind=one.tool.step_kind,
         )
-        self._finish(result, done, actor)
+        await self._finish(result, done, actor, None if revealed else action)
         if one.tool.asks(one.args):
             done.stop = "question"
 
-    def _finish(self, result: ActionResult, done: Dispatched, actor: Actor) -> None:
+    async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
+        """`unasked`: the action, where the user was not asked whether its secrets may be seen."""
+        if unasked:
+            result = await hide_secrets(result, unasked, actor, self._session.state)
         done.results.append(result)
         if not result.ok:
             done.stop = "error"
-            log.info("action failed: %s: %s", result.operation, result.for_model)
+            # What went wrong in words may quote a file; a log does not.
+            log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
         if not (result.ok and result.effect == "talk"):
             text = result.for_model if result.ok else f"ERROR: {result.for_model}"
@@ -220,15 +226,16 @@ class Dispatcher:
             message = Message(role="tool", operation=result.operation, text=text, turn=turn)
             actor.emit(MessageAdded(message=message))
 
-    def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
+    async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
-        self._finish(_failure(action, self._tool(action), problem), done, actor)
+        await self._finish(_failure(action, self._tool(action), problem), done, actor, action)
 
-    def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
+    async def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
         told = self._note("refused_why", reason=reason) if reason else self._note("refused")
         for one in ready:
             operation = one.action.operation
-            self._fail(one.action, ToolError(told, "tool.refused", operation=operation, reason=reason), done, actor)
+            refused = ToolError(told, "tool.refused", operation=operation, reason=reason)
+            await self._fail(one.action, refused, done, actor)
         done.stop, done.refusal = "refused", reason
 
     def _note(self, key: str, **values: str) -> str:

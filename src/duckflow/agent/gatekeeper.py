@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duckflow.agent.actor import Actor
@@ -37,6 +37,8 @@ class Clearance:
     asked: bool = False
     reason: str = ""
     edited: str | None = None
+    revealed: frozenset[str] = frozenset()
+    """The actions whose secrets the model may see: the user was asked for just that."""
 
 
 class Gatekeeper:
@@ -84,7 +86,9 @@ class Gatekeeper:
         actor.emit(GateOpened(question=question))
         answer = await actor.ask(question)
         actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
-        return self._meaning(answer, question, risky[0].rule)
+        clearance = self._meaning(answer, question, risky[0].rule)
+        revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
+        return replace(clearance, revealed=revealed)
 
     def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:
         offered = {choice.key for choice in question.choices}

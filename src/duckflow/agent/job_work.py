@@ -105,7 +105,7 @@ class JobWork:
             await self._wait_until_clear()
             tasks = await self._drafter.tasks(self._plan, step)
         except DuckflowError as problem:
-            log.info("no tasks for %s: %s", step.name, problem)
+            log.info("no tasks for %s: %s", step.name, problem.key)
             self._mark(step.step_id, "failed")
             self._actor.emit(Noticed(what=say("task.not_planned", step=step.name)))
             self._actor.emit(Noticed(what=said(problem)))

@@ -140,7 +140,7 @@ class JobRunner:
             await self._carry_out(job, running)
             await self._offer_lesson(job, running.actor)
         except DuckflowError as problem:
-            log.info("no lesson of job %s: %s", job_id, problem)
+            log.info("no lesson of job %s: %s", job_id, problem.key)
         finally:
             self._running.pop(job_id, None)
 
@@ -165,7 +165,7 @@ class JobRunner:
             else:
                 self._mark_interrupted(job)
         except DuckflowError as problem:
-            log.info("job %s failed: %s", job.job_id, problem)
+            log.info("job %s failed: %s", job.job_id, problem.key)
             self._end(job, "failed", count_results(self._drafter, job))
         except Exception:
             log.exception("job %s failed", job.job_id)

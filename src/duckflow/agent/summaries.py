@@ -67,7 +67,7 @@ class Summarizer:
                 summary = PastSummary(first=numbers[0] + 1, last=numbers[-1] + 1, text=text)
                 self._session.emit(PastSummarised(summary=summary))
         except (DuckflowError, TimeoutError) as problem:
-            log.info("summary failed: %s", problem)
+            log.info("summary failed: %s", type(problem).__name__)
         self._failures = 0 if text else self._failures + 1
 
     async def _asked(self, text: str) -> str:

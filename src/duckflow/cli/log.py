@@ -8,11 +8,20 @@ import threading
 from pathlib import Path
 
 from duckflow.cli.last_resort import write_traceback
-from duckflow.store.paths import Paths
+from duckflow.store.paths import Paths, make_private
 
 LARGEST = 5_000_000
 LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
 NAME = "duckflow"
+
+
+class Discreet(logging.Formatter):
+    """Keys and tokens are no part of a log, not even in a traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from duckflow.safety.secrets import redacted
+
+        return redacted(super().format(record))
 
 
 class Log:
@@ -26,14 +35,11 @@ class Log:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             _put_aside(self._path)
+            make_private(self._path)
             level = os.environ.get("DUCKFLOW_LOG", "").upper()
-            logging.basicConfig(
-                filename=self._path,
-                level=level if level in LEVELS else "INFO",
-                format="%(asctime)s %(name)s %(levelname)s %(message)s",
-                encoding="utf-8",
-                errors="backslashreplace",
-            )
+            handler = logging.FileHandler(self._path, encoding="utf-8", errors="backslashreplace")
+            handler.setFormatter(Discreet("%(asctime)s %(name)s %(levelname)s %(message)s"))
+            logging.basicConfig(level=level if level in LEVELS else "INFO", handlers=[handler])
             self._open = True
         except OSError:
             logging.disable()
@@ -55,6 +61,9 @@ def _put_aside(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.stat().st_size > LARGEST:
             path.replace(path.with_suffix(".old.log"))
+    # One that was put aside before may still be open to everybody.
+    if (old := path.with_suffix(".old.log")).exists():
+        make_private(old)
 
 
 def _catch_the_rest() -> None:

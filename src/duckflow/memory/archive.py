@@ -12,6 +12,7 @@ from pathlib import Path
 from duckflow.memory.archive_hit import ArchiveHit, Reach, Row
 from duckflow.memory.terms import Posting, QueryWord, indexed, rank, shares, telling
 from duckflow.state.fold import folded
+from duckflow.store.paths import make_private
 
 log = logging.getLogger(__name__)
 
@@ -173,11 +174,10 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    is_new = path is not None and not path.exists()
+    if path:
+        make_private(path)
     db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=1)
     try:
-        if path and is_new:
-            path.chmod(0o600)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         db.executescript(SCHEMA)

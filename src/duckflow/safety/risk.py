@@ -21,6 +21,9 @@ PROGRAMS = frozenset(
 NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_characters"))
 """A command that could not be read for certain is asked for in every mode."""
 
+REVEALING = frozenset(("risk.secret_read", "harm.reads_secret", "harm.shows_environment"))
+"""What shows a secret to the model is asked for in every mode."""
+
 Verdict = Literal["safe", "ask", "dangerous"]
 
 
@@ -57,6 +60,11 @@ class Assessment:
     level: Risk = "low"
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
+
+    @property
+    def reveals(self) -> bool:
+        """Whether a yes means that the model may see a secret."""
+        return any(reason.key in REVEALING for reason in self.reasons)
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
@@ -110,7 +118,7 @@ def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
         return
     scale.add("high")
     for reason in command.reasons:
-        scale.add("high", reason, always=reason.key in NOT_FULLY_READ)
+        scale.add("high", reason, always=reason.key in NOT_FULLY_READ | REVEALING)
     if command.verdict == "dangerous":
         scale.add("forbidden", always=True)
     if not command.sandboxed:

@@ -1,12 +1,17 @@
 """What looks like a secret: file names, and the look of keys and tokens in a text."""
 
 import re
-from fnmatch import fnmatchcase
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 NAMES = (
     (".env", ".env.*", "*.env", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials")
     + ("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
     + ("*.kdbx", "*.ovpn", "credentials", "credentials.*", "secrets", "secrets.*", "*.secret", "*_token", "*.token")
+    + (".vault-token", ".my.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ppk", "*.tfvars")
     + ("service-account*.json", "client_secret*.json", "known_hosts", "authorized_keys", "shadow", "kubeconfig")
 )
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
@@ -16,6 +21,8 @@ CONTENTS = re.compile(
     r"|\bAKIA[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}\b"
     r"|\bxox[abprs]-[A-Za-z0-9-]{20,}\b"
+    r"|\bgithub_pat_[A-Za-z0-9_]{30,}\b|\bglpat-[A-Za-z0-9_-]{18,}|\bnpm_[A-Za-z0-9]{30,}\b|\bhf_[A-Za-z0-9]{30,}\b"
+    r"|\b[rs]k_live_[A-Za-z0-9]{16,}\b"
     r"|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}\b"
     r"|\bAIza[0-9A-Za-z_-]{35}\b"
     r"|\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}"
@@ -26,9 +33,17 @@ CONTENTS = re.compile(
 def secret_name(path: str) -> bool:
     """Whether a path looks like it holds a secret; templates and public keys do not."""
     *folders, name = path.lower().replace("\\", "/").split("/")
-    if any(fnmatchcase(name, pattern) for pattern in HARMLESS):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in NAMES) or bool(FOLDERS & set(folders))
+    return _looks_secret(name) or (bool(FOLDERS & set(folders)) and not _any_of(HARMLESS).match(name))
+
+
+@lru_cache(4096)
+def _looks_secret(name: str) -> bool:
+    return bool(_any_of(NAMES).match(name)) and not _any_of(HARMLESS).match(name)
+
+
+@lru_cache
+def _any_of(patterns: tuple[str, ...]) -> "re.Pattern[str]":
+    return re.compile("|".join(map(translate, patterns)))
 
 
 WHOLE_KEY = re.compile(
@@ -37,9 +52,57 @@ WHOLE_KEY = re.compile(
 BLOT = "•••"
 
 
+IN_PASSING = re.compile(
+    r"(?m)^([ \t]*(?:export[ \t]+)?[A-Z][A-Z0-9_]{0,40}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD)=['\"]?)"
+    r"(?=[^\s'\"]{0,100}\d)(?![^\s'\"]{0,100}[(\[{$<])[^\s'\"]{8,}"
+    r"|(://[^\s/:@]{1,100}:)(?=[^\s/@]{0,100}\d)[^\s/@]{8,100}(?=@)"
+    r"|(://)[A-Za-z0-9_-]{20,200}(?=@)"
+)
+"""Too common in harmless texts to ask about, but hidden from what is passed on: settings of a shell, and addresses."""
+
+
+class Masked(NamedTuple):
+    """A text that may be passed on, and how many places in it were hidden."""
+
+    text: str
+    hidden: int = 0
+
+
+def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = ()) -> Masked:
+    """Hides what looks like a key or a token; `lines` and `values` are hidden wherever they stand."""
+    hidden = 0
+    for value in values:
+        hidden += text.count(value)
+        text = text.replace(value, BLOT)
+    if lines:
+        cleaned = [_without(line, lines) for line in text.split("\n")]
+        hidden += sum(line is not None for line in cleaned)
+        text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned, strict=True))
+    text, passing = IN_PASSING.subn(lambda found: (found[1] or found[2] or found[3] or "") + BLOT, text)
+    text, keys = WHOLE_KEY.subn(BLOT, text)
+    text, tokens = CONTENTS.subn(BLOT, text)
+    return Masked(text, hidden + passing + keys + tokens)
+
+
+def _without(line: str, secret: frozenset[str]) -> str | None:
+    """The line with its end hidden, when that, or all of it, is one of the secret lines; else nothing.
+
+    Programs put a file's name, a number or a mark before a line of it."""
+    if line.strip() in secret:
+        return BLOT
+    for found in islice(MARKS.finditer(line), MARKS_LOOKED_AT):
+        if line[found.end() :].strip() in secret:
+            return line[: found.end()] + BLOT
+    return None
+
+
+MARKS = re.compile(r"[:+\-|>\s]+")
+MARKS_LOOKED_AT = 40
+
+
 def redacted(text: str) -> str:
     """The text with a blot in place of everything that looks like a key or a token."""
-    return CONTENTS.sub(BLOT, WHOLE_KEY.sub(BLOT, text)) if secret_text(text) else text
+    return mask(text).text
 
 
 def secret_text(text: str) -> bool:

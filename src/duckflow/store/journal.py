@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
+from duckflow.store.paths import make_private
 
 
 class Lock:
@@ -173,12 +174,10 @@ def _failure(problem: Exception, key: str, path: Path) -> JournalError:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    is_new = not path.exists()
+    # What was said in a session is nobody else's business.
+    make_private(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
-        # What was said in a session is nobody else's business.
-        if is_new:
-            path.chmod(0o600)
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version > VERSION:
             raise JournalError("journal.newer", version=version, known=VERSION)

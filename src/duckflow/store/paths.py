@@ -1,5 +1,6 @@
 """Where Duckflow keeps its files, following the platform's habits."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -79,6 +80,18 @@ class Paths:
     @property
     def models(self) -> Path:
         return self.cache / "models"
+
+
+def make_private(path: Path) -> None:
+    """Make the file where there is none; from now on only its owner can read it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(handle).st_mode & 0o077:
+            # Some disks know no rights.
+            with contextlib.suppress(OSError):
+                os.fchmod(handle, 0o600)
+    finally:
+        os.close(handle)
 
 
 def _known_home(path: str) -> Path:

@@ -7,7 +7,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.prompts.template import note
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
 from duckflow.state.message import Message
@@ -44,12 +44,15 @@ class BringMaterial(Policy):
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
         if not path:
             return
-        if secret_name(path):
+        if secret_name(path) or secret_name(self._real(path)):
             told = note(self._session.state.language, "mention_secret", path=path)
             self._tell(told, say("mention.secret", path=path))
             return
         try:
-            text = await self._read(path)
+            text, hidden = mask(await self._read(path))
+            if hidden:
+                text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
+                self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{path}", count=hidden)))
             self._quote(f"@{path}", text)
             # The first line of a result is about the others.
             self._session.emit(Noticed(what=say("mention.attached", path=path, lines=text.rstrip().count("\n"))))
@@ -72,6 +75,12 @@ class BringMaterial(Policy):
         except (OSError, ToolError):
             return 0
         return max(1, head.count(b"\n")) if len(head) > MENTION_BYTES else 0
+
+    def _real(self, path: str) -> str:
+        try:
+            return self._workspace.relative(path)
+        except (OSError, ToolError):
+            return path
 
     def _exists(self, path: str) -> bool:
         try:

@@ -119,7 +119,9 @@ class LocalServer:
         try:
             if self._log is not None:
                 self._log.parent.mkdir(parents=True, exist_ok=True)
-                return self._log.open("w+b")
+                handle = os.open(self._log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                os.fchmod(handle, 0o600)
+                return os.fdopen(handle, "w+b")
         except OSError:
             # A log that cannot be written is no reason not to talk.
             pass

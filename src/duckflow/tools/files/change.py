@@ -6,6 +6,7 @@ from typing import Literal
 
 from duckflow.errors import ToolError
 from duckflow.safety.digest import ABSENT
+from duckflow.safety.secrets import BLOT, mask
 from duckflow.safety.shown import shown, shown_line
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
@@ -124,11 +125,25 @@ class TextChange:
 
 def preview_change(change: TextChange, seen: SeenFiles, lines: int) -> Preview:
     """Also finds out whether the text can be written at all."""
+    _refuse_blots(change)
     change.data()
     shown_diff = change.diff(lines)
     seen.previewed(change.path, change.fingerprint)
     impact = FileImpact(path=shown(change.path), change=change.kind, added=shown_diff.added, removed=shown_diff.removed)
     return Preview(impacts=(impact,), diff=shown_diff.text, fingerprint=change.fingerprint)
+
+
+def _refuse_blots(change: TextChange) -> None:
+    """A secret that was hidden from the model must not be replaced by what hid it."""
+    before = change.before.raw if change.before else ""
+    if change.raw.count(BLOT) > before.count(BLOT) and mask(before).hidden:
+        name = shown(change.path)
+        raise ToolError(
+            f"{BLOT} stands for a secret of {name} that you were not shown, and the new text would put it in the "
+            "secret's place. Nothing was changed. Change only other lines, with edit_file.",
+            "file.blots",
+            path=name,
+        )
 
 
 def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:

@@ -2,13 +2,16 @@
 
 import errno
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 
 from duckflow.errors import ToolError
 from duckflow.safety.entry import Kind
+from duckflow.safety.risk import Deed
 from duckflow.safety.shown import shown
 from duckflow.safety.workspace import Workspace
+from duckflow.state.question import Preview
 from duckflow.tools.files.document import Document, load
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.seen import SeenFiles
@@ -75,6 +78,14 @@ class FileTool(Tool[A]):
         self.workspace = workspace
         self.seen = seen
         self.settings = settings
+
+    def deed(self, args: A, preview: Preview) -> Deed:
+        """What is read is named by where it really lies: a link may have a harmless name."""
+        deed = super().deed(args, preview)
+        if deed.reads:
+            with suppress(ToolError):
+                return replace(deed, reads=self.real_path(deed.reads))
+        return deed
 
     def real_path(self, path: str, follow: bool = True) -> str:
         """The one spelling of a path; a ToolError when it cannot be used."""

@@ -1,5 +1,6 @@
 """Searching the text of files."""
 
+import asyncio
 import re
 import sys
 import warnings
@@ -7,6 +8,8 @@ from dataclasses import replace
 
 from duckflow.errors import ToolError
 from duckflow.programs import find_program
+from duckflow.safety.known_secrets import secret_files
+from duckflow.safety.secrets import secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
@@ -18,6 +21,7 @@ RIPGREP = (
     *("--no-config", "--no-messages", "--no-heading", "--with-filename", "--line-number", "--null", "--color=never"),
     *("--hidden", "--no-require-git", "--sort=path", "--max-columns-preview"),
 )
+FILES_NAMED = 10
 PYTHON = ("-P", "-W", "ignore", "-m", "duckflow.tools.files.search")
 
 
@@ -48,9 +52,15 @@ class Grep(FileTool[GrepArgs]):
         found = await self._by_ripgrep(args, path) if kind == "folder" else None
         if found is None:
             found = await self._by_python(args, path)
+        secret: list[str] = []
+        if kind == "folder" and not secret_name(path):
+            # Told whether they hold a match or not: by that alone a secret could be guessed piece by piece.
+            secret = await asyncio.to_thread(lambda: list(secret_files(self.workspace.root / path)))
+            found.matches = [match for match in found.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
-        return Done("\n".join([*map(_line, found.matches), *self._notes(found, pattern, path)]), phrase)
+        lines = [*map(_line, found.matches), *self._notes(found, pattern, path), *_left_out(secret)]
+        return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
         """Nothing when Python has to do it: ripgrep reads only UTF-8, and knows fewer kinds of expressions."""
@@ -109,6 +119,13 @@ def _check(request: Search) -> None:
             "grep.bad_pattern",
             reason=str(problem),
         ) from None
+
+
+def _left_out(secret: list[str]) -> list[str]:
+    if not secret:
+        return []
+    named = ", ".join(map(shown, secret[:FILES_NAMED])) + (", …" if len(secret) > FILES_NAMED else "")
+    return [f"[not searched, because they look like secrets: {named}; name one as the path, and the user is asked]"]
 
 
 def _line(match: Match) -> str:

@@ -42,6 +42,7 @@ class InputHistory(FileHistory):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
+            path.chmod(0o600)
             if path.stat().st_size > KEPT_BYTES:
                 kept = path.read_bytes()[-KEPT_BYTES // 2 :]
                 start = kept.find(b"\n# ") + 1

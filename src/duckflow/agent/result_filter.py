@@ -1,0 +1,69 @@
+"""One filter on what tools return: secrets that the user was not asked about are hidden, and that is told."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from duckflow.agent.actor import Actor
+from duckflow.events.types import Noticed
+from duckflow.prompts.template import note
+from duckflow.safety.known_secrets import KnownSecrets, known_secrets
+from duckflow.safety.secrets import Masked, mask, secret_name
+from duckflow.state.action import Action, ActionResult
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import say
+
+PATHS = ("path", "source", "target")
+
+
+async def hide_secrets(result: ActionResult, action: Action, actor: Actor, state: AgentState) -> ActionResult:
+    """Talk and plans are the model's own words. A command may have read any file, so what the secret ones hold is
+    looked for in its output; an error about a secret file is told without what it quotes."""
+    if result.effect in ("talk", "plan"):
+        return result
+    folder = Path(state.folder)
+    if not result.ok and (path := _secret_path(action.args, folder)):
+        text, _, quoted = result.for_model.partition("\n")
+        if quoted:
+            text += f"\n{note(state.language, 'secret_withheld', path=path)}"
+            actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=quoted.count("\n") + 1)))
+        return _with_text(result, mask(text).text, KnownSecrets())
+    known = await asyncio.to_thread(known_secrets, folder) if result.effect == "run" else KnownSecrets()
+    masked = _mask(result.for_model, known)
+    text = masked.text
+    if masked.hidden:
+        text += f"\n{note(state.language, 'secrets_masked', count=str(masked.hidden))}"
+        actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=masked.hidden)))
+    return _with_text(result, text, known)
+
+
+def _with_text(result: ActionResult, text: str, known: KnownSecrets) -> ActionResult:
+    """An error's phrase repeats its text."""
+    values = {
+        name: (text if value == result.for_model else _mask(value, known).text) if isinstance(value, str) else value
+        for name, value in result.for_user.values.items()
+    }
+    phrase = result.for_user.model_copy(update={"values": values})
+    return result.model_copy(update={"for_model": text, "for_user": phrase})
+
+
+def _mask(text: str, known: KnownSecrets) -> Masked:
+    return mask(text, known.lines, known.values)
+
+
+def _secret_path(args: Mapping[str, Any], folder: Path) -> str:
+    """The first path of a call that leads to a secret, by its name or by a link."""
+    for name in PATHS:
+        given = str(args.get(name) or "")
+        if given and (secret_name(given) or secret_name(_real(given, folder))):
+            return given
+    return ""
+
+
+def _real(path: str, folder: Path) -> str:
+    try:
+        return os.path.relpath(os.path.realpath(folder / path), os.path.realpath(folder))
+    except (OSError, ValueError):
+        return path
