@@ -1,5 +1,6 @@
 """Streams, whole or broken, and what is no reply at all."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ from talking import HASTY, QUICK, collect, finished, provider_for, retries, text
 
 from duckflow.errors import ModelError, ProviderUnreachable
 from duckflow.llm.provider import Delta, Finished, Retrying
+from duckflow.llm.stream import EventReader
+from duckflow.state.usage import Usage
 
 
 async def test_a_stream_that_ends_without_a_reason_is_broken() -> None:
@@ -148,3 +151,42 @@ async def test_content_in_parts() -> None:
     parts = {"choices": [{"delta": {"content": [{"type": "thinking"}, {"type": "text", "text": "quack"}]}}]}
     with FakeEndpoint(sends(parts, chunk(finish="stop"))) as server:
         assert text_of(await collect(provider_for(server))) == "quack"
+
+
+async def test_a_reply_that_does_not_end_is_broken_off() -> None:
+    def pours(exchange: Exchange) -> None:
+        exchange.begin()
+        while not exchange.endpoint.disconnected.wait(0):
+            exchange.event(chunk("duck " * 200))
+
+    settings = QUICK.model_copy(update={"max_reply_characters": 50_000})
+    with FakeEndpoint(pours) as server:
+        with pytest.raises(ModelError) as caught:
+            await collect(provider_for(server, settings))
+        assert len(server.received) == 1, "the next try would be no shorter"
+    assert caught.value.key == "model.reply_too_long"
+
+
+@pytest.mark.parametrize("line", [b'data: {"x": "' + b"a" * 4_000_000, b"data: {\n" * 100_000, b" " * 4_000_000])
+def test_small_pieces_take_no_longer_than_large_ones(line: bytes) -> None:
+    reader, started = EventReader(), time.process_time()
+    for at in range(0, len(line), 40):
+        reader.feed(line[at : at + 40])
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "-5", "9" * 4000, '"many"', "null", "[]"])
+async def test_any_number_in_the_usage_is_a_number_like_others(number: str) -> None:
+    usage = f'{{"prompt_tokens": {number}, "completion_tokens": {number}, "cost": {number}}}'
+
+    def answer(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.event(chunk("fine"))
+        exchange.event(chunk(finish="stop"))
+        exchange.piece(f'data: {{"choices": [], "usage": {usage}}}\n\ndata: [DONE]\n\n'.encode())
+
+    with FakeEndpoint(answer) as server:
+        used = finished(await collect(provider_for(server))).usage
+    assert 0 <= used.prompt_tokens <= 10**9 and 0 <= used.completion_tokens <= 10**9
+    assert 0 <= used.cost_usd <= 10**6
+    assert Usage.model_validate_json(used.plus(used).model_dump_json()) == used.plus(used)

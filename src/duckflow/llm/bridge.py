@@ -30,6 +30,7 @@ from pydantic_ai.settings import ModelSettings
 from duckflow.errors import ModelError, ProviderRefused, UsageError
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures, key_refused
+from duckflow.llm.json_fields import as_count
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Request
 from duckflow.llm.retry import Setback, persist
@@ -128,7 +129,8 @@ class Bridge:
         counted = stream.usage
         if not counted.input_tokens and not counted.output_tokens:
             return measure(request, text, {}, self._price)
-        prompt, completion, cached = counted.input_tokens, counted.output_tokens, counted.cache_read_tokens
+        given = (counted.input_tokens, counted.output_tokens, counted.cache_read_tokens)
+        prompt, completion, cached = map(as_count, given)
         return Usage(
             prompt_tokens=prompt,
             completion_tokens=completion,

@@ -2,6 +2,9 @@
 
 from typing import Any, cast
 
+MOST_TOKENS = 1_000_000_000
+MOST_DOLLARS = 1_000_000.0
+
 
 def as_table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
@@ -23,4 +26,10 @@ def as_text(value: Any) -> str:
 
 
 def as_count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    """Of tokens: none where it is no number, or a negative one; one that cannot be true is cut down."""
+    return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0
+
+
+def as_cost(value: Any) -> float:
+    """In dollars, likewise."""
+    return float(min(value, MOST_DOLLARS)) if isinstance(value, int | float) and value > 0 else 0.0

@@ -9,6 +9,10 @@ from duckflow.llm.reading import unescaped
 OPEN, CLOSE = "<think>", "</think>"
 
 
+LONGEST_LEAD = 1000
+"""Spaces before a reply for which its first word is waited for."""
+
+
 class Thoughts:
     """Lets a reply through without the thoughts at its beginning."""
 
@@ -24,7 +28,8 @@ class Thoughts:
         if not self._inside:
             start = self._held.lstrip()
             if not start.startswith(OPEN):
-                return "" if OPEN.startswith(start) else self._release(self._held)
+                waits = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
+                return "" if waits else self._release(self._held)
             self._inside = True
             self._held = start
         thought, closed, reply = self._held.partition(CLOSE)

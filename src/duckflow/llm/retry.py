@@ -9,7 +9,7 @@ from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 
 from duckflow.errors import ModelError
-from duckflow.llm.provider import Chunk, Retrying
+from duckflow.llm.provider import Chunk, Delta, Retrying
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase
 
@@ -39,9 +39,13 @@ async def persist(
     tries = 0
     while True:
         tries += 1
+        length = 0
         try:
             async with aclosing(attempt()) as chunks:
                 async for chunk in chunks:
+                    length += len(chunk.text) if isinstance(chunk, Delta) else 0
+                    if length > settings.max_reply_characters:
+                        raise ModelError("model.reply_too_long", characters=settings.max_reply_characters)
                     yield chunk
             return
         except Setback as setback:

@@ -38,6 +38,8 @@ class LlmSettings(BaseModel):
     """Another model, asked for a second opinion when the first one is stuck."""
     temperature: float | None = Field(default=None, ge=0)
     max_reply_tokens: int | None = Field(default=None, gt=0)
+    max_reply_characters: int = Field(default=4_000_000, gt=0)
+    """A reply that is longer is broken off while it comes."""
     window: int = Field(default=0, ge=0)
     """Tokens of a request and its reply; 0: what is known of the model."""
 

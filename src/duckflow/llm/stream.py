@@ -14,6 +14,8 @@ from duckflow.llm.partial import Thoughts
 from duckflow.llm.settings import LlmSettings
 
 LARGEST = 16 * 1024 * 1024
+MOST_LINES = 64
+"""Over as many lines an event may be split."""
 FIELDS = (b"event:", b"id:", b"retry:", b":")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -33,19 +35,23 @@ class EventReader:
         self.done = False
         self.count = 0
         self.stray = bytearray()
-        self._buffer = b""
-        self._pending = ""
+        self._buffer = bytearray()
+        self._pending: list[str] = []
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        lines = (self._buffer + data).replace(b"\r\n", b"\n").split(b"\n")
-        self._buffer = lines.pop()
+        first, *others = data.split(b"\n")
+        self._buffer += first
         if len(self._buffer) + len(self.stray) > LARGEST:
             raise TooLarge
+        if not others:
+            return []
+        lines = [bytes(self._buffer), *others[:-1]]
+        self._buffer = bytearray(others[-1])
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[dict[str, Any]]:
         """What an unended last line holds."""
-        last, self._buffer = self._buffer, b""
+        last, self._buffer = bytes(self._buffer), bytearray()
         event = self._line(last) if last else None
         return [] if event is None else [event]
 
@@ -54,7 +60,7 @@ class EventReader:
         if line.startswith(b"data:"):
             return self._data(line[5:].decode("utf-8", "replace").strip())
         if not line:
-            self._pending = ""
+            self._pending = []
         elif not self.count and not line.startswith(FIELDS):
             self.stray += line + b"\n"
         return None
@@ -66,11 +72,11 @@ class EventReader:
         # A line is tried by itself first: some servers forget the empty line between events, few split one over lines.
         event = _object(text)
         if event is None and self._pending:
-            event = _object(self._pending + text)
+            event = _object("".join((*self._pending, text)))
         if event is None:
-            self._pending = (self._pending + text)[:LARGEST]
+            self._pending = [*self._pending, text] if len(self._pending) < MOST_LINES else []
             return None
-        self._pending = ""
+        self._pending = []
         self.count += 1
         return event
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from duckflow.llm.json_fields import as_count, as_table
+from duckflow.llm.json_fields import as_cost, as_count, as_table
 from duckflow.llm.provider import Request
 from duckflow.llm.settings import Price
 from duckflow.state.usage import Usage
@@ -25,14 +25,11 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
         prompt = sum(estimate(message.text) + TOKENS_PER_MESSAGE for message in request.messages)
         completion = estimate(reply)
     cached = min(prompt, _cached(reported))
-    cost = reported.get("cost")
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=cached,
-        cost_usd=float(cost)
-        if isinstance(cost, int | float) and cost > 0
-        else charge(price, prompt, completion, cached),
+        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached),
         calls=1,
     )
 
