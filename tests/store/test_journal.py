@@ -11,6 +11,7 @@ from duckflow.agent.session import begin, reopen, replay
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import MessageAdded, TextStreamed, TurnBegan, TurnEnded
 from duckflow.i18n.words import Words
+from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.store.journal import Journal
 from duckflow.store.sessions import Sessions
@@ -181,3 +182,29 @@ def test_a_journal_of_a_newer_version_is_left_alone_and_says_what_to_do(
         assert says in Words(language)(problem.value.key, **problem.value.values)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.glob("*.db")] == ["s.db"]
+
+
+def test_any_page_of_a_journal_may_be_zeroed_and_what_lies_before_and_after_it_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    talk(path, 120)
+    whole = path.read_bytes()
+    total = len(reopened(path, whole).messages)
+    assert total
+    # A row of a few pages is lost whole.
+    for page in range(len(whole) // 4096):
+        damaged = whole[: page * 4096] + bytes(4096) + whole[(page + 1) * 4096 :]
+        kept = reopened(path, damaged)
+        assert len(kept.messages) >= total * 0.7, f"page {page + 1}"
+
+
+def reopened(path: Path, data: bytes) -> AgentState:
+    """As after a crash of the machine: nothing but the file is left."""
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(data)
+    session = reopen(path).session
+    try:
+        session.emit(TurnBegan(turn=999))
+        return session.state
+    finally:
+        session.close()

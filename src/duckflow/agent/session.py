@@ -13,7 +13,8 @@ from duckflow.events.ports import Listener
 from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
-from duckflow.store.journal import Journal, Salvaged, salvage
+from duckflow.store.journal import Journal
+from duckflow.store.salvage import Salvaged, salvage
 
 log = logging.getLogger(__name__)
 

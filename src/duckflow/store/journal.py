@@ -2,12 +2,10 @@
 
 What a newer Duckflow has written into a journal of a known version is kept and passed over, never thrown away."""
 
-import contextlib
 import fcntl
 import logging
 import os
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,7 +65,7 @@ class Row(NamedTuple):
     body: str
 
 
-def _crc(kind: str, body: str) -> int:
+def checksum(kind: str, body: str) -> int:
     return zlib.crc32(body.encode(), zlib.crc32(kind.encode()))
 
 
@@ -101,7 +99,7 @@ class Journal:
     def append_row(self, kind: str, body: str) -> int:
         try:
             self._db.execute(
-                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, _crc(kind, body))
+                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, checksum(kind, body))
             )
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unwritable", self.path) from problem
@@ -110,7 +108,7 @@ class Journal:
 
     def save_snapshot(self, seq: int, body: str) -> None:
         try:
-            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, _crc("", body)))
+            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, checksum("", body)))
             self._db.execute(
                 "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
                 (KEPT_SNAPSHOTS,),
@@ -131,7 +129,7 @@ class Journal:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
-        return next((Snapshot(seq, body) for seq, body, crc in rows if _crc("", body) == crc), None)
+        return next((Snapshot(seq, body) for seq, body, crc in rows if checksum("", body) == crc), None)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Every known event after `after`, in order."""
@@ -152,7 +150,7 @@ class Journal:
         try:
             rows = self._db.execute(f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY seq", (value,))
             for seq, kind, body, crc in rows:
-                if _crc(kind, body) != crc:
+                if checksum(kind, body) != crc:
                     raise JournalDamaged("journal.damaged_at", seq=seq)
                 yield Row(seq, kind, body)
         except sqlite3.Error as problem:
@@ -199,37 +197,3 @@ def read_event(row: Row) -> Event | None:
     except (KeyError, ValueError):
         log.warning("entry %s of the journal is passed over: %s", row.seq, row.kind)
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Salvaged:
-    """What came of it: how many events were saved, and where the damaged file now lies."""
-
-    kept: int
-    aside: Path
-
-
-def salvage(path: Path) -> Salvaged:
-    """Replace the journal at `path` by one with all events before the damage."""
-    aside = path.with_name(f"{path.stem}.damaged-{int(time.time())}{path.suffix}")
-    saved = _readable(path)
-    for suffix in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + suffix))
-    fresh = Journal(path)
-    for row in saved:
-        fresh.append_row(row.kind, row.body)
-    fresh.close()
-    return Salvaged(len(saved), aside)
-
-
-def _readable(path: Path) -> list[Row]:
-    saved: list[Row] = []
-    with contextlib.suppress(JournalError, sqlite3.Error):
-        damaged = Journal(path)
-        try:
-            saved.extend(damaged.rows())
-        finally:
-            damaged.close()
-    return saved
