@@ -1,6 +1,7 @@
 """It asks before it harms, once, and does exactly what was allowed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,62 @@ async def test_an_allowed_command_is_not_asked_for_again_but_what_hides_behind_i
     assert await story.tell("two") == "done"
     assert await story.tell("three") == "gate"
     assert (story.folder / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (act("shell.run", command="curl https://a.example", network=True), "lasting.network"),
+        (act("shell.run", command="git push --force origin main"), "lasting.git"),
+        (act("shell.run", command="rm -r .git/refs"), "lasting.git"),
+        (write(".git/new"), "lasting.git"),
+        (act("shell.run", command="rm -f ./debug.log"), "lasting.ignored"),
+        (act("shell.run", command="echo x>deep/out/made"), "lasting.ignored"),
+        (act("shell.run", command="touch a; sleep 9", background=True), "lasting.background"),
+        (act("shell.run", command="touch a"), ""),
+        (write("debug.log"), ""),
+        (write("a.txt"), ""),
+    ],
+)
+async def test_whether_it_can_be_undone_is_computed(tmp_path: Path, action: dict[str, Any], why: str) -> None:
+    story = Story(tmp_path, [decide(action)], mode="ask")
+    (story.folder / ".git").mkdir()
+    for name, text in {"HEAD": "ref: refs/heads/main\n", "config": "[core]\n"}.items():
+        (story.folder / ".git" / name).write_text(text)
+    for name in ("objects", "refs"):
+        (story.folder / ".git" / name).mkdir()
+    (story.folder / ".gitignore").write_text("*.log\n")
+    (story.folder / "deep").mkdir()
+    (story.folder / "deep/.gitignore").write_text("out/\n")
+    (story.folder / "deep/out").mkdir()
+    assert await story.tell("go") == "gate"
+    gate = story.questions[0].gate
+    assert gate and gate.reversible is not bool(why)
+    assert (why in [reason.key for reason in gate.lasting]) is bool(why)
+
+
+async def test_without_undo_nothing_can_be_undone(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(write("a.txt"))], mode="ask", settings={"undo": {"enabled": False}})
+    assert await story.tell("go") == "gate"
+    gate = story.questions[0].gate
+    assert gate and not gate.reversible and [reason.key for reason in gate.lasting] == ["lasting.off"]
+
+
+async def test_what_is_asked_for_is_there_whole_and_commands_come_first(tmp_path: Path) -> None:
+    long = "".join(f"line {number}\n" for number in range(30_000))
+    old = "".join(f"old {number}\n" for number in range(1_500))
+    command = act("shell.run", command="touch a\necho 'b'")
+    read = act("file_ops.read_file", path="old.txt")
+    story = Story(tmp_path, [decide(read, write("new.txt", long), write("old.txt", long), command)], mode="ask")
+    (story.folder / "old.txt").write_text(old)
+    assert await story.tell("go") == "gate"
+    gate = story.questions[0].gate
+    assert gate and gate.commands == ("$ touch a\n> echo 'b'",)
+    assert gate.diff.startswith("$ touch a\n> echo 'b'\n--- a/new.txt") and "… +" not in gate.diff
+    assert gate.file_diff.count("\n+line 29999") == 2 and "\n-old 1499\n" in gate.file_diff
+
+
+async def test_a_secret_far_down_in_a_long_text_is_seen(tmp_path: Path) -> None:
+    text = "x\n" * 900 + "key = 'sk-ant-" + "api03-" + "Zq8" * 30 + "'\n"
+    story = Story(tmp_path, [decide(write("a.txt", text))], mode="full-auto")
+    assert await story.tell("go") == "gate"

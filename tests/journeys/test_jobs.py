@@ -277,3 +277,20 @@ async def test_a_text_is_written_with_what_was_made_before_it_in_view(tmp_path: 
     asked = next(r for r in story.model.requests if "complete content of b.py" in r.messages[-1].text)
     assert "WIDTH = 40" in "\n".join(message.text for message in asked.messages)
     assert all("WIDTH" not in message.text for message in story.session.state.messages), "the chat stays clean"
+
+
+async def test_two_jobs_with_one_name_are_told_apart(tmp_path: Path) -> None:
+    steps: list[dict[str, Any]] = SNAKE["steps"]
+    twins: dict[str, Any] = {**SNAKE, "steps": [step | {"name": "Core loop", "depends_on": None} for step in steps]}
+    both = decide(
+        *(act(tool, step_id=step) for step in "12" for tool in ("task_tool.generate_list", "task_loop.run")),
+        respond("They run."),
+        next_step="defer",
+    )
+    replies = [PROPOSE, twins, both, write_tasks("a.py"), write_tasks("b.py"), body("a.py"), body("b.py")]
+    story = Asked(tmp_path, replies, mode="ask")
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    await until(story, lambda: len(story.all(GateOpened)) == 2)
+    assert sorted(question.job_name for question in story.questions) == ["Core loop", "Core loop (2)"]
+    await story.chat.aclose()

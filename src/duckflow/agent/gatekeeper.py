@@ -9,6 +9,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.gate import RiskyAction, gate_question
+from duckflow.safety.lasting import what_lasts
 from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.repository import tracked_files
@@ -64,7 +65,9 @@ class Gatekeeper:
             known = self.permissions.allows(one.action.operation, one.preview.impacts, command, by_name)
             if verdict == "ask" and (assessment.always_ask or doubtful or not known):
                 rule = rule_for(one.action.operation, one.preview.impacts, command, by_name)
-                risky.append(RiskyAction(one.action, one.preview, assessment, rule, one.tool.editable(one.args)))
+                lasts = await asyncio.to_thread(self._what_lasts, one)
+                editable = one.tool.editable(one.args)
+                risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))
             else:
                 told += assessment.runs_later
         for reason in dict.fromkeys(told):
@@ -78,6 +81,11 @@ class Gatekeeper:
 
     def _assess(self, one: Ready) -> Assessment:
         return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))
+
+    def _what_lasts(self, one: Ready) -> tuple[Phrase, ...]:
+        tool, deed = one.tool, one.tool.deed(one.args, one.preview)
+        folder = Path(self._session.state.folder)
+        return tuple(what_lasts(deed, tool.command(one.args), tool.goes_on(one.args), folder))
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         paths = [impact.path for one in risky for impact in one.preview.impacts]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
@@ -19,6 +20,7 @@ from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.template import render
 from duckflow.state.action import REMEMBER, REVISE_PLAN, Action
+from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.progress import steps_of
@@ -71,7 +73,8 @@ class JobRunner:
                 raise ToolError(f"{other.job_id} is already working on that", "job.already", job=other.name)
         plan = state.plans[plan_id]
         only = plan.step(step_ids[0]) if len(step_ids) == 1 else None
-        job = Job(name=only.name if only else plan.name, plan_id=plan_id, step_ids=list(step_ids))
+        name = _told_apart(only.name if only else plan.name, state)
+        job = Job(name=name, plan_id=plan_id, step_ids=list(step_ids))
         self._session.emit(JobStarted(job=job))
         self._run_in_background(job)
         return state.jobs[job.job_id]
@@ -230,3 +233,10 @@ class JobRunner:
                 self._heard.set()
             case _:
                 pass
+
+
+def _told_apart(name: str, state: AgentState) -> str:
+    """Of two jobs with one name the second has a number: a question must say whose it is."""
+    taken = {job.name for job in state.jobs.values()}
+    numbered = (f"{name} ({number})" for number in count(2))
+    return name if name not in taken else next(told for told in numbered if told not in taken)

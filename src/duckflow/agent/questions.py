@@ -9,7 +9,7 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.words import LANGUAGES, Words
-from duckflow.safety.answers import read_answer
+from duckflow.safety.answers import means_always, read_answer
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Choice, Question
 
@@ -55,7 +55,8 @@ class Questions:
         question = asked.question
         answer = _chosen(choice, text, question) if choice else self._read(text, asked)
         if answer is None:
-            return Taken("unclear", (say(UNCLEAR[question.kind]),), question_id)
+            permanent = question.kind == "gate" and means_always(text, _keys(question))
+            return Taken("unclear", (say("gate.always_word" if permanent else UNCLEAR[question.kind]),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         self._close(asked, answer)
@@ -70,7 +71,7 @@ class Questions:
         """What the text means; nothing when it is unclear or says only half of it."""
         question = asked.question
         if question.kind == "gate":
-            return read_answer(text, tuple(choice.key for choice in question.choices))
+            return read_answer(text, _keys(question))
         if asked.half:
             return asked.half.model_copy(update={"text": text})
         answer = read_choice(text, question)
@@ -106,6 +107,10 @@ def _chosen(choice: str, text: str, question: Question) -> Answer | None:
     offered = question.kind == "duck_call" or choice in (one.key for one in question.choices)
     answer = Answer(choice=choice, text=text)
     return answer if offered and not wants_words(answer, question) else None
+
+
+def _keys(question: Question) -> tuple[str, ...]:
+    return tuple(choice.key for choice in question.choices)
 
 
 def _names(choice: Choice) -> set[str]:

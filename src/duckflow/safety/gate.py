@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from duckflow.safety.permissions import Permission
 from duckflow.safety.risk import Assessment, highest
 from duckflow.state.action import Action, Decision
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, GateRequest, Preview, Question
 
 
@@ -20,6 +20,9 @@ class RiskyAction:
     rule: Permission | None = None
     editable: str = ""
     """The argument a person may edit before it is done, or nothing."""
+    command: str = ""
+    lasting: tuple[Phrase, ...] = ()
+    """What of it cannot be undone."""
 
 
 def gate_question(
@@ -27,6 +30,9 @@ def gate_question(
 ) -> Question:
     """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
     impacts = [impact for one in risky for impact in one.preview.impacts]
+    commands = tuple(one.preview.diff for one in risky if one.command)
+    diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
+    lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
@@ -35,11 +41,13 @@ def gate_question(
         rationale=decision.rationale,
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
-        diff="\n".join(one.preview.diff for one in risky if one.preview.diff),
+        commands=commands,
+        diff="\n".join([*commands, *diffs]),
         risk=highest([one.assessment.level for one in risky]),
         reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
         doubtful=doubtful,
-        reversible=reversible,
+        reversible=reversible and not lasting,
+        lasting=lasting if reversible else (say("lasting.off"),),
         editable=str(alone.action.args.get(alone.editable, "")) if alone and alone.editable else "",
     )
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))

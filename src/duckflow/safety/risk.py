@@ -35,6 +35,9 @@ class JudgedCommand:
     reasons: tuple[Phrase, ...] = ()
     sandboxed: bool = True
     network: bool = False
+    """It asks for the network, which it does not have otherwise."""
+    online: bool = False
+    """It has the network, asked for or by the settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,17 +40,26 @@ class GateRequest(Value):
     intent: tuple[str, ...]
     rationale: str
     alternatives: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """What would run, whole; in `diff` they come first."""
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     risk: Risk = "medium"
     reasons: tuple[Phrase, ...] = ()
     """Why it is risky, in words."""
     reversible: bool = False
-    """Whether it can be undone afterwards."""
+    """Whether it can be undone afterwards; computed."""
+    lasting: tuple[Phrase, ...] = ()
+    """What of it cannot, and why."""
     editable: str = ""
     """What a person may edit before it is done."""
     doubtful: bool = False
     """The reply was repaired or cut off, so even what the mode lets through is asked for."""
+
+    @property
+    def file_diff(self) -> str:
+        """The diff without the commands."""
+        return self.diff[len("\n".join(self.commands)) :].removeprefix("\n")
 
 
 class Choice(Value):

@@ -16,6 +16,8 @@ from rich.text import Text
 
 from tests.journeys.story import decide, respond
 
+READING_SECONDS = 0.35
+
 
 class _AnsweringScreen(pyte.HistoryScreen):
     """Tells where the cursor is when it is asked, as terminals do."""
@@ -85,6 +87,11 @@ class Terminal:
 
     def enter(self, text: str) -> None:
         self.type(text + "\r")
+
+    def answer(self, text: str) -> None:
+        """As `enter`, after the moment that a question takes to be read."""
+        time.sleep(READING_SECONDS)
+        self.enter(text)
 
     def shown(self) -> str:
         """Everything that stands on the screen now, with what has scrolled off."""

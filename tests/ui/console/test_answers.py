@@ -30,7 +30,7 @@ def test_the_gate(tmp_path: Path, opened: list[Terminal], language: str, answers
     for number, answer in enumerate(answers):
         terminal.enter("go")
         terminal.wait_for(f"+text {number}")
-        terminal.enter(answer)
+        terminal.answer(answer)
         terminal.wait_for(f"Number {number} is there.")
         assert (terminal.work / f"f{number}.txt").exists()
 
@@ -51,7 +51,7 @@ def test_a_duck_call(
     for number, answer in enumerate(answers, 1):
         terminal.enter("look")
         terminal.wait_until(shown(title, number), what=title)
-        terminal.enter(answer)
+        terminal.answer(answer)
         terminal.wait_until(shown(stopped, number), what=stopped)
 
 

@@ -55,9 +55,9 @@ def test_a_job_asks_in_its_name_while_the_conversation_goes_on(tmp_path: Path, o
     terminal.wait_for("Nice weather.")
     terminal.enter("/tasks")
     terminal.wait_for("waits for you, 0/2")
-    terminal.enter("yes")
+    terminal.answer("yes")
     terminal.wait_for("+y = 1")
-    terminal.enter("yes")
+    terminal.answer("yes")
     screen = terminal.wait_for("next: play")
     assert "Core loop: done. 2 tasks completed." in screen and "Two files." in screen
     assert (terminal.work / "b.py").read_text() == "y = 1\n"

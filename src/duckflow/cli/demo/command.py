@@ -1,6 +1,7 @@
 """`duckflow demo`: a tour of two minutes with a scripted model, played by hand or by itself."""
 
 import asyncio
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -46,7 +47,7 @@ class Autoplay:
         while not self._left.is_set():
             await asyncio.sleep(PRESS_SECONDS)
             if self._handler and self._handler.ready():
-                self._handler.take("")
+                self._handler.take("", math.inf)
 
     async def lend_terminal(self, work: Callable[[], str]) -> str:
         return await asyncio.to_thread(work)
@@ -56,6 +57,9 @@ class Autoplay:
 
     def hand_to(self, handler: LineHandler | None) -> None:
         self._handler = handler
+
+    def put_back(self, text: str) -> bool:
+        return False
 
     def redraw(self) -> None:
         return

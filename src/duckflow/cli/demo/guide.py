@@ -49,7 +49,10 @@ class Guide:
         # What a job asks is answered at the stop that waits for the job.
         return FIRST if question and not self._over(self._stop) else ""
 
-    def take(self, text: str) -> None:
+    def take(self, text: str, begun: float) -> None:
+        if not text.strip() and self.reads_on():
+            self._chat.take(text, begun)
+            return
         text = text.strip() or self.suggestion()
         if not text:
             return
@@ -57,7 +60,7 @@ class Guide:
         # Whoever looks around with a command has not done yet what the stop is about.
         looks = text.startswith("/") and not (self._stop and text == self._stop.line)
         self._said = self._said or not (answers or looks)
-        self._chat.take(text)
+        self._chat.take(text, begun)
 
     def above(self, columns: int) -> Fragments:
         shown = self._chat.above(columns)
@@ -72,6 +75,9 @@ class Guide:
 
     def bar(self, columns: int) -> str:
         return self._chat.bar(columns)
+
+    def reads_on(self) -> bool:
+        return self._chat.reads_on()
 
     def worth_keeping(self, text: str) -> bool:
         return self._chat.worth_keeping(text)

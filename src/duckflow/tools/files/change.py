@@ -20,7 +20,7 @@ CONTEXT = 3
 EXACTLY_COMPARED = 2000
 """Longer stretches are compared more roughly: a file of many equal lines would take minutes otherwise."""
 COMPARED = 20_000
-"""More changed lines than this are counted, not compared: the comparison would take too long."""
+"""More changed lines than this are not compared, which would take too long: shown are the old ones, then the new."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -38,13 +38,15 @@ def diff(before: str, after: str, path: str, limit: int) -> Diff:
     end = _common(old[start:][::-1], new[start:][::-1])
     changed_old, changed_new = old[start : len(old) - end], new[start : len(new) - end]
     if len(changed_old) + len(changed_new) > COMPARED:
-        added, removed = Counter(changed_new) - Counter(changed_old), Counter(changed_old) - Counter(changed_new)
-        return Diff(added.total(), removed.total(), f"{_header(path)}\n… +{added.total()} −{removed.total()}")
-    lead = max(0, start - CONTEXT)
-    tail = max(0, end - CONTEXT)
-    lines = _unified(_marked(old)[lead : len(old) - tail], _marked(new)[lead : len(new) - tail], lead)
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
+        lines = _replaced(_marked(old)[start : len(old) - end], _marked(new)[start : len(new) - end], start)
+        added = (Counter(changed_new) - Counter(changed_old)).total()
+        removed = (Counter(changed_old) - Counter(changed_new)).total()
+    else:
+        lead = max(0, start - CONTEXT)
+        tail = max(0, end - CONTEXT)
+        lines = _unified(_marked(old)[lead : len(old) - tail], _marked(new)[lead : len(new) - tail], lead)
+        added = sum(line.startswith("+") for line in lines)
+        removed = sum(line.startswith("-") for line in lines)
     shown_lines = [shown_line(line) for line in lines[:limit]]
     if len(lines) > limit:
         shown_lines.append(f"… +{len(lines) - limit}")
@@ -75,6 +77,12 @@ def _unified(old: list[str], new: list[str], offset: int) -> list[str]:
             else:
                 lines += ["-" + line for line in old[old_from:old_to]]
                 lines += ["+" + line for line in new[new_from:new_to]]
+    return [part for line in lines for part in line.split("\n")]
+
+
+def _replaced(old: list[str], new: list[str], offset: int) -> list[str]:
+    lines = [f"@@ -{_range(0, len(old), offset)} +{_range(0, len(new), offset)} @@"]
+    lines += [f"-{line}" for line in old] + [f"+{line}" for line in new]
     return [part for line in lines for part in line.split("\n")]
 
 

@@ -42,7 +42,7 @@ class DeleteFile(FileTool[DeleteArgs]):
         if found.kind == "folder":
             return _folder_preview(found, inside, fingerprint)
         text = self._text(found)
-        shown_diff = diff(text, "", found.path, self.settings.diff_lines)
+        shown_diff = diff(text, "", found.path, self.settings.deleted_lines)
         impact = FileImpact(path=shown(found.path), change="delete", removed=shown_diff.removed)
         return Preview(impacts=(impact,), diff=shown_diff.text, fingerprint=fingerprint)
 

@@ -20,6 +20,9 @@ class FileSettings(BaseModel):
     grep_matches: int = 200
     grep_line: int = 300
     grep_seconds: float = 20.0
-    diff_lines: int = 400
+    diff_lines: int = 1_000_000
+    """What is written is shown whole before it is asked for."""
+    deleted_lines: int = 60
+    """So much is shown of a file that would be deleted."""
     quoted_text: int = 4000
     """Characters of a file's current text that may stand in an error for the model."""

@@ -134,8 +134,9 @@ class ShellRun(Tool[ShellArgs]):
 
     def deed(self, args: ShellArgs, preview: Preview) -> Deed:
         judged = self._judge(args.command)
-        network = args.network and not self._sandbox.paths.settings.network
-        command = JudgedCommand(judged.verdict, judged.reasons, self._sandbox.kind != "none", network)
+        always = self._sandbox.paths.settings.network
+        sandboxed, network = self._sandbox.kind != "none", args.network and not always
+        command = JudgedCommand(judged.verdict, judged.reasons, sandboxed, network, args.network or always)
         return Deed("read" if self.reads_only(args) else "run", command=command)
 
     async def run(self, args: ShellArgs) -> Done:

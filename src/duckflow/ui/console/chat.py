@@ -1,6 +1,8 @@
 """The chat: shows a conversation above the input line, and actions it what is typed."""
 
 import asyncio
+import time
+import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStr
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
+from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.question import Question
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 
 REFRESH = 0.1
 SETTLED_SECONDS = 0.05
+READING_SECONDS = 0.3
+"""Nobody answers faster: what is typed before was meant for something else."""
+MORE, ALL = ("", "more", "続き", "つづき"), ("all", "全部", "すべて")
 
 
 class Chat:
@@ -46,6 +52,7 @@ class Chat:
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[int, Wait] = {}
         self._shown_question = ""
+        self._asked_at = 0.0
         self._running: list[asyncio.Task[Any]] = []
 
     def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
@@ -92,12 +99,17 @@ class Chat:
             # A moment later it is the user's turn.
             asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._line.redraw)
 
-    def take(self, text: str) -> None:
+    def take(self, text: str, begun: float) -> None:
+        if self._held_back(text, begun):
+            return
         taken = self._conversation.take(text)
         for phrase in taken.told:
             (self.screen.say if taken.meaning == "aside" else self.screen.warn)(self._words.phrase(phrase))
         if taken.meaning == "edit":
             self._running.append(asyncio.create_task(self._edit(self._conversation.questions[0])))
+
+    def reads_on(self) -> bool:
+        return self.screen.question.left > 0
 
     def worth_keeping(self, text: str) -> bool:
         return self._conversation.reads_as(text) != "answer"
@@ -141,6 +153,30 @@ class Chat:
     def completions(self, document: "Document") -> "Iterable[Completion]":
         return self._completions.of(document)
 
+    def _held_back(self, text: str, begun: float) -> bool:
+        """Whether a line is no answer yet: begun before the question could be read, or sent before all of it was
+        shown. What was begun too early goes back into the line."""
+        question, pages = next(iter(self._conversation.questions), None), self.screen.question
+        if question is None:
+            return False
+        word = unicodedata.normalize("NFKC", text).strip().casefold()
+        if pages.left and word in (*MORE, *ALL):
+            pages.more(whole=word in ALL)
+            return True
+        if self._conversation.reads_as(text) != "answer":
+            return False
+        if begun < self._asked_at + READING_SECONDS:
+            back = self._line.put_back(text)
+            # A second Enter must not follow the first one in haste.
+            self._asked_at = time.monotonic() if back else self._asked_at
+            self.screen.warn(self._words("gate.early" if back else "gate.early_line"))
+            return True
+        answer = read_answer(text, tuple(choice.key for choice in question.choices))
+        if pages.left and not (answer and answer.choice == "no"):
+            self.screen.warn(self._words("gate.read_on", rows=pages.left))
+            return True
+        return False
+
     async def _animate(self) -> None:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
         while True:
@@ -162,6 +198,9 @@ class Chat:
         question = next(iter(self._conversation.questions), None)
         if question and question.question_id != self._shown_question:
             self.screen.ask(question)
+            self._asked_at = time.monotonic()
+        elif question is None:
+            self.screen.question.close()
         self._shown_question = question.question_id if question else ""
 
     def _show_outcome(self, event: talking.CommandFinished) -> None:

@@ -34,6 +34,14 @@ class Code:
         self._lexer = _lexer(language)
         self._context: list[str] = []
 
+    @classmethod
+    def of_file(cls, name: str) -> "Code":
+        """In the language that the file's name tells."""
+        from pygments.lexers import find_lexer_class_for_filename
+
+        found = find_lexer_class_for_filename(name.rpartition("/")[2])
+        return cls(found.aliases[0] if found and found.aliases else "")
+
     def line(self, text: str) -> Text:
         if self._lexer is None or len(text) > LONGEST_LINE or len(self._context) > LONGEST_CONTEXT:
             return Text(text)

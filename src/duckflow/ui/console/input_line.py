@@ -74,7 +74,8 @@ class InputLine:
     def __init__(self, history: Path | None) -> None:
         self._pastes = Pastes()
         self._handler: LineHandler | None = None
-        self._early: list[str] = []
+        self._early: list[tuple[str, float]] = []
+        self._begun = 0.0
         self._hint = ("", 0.0)
         self._stdout: LiveStdout | None = None
         self._session: PromptSession[str] = PromptSession(
@@ -93,6 +94,7 @@ class InputLine:
             input=keyboard(),
         )
         self._session.default_buffer.accept_handler = self._accept
+        self._session.default_buffer.on_text_changed += self._note_begin
         # The status bar stands right below the line, not at the bottom of an empty screen.
         self._session.layout.current_window.dont_extend_height = Always()
         # Esc must act at once; by default the editor waits twice to see whether it begins a longer key. Once is enough:
@@ -145,7 +147,7 @@ class InputLine:
         """From now on; what was typed before comes first. While nobody listens it is kept."""
         self._handler = handler
         while self._handler and self._early:
-            self._handler.take(self._early.pop(0))
+            self._handler.take(*self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:
@@ -179,6 +181,19 @@ class InputLine:
     def paste(self, text: str) -> str:
         return self._pastes.take(text)
 
+    def put_back(self, text: str) -> bool:
+        self._session.default_buffer.document = Document(text)
+        # It counts from when it is sent again.
+        self._begun = 0.0
+        return True
+
+    def next_page(self) -> bool:
+        """Show it, if there is one."""
+        if self._handler is None or self._session.default_buffer.text or not self._handler.reads_on():
+            return False
+        self._handler.take("", time.monotonic())
+        return True
+
     def change_mode(self) -> None:
         if self._handler:
             self._handler.change_mode()
@@ -192,14 +207,19 @@ class InputLine:
         return self._handler.completions(document) if self._handler else ()
 
     def _accept(self, buffer: Buffer) -> bool:
-        text = self._pastes.expand(buffer.text)
+        text, begun = self._pastes.expand(buffer.text), self._begun or time.monotonic()
         buffer.append_to_history()
         buffer.reset()
+        self._begun = 0.0
         if self._handler:
-            self._handler.take(text)
+            self._handler.take(text, begun)
         else:
-            self._early.append(text)
+            self._early.append((text, begun))
         return True
+
+    def _note_begin(self, buffer: Buffer) -> None:
+        """When the line was begun: an answer must be younger than its question."""
+        self._begun = (self._begun or time.monotonic()) if buffer.text else 0.0
 
     def _worth_keeping(self, text: str) -> bool:
         return bool(text.strip()) and (self._handler is None or self._handler.worth_keeping(text))

@@ -27,6 +27,8 @@ class KeyActions(Protocol):
 
     def pause_or_resume(self) -> None: ...
 
+    def next_page(self) -> bool: ...
+
 
 class CtrlC:
     """The ladder: interrupt, clear, leave. Leaving takes two presses in a row, so that nobody leaves by mistake."""
@@ -98,7 +100,12 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     def on_tasks(event: KeyPressEvent) -> None:
         actions.pause_or_resume()
 
+    def on_space(event: KeyPressEvent) -> None:
+        if not actions.next_page():
+            event.app.current_buffer.insert_text(" ")
+
     keys.add("escape", filter=typing)(on_escape)
+    keys.add(" ", filter=typing)(on_space)
     keys.add("c-c", filter=typing)(ladder.press)
     keys.add("c-j")(on_newline)
     keys.add("escape", "enter", filter=typing)(on_newline)

@@ -27,7 +27,13 @@ class LineHandler(Protocol):
         """The status bar, made to fit."""
         ...
 
-    def take(self, text: str) -> None: ...
+    def take(self, text: str, begun: float) -> None:
+        """A line, and when its first character was typed (by the monotonic clock)."""
+        ...
+
+    def reads_on(self) -> bool:
+        """Whether there is a next page to be shown."""
+        ...
 
     def worth_keeping(self, text: str) -> bool:
         """Whether it goes into the history: an answer to a question does not."""
@@ -73,6 +79,10 @@ class Line(Protocol):
 
     def hand_to(self, handler: LineHandler | None) -> None:
         """What is typed goes to this one; while there is none, it is kept for the next."""
+        ...
+
+    def put_back(self, text: str) -> bool:
+        """Into the line, for the user to send again; whether that can be done."""
         ...
 
     def redraw(self) -> None: ...

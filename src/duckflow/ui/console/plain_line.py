@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ class PlainLine:
 
     def __init__(self) -> None:
         self._handler: LineHandler | None = None
-        self._early: list[str] = []
+        self._early: list[tuple[str, float]] = []
         self._typed = b""
         self._prompted = False
         self._left = asyncio.Event()
@@ -50,7 +51,7 @@ class PlainLine:
     def hand_to(self, handler: LineHandler | None) -> None:
         self._handler = handler
         while self._handler and self._early:
-            self._handler.take(self._early.pop(0))
+            self._handler.take(*self._early.pop(0))
         self.redraw()
 
     def redraw(self) -> None:
@@ -59,6 +60,10 @@ class PlainLine:
             self._prompted = True
             sys.stdout.write(PROMPT)
             sys.stdout.flush()
+
+    def put_back(self, text: str) -> bool:
+        """What the terminal has taken over cannot be edited any more."""
+        return False
 
     def leave(self) -> None:
         self._left.set()
@@ -78,9 +83,9 @@ class PlainLine:
             self._prompted = False
             text = line.decode(sys.stdin.encoding or "utf-8", "replace").strip()
             if self._handler:
-                self._handler.take(text)
+                self._handler.take(text, time.monotonic())
             else:
-                self._early.append(text)
+                self._early.append((text, time.monotonic()))
         # A moment later it is known whether the user is to say more.
         asyncio.get_running_loop().call_later(SETTLED_SECONDS, self.redraw)
 

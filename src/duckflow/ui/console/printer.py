@@ -9,6 +9,7 @@ from duckflow.ui.console.glyphs import Glyphs
 
 NARROWEST = 20
 TAB = 4
+SHORTEST_PAGE, ROWS_BELOW = 8, 7
 
 
 class Printer:
@@ -21,6 +22,11 @@ class Printer:
     @property
     def columns(self) -> int:
         return max(NARROWEST, self._console.width)
+
+    @property
+    def page(self) -> int:
+        """How many lines can be read at once, with the input line and what stands around it."""
+        return max(SHORTEST_PAGE, self._console.height - ROWS_BELOW)
 
     @property
     def styled(self) -> bool:

@@ -1,26 +1,31 @@
-"""A question as a panel."""
-
-import re
+"""A question as a panel: what would run stands first and whole, computed lines apart from the model's own words."""
 
 from rich.text import Text
 
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
-from duckflow.state.question import GateRequest, Question
-from duckflow.ui.console.printer import Printer, rows
+from duckflow.state.question import FileImpact, GateRequest, Question
+from duckflow.ui.console.diff_rows import DiffRows
+from duckflow.ui.console.printer import TAB, Printer, rows
+from duckflow.ui.console.unseen import folded, one_line
 
-WIDEST = 80
+WIDEST, WIDEST_DIFF = 80, 200
 INDENT = "  "
+QUOTED = "┆ "
+"""Before every row of the model's own words, and before nothing else."""
+LONGEST_WORDS = 300
+RISK_STYLES = {"low": "dim", "medium": "", "high": "bold yellow", "forbidden": "bold red"}
 
 
 class Panel:
-    """As wide as the terminal, up to 80 columns; without a border where nothing can be drawn."""
+    """Rows as wide as the terminal, up to a limit; without a border where nothing can be drawn."""
 
-    def __init__(self, printer: Printer, style: str = "yellow") -> None:
-        self._printer = printer
+    def __init__(self, printer: Printer, widest: int, style: str = "yellow") -> None:
+        self.lines: list[Text] = []
         self._style = style
-        self._columns = min(WIDEST, printer.columns)
+        self._styled = printer.styled
+        self._columns = min(widest, printer.columns)
 
     def top(self, title: str) -> None:
         self._edge("╭", "╮", title)
@@ -34,102 +39,139 @@ class Panel:
     def text(self, text: str, style: str = "", hanging: int = 0) -> None:
         """Words from outside, wrapped inside the border."""
         for line in plain(text).split("\n"):
-            self._rows(Text(line, style=style), " " * hanging)
+            self.row(Text(line, style=style), rest=Text(" " * hanging))
 
-    def bare(self, text: str, style: str = "") -> None:
-        """A line without a border: what is copied from the screen stays whole."""
-        self._printer.line(Text(plain(text), style=style))
-
-    def _rows(self, text: Text, rest: str) -> None:
-        if not self._printer.styled:
-            self._printer.wrapped(text, INDENT)
-            return
-        inside = self._columns - 4
-        for number, row in enumerate(rows(text, inside, len(rest))):
-            before = rest if number else ""
-            space = " " * max(0, inside - len(before) - cells(row.plain))
-            self._printer.line(Text.assemble(("│ ", self._style), before, row, space, (" │", self._style)))
+    def row(self, text: Text, first: Text | None = None, rest: Text | None = None) -> None:
+        """Wrapped; `first` before the first line, `rest` before the others."""
+        first = first or Text()
+        rest = rest or Text(" " * cells(first.plain))
+        inside = self._columns - (4 if self._styled else len(INDENT))
+        wrapped = rows(text, inside - cells(first.plain), cells(rest.plain) - cells(first.plain))
+        for number, row in enumerate(wrapped):
+            line = Text.assemble(rest if number else first, row)
+            if self._styled:
+                space = " " * max(0, inside - cells(line.plain))
+                line = Text.assemble(("│ ", self._style), line, space, (" │", self._style))
+            else:
+                line = Text.assemble(INDENT, line)
+            self.lines.append(line)
 
     def _edge(self, left: str, right: str, title: str = "") -> None:
-        if not self._printer.styled:
+        if not self._styled:
             if title:
-                self._printer.line(Text(title))
+                self.lines.append(Text(title))
             return
         named = f"─ {fitted(plain(title), self._columns - 6)} " if title else ""
         line = Text(left, style=self._style)
         line.append(named, style="bold" if named else "")
         line.append("─" * (self._columns - 2 - cells(named)) + right)
-        self._printer.line(line)
+        self.lines.append(line)
 
 
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
-HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
+def question_rows(question: Question, printer: Printer, words: Words) -> list[Text]:
+    """All of it, ready to be printed."""
+    gate = question.gate
+    panel = Panel(printer, WIDEST_DIFF if gate and gate.diff else WIDEST)
+    title = words.phrase(question.title)
+    duck = words("duck.title", title=title)
+    asker = words("job.asks", job=question.job_name) + " " if question.job else ""
+    panel.top(asker + (duck if question.kind == "duck_call" else title))
+    if gate:
+        _GateRows(panel, words).put(gate)
+    for detail in question.details:
+        panel.text(words.phrase(detail), hanging=2)
+    panel.divider()
+    choices = [f"{number}. {words.phrase(choice.label)}" for number, choice in enumerate(question.choices, 1)]
+    for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
+        panel.text(folded(choice, words), style="bold", hanging=3)
+    if question.kind == "duck_call":
+        panel.text(words("duck.free"), style="dim")
+    panel.bottom()
+    return panel.lines
 
 
-def diff_style(line: str) -> str:
-    """Names of files stand out from what is added and taken away."""
-    if line.startswith(("+++ ", "--- ")):
-        return "bold"
-    return STYLES.get(line[:1], "")
+class _GateRows:
+    """What a Gate is about: commands, what is computed of it, what the model says to it, the diff."""
+
+    def __init__(self, panel: Panel, words: Words) -> None:
+        self._panel = panel
+        self._words = words
+
+    def put(self, gate: GateRequest) -> None:
+        words, panel = self._words, self._panel
+        for command in gate.commands:
+            self._command(command)
+        if gate.commands:
+            panel.divider()
+        for impact in gate.impacts:
+            self._impact(impact)
+        if gate.action_ids:
+            panel.text(words("gate.risk", level=words(f"gate.risk.{gate.risk}")), style=RISK_STYLES[gate.risk])
+        for reason in gate.reasons:
+            panel.text(f"⚠ {self._fold(words.phrase(reason))}", style="yellow", hanging=2)
+        if gate.doubtful:
+            panel.text(words("gate.doubtful"), style="yellow")
+        if gate.reversible:
+            panel.text(words("gate.reversible_command" if gate.commands else "gate.reversible"), style="dim")
+        for reason in gate.lasting:
+            panel.text(f"⚠ {words.phrase(reason)}", style="yellow", hanging=2)
+        for intent in gate.intent:
+            self._said("gate.intent", intent)
+        self._said("gate.rationale", gate.rationale)
+        for alternative in gate.alternatives:
+            self._said("gate.alternative", alternative)
+        if diff := gate.file_diff:
+            panel.divider()
+            for row in DiffRows(diff, self._fold):
+                panel.row(row.text, row.gutter)
+
+    def _command(self, command: str) -> None:
+        for line in command.split("\n"):
+            style = "dim" if line.startswith("# ") else "bold"
+            self._panel.row(Text(self._fold(line[2:]), style=style), Text(line[:2], style="dim"), Text("  "))
+
+    def _impact(self, impact: FileImpact) -> None:
+        words = self._words
+        known = words("gate.tracked" if impact.tracked else "gate.untracked")
+        text = Text(f"{words(f'gate.{impact.change}')}: ")
+        text.append(self._fold(impact.path), style="bold")
+        text.append(f"  (+{impact.added} −{impact.removed}, {known})")
+        self._panel.row(text, rest=Text("  "))
+
+    def _said(self, key: str, text: str) -> None:
+        if text.strip():
+            line = Text(f"{self._words(key)}: “{one_line(plain(text), self._words, LONGEST_WORDS)}”", style="italic")
+            self._panel.row(line, Text(QUOTED, style="dim"), Text(QUOTED, style="dim"))
+
+    def _fold(self, line: str) -> str:
+        return folded(plain(line), self._words).expandtabs(TAB)
 
 
-def looks_like_diff(text: str) -> bool:
-    return HUNK.search(text) is not None
-
-
-DIFF_LINES = 60
-
-
-class QuestionPanel:
-    """Shows a question."""
+class QuestionPages:
+    """Shows a question; what is longer than the screen in pages. The answers are offered with the last one."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
         self._words = words
+        self._rows: list[Text] = []
+
+    @property
+    def left(self) -> int:
+        """Rows that have not been shown yet."""
+        return len(self._rows)
 
     def show(self, question: Question) -> None:
-        words, panel = self._words, Panel(self._printer)
-        title = words.phrase(question.title)
-        duck = words("duck.title", title=title)
-        asker = words("job.asks", job=question.job_name) + " " if question.job else ""
-        panel.top(asker + (duck if question.kind == "duck_call" else title))
-        if question.gate:
-            self._gate(panel, question.gate)
-        for detail in question.details:
-            panel.text(words.phrase(detail), hanging=2)
-        panel.divider()
-        choices = [f"{number}. {words.phrase(choice.label)}" for number, choice in enumerate(question.choices, 1)]
-        for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
-            panel.text(choice, style="bold", hanging=3)
-        if question.kind == "duck_call":
-            panel.text(words("duck.free"), style="dim")
-        panel.bottom()
+        self._rows = question_rows(question, self._printer, self._words)
+        self.more(whole=question.kind != "gate")
 
-    def _gate(self, panel: Panel, gate: GateRequest) -> None:
-        words = self._words
-        for intent in gate.intent:
-            panel.text(f"{words('gate.intent')}: {intent}", hanging=2)
-        if gate.rationale:
-            panel.text(f"{words('gate.rationale')}: {gate.rationale}", hanging=2)
-        for impact in gate.impacts:
-            change = words(f"gate.{impact.change}")
-            known = words("gate.tracked" if impact.tracked else "gate.untracked")
-            panel.text(f"{change}: {impact.path}  (+{impact.added} −{impact.removed}, {known})", hanging=2)
-        if gate.reversible:
-            panel.text(words("gate.reversible"), style="dim")
-        for alternative in gate.alternatives:
-            panel.text(f"{words('gate.alternative')}: {alternative}", hanging=2)
-        for reason in gate.reasons:
-            panel.text(f"⚠ {words.phrase(reason)}", style="yellow", hanging=2)
-        if gate.doubtful:
-            panel.text(words("gate.doubtful"), style="yellow")
-        self._diff(panel, gate.diff.splitlines())
+    def more(self, whole: bool = False) -> None:
+        """The next page, or all that is left."""
+        page = len(self._rows) if whole or self.left <= self._printer.page else self._printer.page
+        shown, self._rows = self._rows[:page], self._rows[page:]
+        for row in shown:
+            self._printer.line(row)
+        if self._rows:
+            self._printer.text(self._words("gate.page", rows=self.left), "bold", "… ")
 
-    def _diff(self, panel: Panel, lines: list[str]) -> None:
-        if not lines:
-            return
-        panel.divider()
-        for line in lines[:DIFF_LINES]:
-            panel.bare(line, diff_style(line))
-        if len(lines) > DIFF_LINES:
-            panel.bare(self._words("gate.more", lines=len(lines) - DIFF_LINES), "dim")
+    def close(self) -> None:
+        self._rows = []

@@ -11,10 +11,11 @@ from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
+from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.output_lines import OutputLines
 from duckflow.ui.console.printer import Printer, rows
-from duckflow.ui.console.question_panel import QuestionPanel, diff_style, looks_like_diff
+from duckflow.ui.console.question_panel import QuestionPages
 from duckflow.ui.console.waiting import Wait
 from duckflow.ui.headless import RETRY
 
@@ -49,6 +50,7 @@ class Screen:
         self._streamed: list[str] = []
         self._outputs: dict[str, OutputLines] = {}
         self.wait = Wait(words, printer.glyphs)
+        self.question = QuestionPages(printer, words)
         self._jobs: dict[str, str] = {}
 
     def hear(self, event: happened.Event) -> None:
@@ -143,7 +145,7 @@ class Screen:
     def ask(self, question: Question) -> None:
         self.wait.doing = Phrase(key="wait.you")
         self._reply.end()
-        QuestionPanel(self._printer, self._words).show(question)
+        self.question.show(question)
 
     def _stream(self, event: happened.TextStreamed) -> None:
         self.wait.hear(event.text)

@@ -1,0 +1,123 @@
+"""A diff for a person's eyes: line numbers, the language's colours, changed words marked."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from rich.text import Text
+
+from duckflow.ui.console.code import Code
+
+HUNK = re.compile(r"^@@ -(?P<old>\d+)(?:,(?P<before>\d+))? \+(?P<new>\d+)(?:,(?P<after>\d+))? @@", re.MULTILINE)
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+MARKED = {"+": "reverse green", "-": "reverse red"}
+WORD = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)
+COMPARED_WORDS = 200
+ALIKE = 0.4
+
+
+def diff_style(line: str) -> str:
+    """Names of files stand out from what is added and taken away."""
+    if line.startswith(("+++ ", "--- ")):
+        return "bold"
+    return STYLES.get(line[:1], "")
+
+
+def looks_like_diff(text: str) -> bool:
+    return HUNK.search(text) is not None
+
+
+@dataclass(slots=True)
+class DiffRow:
+    """One line, and what stands before it: its number and its sign."""
+
+    text: Text
+    gutter: Text = field(default_factory=Text)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Lines taken away and the lines that stand in their place."""
+
+    removed: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    added: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+
+class DiffRows:
+    """`fold` makes a line harmless before it is shown."""
+
+    def __init__(self, diff: str, fold: Callable[[str], str]) -> None:
+        self._lines = diff.split("\n")
+        self._fold = fold
+        counts = [int(hunk["new"]) + int(hunk["after"] or 1) for hunk in HUNK.finditer(diff)]
+        counts += [int(hunk["old"]) + int(hunk["before"] or 1) for hunk in HUNK.finditer(diff)]
+        self._digits = len(str(max(counts, default=1)))
+        self._before, self._after = Code(""), Code("")
+        self._old = self._new = self._old_left = self._new_left = 0
+
+    def __iter__(self) -> Iterator[DiffRow]:
+        block = _Block()
+        for line in self._lines:
+            sign, text = line[:1], line[1:]
+            if sign == "-" and self._old_left > 0:
+                if block.added:
+                    yield from self._changed(block)
+                    block = _Block()
+                block.removed.append((self._old, text))
+                self._old, self._old_left = self._old + 1, self._old_left - 1
+            elif sign == "+" and self._new_left > 0:
+                block.added.append((self._new, text))
+                self._new, self._new_left = self._new + 1, self._new_left - 1
+            else:
+                yield from self._changed(block)
+                block = _Block()
+                yield self._other(line)
+        yield from self._changed(block)
+
+    def _other(self, line: str) -> DiffRow:
+        if hunk := HUNK.match(line):
+            self._old, self._new = int(hunk["old"]), int(hunk["new"])
+            self._old_left, self._new_left = int(hunk["before"] or 1), int(hunk["after"] or 1)
+        elif line.startswith(" ") and self._old_left > 0 and self._new_left > 0:
+            text = self._fold(line[1:])
+            self._before.line(text)
+            row = DiffRow(self._after.line(text), Text(f"{self._new:>{self._digits}}  ", style="dim"))
+            self._old, self._old_left = self._old + 1, self._old_left - 1
+            self._new, self._new_left = self._new + 1, self._new_left - 1
+            return row
+        elif line.startswith("+++ "):
+            name = line.removeprefix("+++ ").removeprefix("b/")
+            self._before, self._after = Code.of_file(name), Code.of_file(name)
+        return DiffRow(Text(self._fold(line), style=diff_style(line)))
+
+    def _changed(self, block: _Block) -> Iterator[DiffRow]:
+        removed = [self._row("-", number, self._before.line(self._fold(text))) for number, text in block.removed]
+        added = [self._row("+", number, self._after.line(self._fold(text))) for number, text in block.added]
+        if len(removed) == len(added):
+            for old, new in zip(removed, added, strict=True):
+                _mark(old.text, new.text)
+        yield from removed
+        yield from added
+
+    def _row(self, sign: str, number: int, text: Text) -> DiffRow:
+        return DiffRow(text, Text(f"{number:>{self._digits}} {sign}", style=STYLES[sign]))
+
+
+def _mark(old: Text, new: Text) -> None:
+    """The words that differ, where the lines are alike enough for that to help."""
+    before, after = WORD.findall(old.plain), WORD.findall(new.plain)
+    if max(len(before), len(after)) > COMPARED_WORDS:
+        return
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if matcher.ratio() < ALIKE:
+        return
+    for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        if kind != "equal":
+            _stylize(old, before, old_from, old_to, MARKED["-"])
+            _stylize(new, after, new_from, new_to, MARKED["+"])
+
+
+def _stylize(text: Text, words: list[str], start: int, end: int, style: str) -> None:
+    begin = len("".join(words[:start]))
+    text.stylize(style, begin, begin + len("".join(words[start:end])))
