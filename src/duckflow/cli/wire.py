@@ -38,7 +38,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.wiring import Wiring, facts_of
+from duckflow.cli.wiring import Wiring, facts_of, open_workspace
 from duckflow.config.load import transition_table
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
@@ -79,7 +79,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     settings = wiring.settings
     questions = Questions(session.emit)
     sandboxes = Sandboxes(wiring, session.emit)
-    workspace = Workspace(wiring.folder)
+    workspace = open_workspace(wiring)
     memory = _memory(wiring, session, workspace)
     project = Project(workspace, memory.known, memory.lessons)
 
@@ -88,7 +88,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
         files, heading = settings.files, wiring.words("lessons.heading")
         # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        return make_tools(session, Workspace(wiring.folder), files, sandboxes.runner(), drafter, jobs, memory, heading)
+        return make_tools(session, open_workspace(wiring), files, sandboxes.runner(), drafter, jobs, memory, heading)
 
     toolbox = Toolbox(packaged_operations(), make)
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))

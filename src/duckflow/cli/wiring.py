@@ -5,6 +5,8 @@ from pathlib import Path
 
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
+from duckflow.safety.private_places import private_places
+from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 
 
@@ -17,6 +19,17 @@ class Wiring:
     folder: Path
     words: Words
     model_flag: str = ""
+
+
+def open_workspace(wiring: Wiring) -> Workspace:
+    """The work folder, without the private places in it."""
+    paths, shown = wiring.paths, wiring.settings.sandbox.shown
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = wiring.folder
+    private = private_places(wiring.folder, home, (paths.data, paths.config), shown)
+    return Workspace(wiring.folder, private=private)
 
 
 def facts_of(wiring: Wiring) -> Path:

@@ -3,7 +3,7 @@
 import errno
 import os
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
 from duckflow.safety.digest import digest
 from duckflow.safety.entry import FolderEntry, entry
 from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
+from duckflow.safety.private_places import path_of_handle, refuse_private
 from duckflow.safety.regular import open_regular
 from duckflow.safety.shown import shown, shown_size
 
@@ -33,10 +34,12 @@ class Place:
 class Workspace:
     """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused.
 
-    Missing files, full disks and the like come as OSError; what is refused comes as PathRefused."""
+    Missing files, full disks and the like come as OSError; what is refused comes as PathRefused. `private`: places
+    beneath the folder that are refused all the same."""
 
-    def __init__(self, folder: Path, use_openat2: bool = True) -> None:
+    def __init__(self, folder: Path, use_openat2: bool = True, private: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()
+        self.private = tuple(private)
         self._root = os.open(self.root, READ_FOLDER)
         weakref.finalize(self, os.close, self._root)
         self._walk = Walk(self._root)
@@ -82,6 +85,7 @@ class Workspace:
 
     def delete(self, path: str, recursive: bool = False) -> None:
         """A file, a link (not what it points to), an empty folder, or with `recursive` all that is in it."""
+        self._refuse_private(path, follow=False, whole=True)
         with self._place(path, follow=False) as place:
             self._not_root(place)
             if self._entry(place, path, follow=False).kind == "folder":
@@ -91,6 +95,7 @@ class Workspace:
 
     def move(self, source: str, target: str) -> None:
         """Rename a file, link or folder; never over something that exists."""
+        self._refuse_private(source, follow=False, whole=True)
         with self._place(source, follow=False) as old:
             self._not_root(old)
             self._entry(old, source, follow=False)
@@ -100,6 +105,7 @@ class Workspace:
 
     def make_folder(self, path: str) -> None:
         """With all folders above it; one that exists is fine."""
+        self._refuse_private(path)
         with _naming(path):
             os.close(self._walk.open_folder(self._names(path), create=True))
 
@@ -144,12 +150,20 @@ class Workspace:
 
     @contextmanager
     def _place(self, path: str, follow: bool = True, create: bool = False) -> Generator[Place]:
+        self._refuse_private(path, follow)
         with _naming(path):
             place = self._find(self._names(path), follow, create)
         try:
+            # A link may have been put in place since the look above; what is open now stays what it is.
+            if self.private and (real := path_of_handle(place.folder)):
+                refuse_private(self.private, real / place.name, path)
             yield place
         finally:
             os.close(place.folder)
+
+    def _refuse_private(self, path: str, follow: bool = True, whole: bool = False) -> None:
+        if self.private:
+            refuse_private(self.private, self.root / self.relative(path, follow), path, whole)
 
     def _find(self, names: list[str], follow: bool, create: bool) -> Place:
         """Follows a link in last place by its text, so that what is opened in the end is never a link."""

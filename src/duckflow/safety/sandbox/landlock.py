@@ -1,8 +1,8 @@
 """Commands shut in by Landlock and seccomp, where bubblewrap does not work.
 
 Landlock only adds permissions from the root down; it cannot take one away further in. To hide a folder, everything
-beside it is allowed one by one. Inside the work folder that is not possible, since new files must be allowed there:
-git's hooks and configuration are only watched. See docs/sandbox.md for what else it cannot stop."""
+beside it is allowed one by one. So it is inside the work folder, where nothing new can be made beside what is hidden;
+git's hooks and configuration are not hidden but watched. See docs/sandbox.md for what else it cannot stop."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
 ALL = (1 << 15) - 1
 READ = EXECUTE | READ_FILE | READ_DIR
-READ_ONE = EXECUTE | READ_FILE
+OF_A_FILE = EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE
 WRITE = READ | ALL & ~(MAKE_CHAR | MAKE_BLOCK)
 RAW = Path("/dev")
 """Root could read a disk here, whatever the rules say of the files on it."""
@@ -86,16 +86,20 @@ class Landlock(Sandbox):
     def _rules(self, writes: bool) -> Iterator[Rule]:
         handled = self._handled()[0]
         yield READ_DIR, "/"
-        yield from _readable(Path("/"), frozenset((*self.paths.hidden(), RAW)))
+        hidden = frozenset(self.paths.hidden())
+        yield from _beside(hidden | {RAW}, Path("/"), READ)
         folders = self.paths.writable() if writes else ()
-        yield READ, str(self.paths.folder)
-        for path in (*folders, self.paths.scratch.folder):
-            yield WRITE, str(path)
+        for rights, path in ((READ, self.paths.folder), *((WRITE, folder) for folder in folders)):
+            if any(place.is_relative_to(path) and place != path for place in hidden):
+                yield from _beside(hidden, path, rights)
+            else:
+                yield rights, str(path)
+        yield WRITE, str(self.paths.scratch.folder)
         for name in DEVICES:
             yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"
 
 
-def _readable(folder: Path, hidden: frozenset[Path]) -> Iterator[Rule]:
+def _beside(hidden: frozenset[Path], folder: Path, rights: int) -> Iterator[Rule]:
     """Everything beside what is hidden. Links are left out: what they lead to has its own place."""
     ways = {parent for path in hidden for parent in path.parents}
     waiting = [folder]
@@ -105,7 +109,7 @@ def _readable(folder: Path, hidden: frozenset[Path]) -> Iterator[Rule]:
             if path in ways and path not in hidden:
                 waiting.append(path)
             elif path not in hidden and not entry.is_symlink():
-                yield READ if entry.is_dir(follow_symlinks=False) else READ_ONE, entry.path
+                yield rights if entry.is_dir(follow_symlinks=False) else rights & OF_A_FILE, entry.path
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

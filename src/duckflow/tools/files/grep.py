@@ -63,9 +63,10 @@ class Grep(FileTool[GrepArgs]):
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
-        """Nothing when Python has to do it: ripgrep reads only UTF-8, and knows fewer kinds of expressions."""
+        """Nothing when Python has to do it: ripgrep reads only UTF-8, knows fewer kinds of expressions, and
+        nothing of private places."""
         ripgrep = find_program("rg", self.workspace.root)
-        if ripgrep is None or not args.pattern.isascii():
+        if ripgrep is None or not args.pattern.isascii() or self.workspace.private:
             return None
         options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]
         options += ["--ignore-case"] if args.ignore_case else []
@@ -83,6 +84,7 @@ class Grep(FileTool[GrepArgs]):
             ignore_case=args.ignore_case,
             file_bytes=self.settings.max_file_bytes,
             line_length=self.settings.grep_line,
+            private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
         found = await self._collect([sys.executable, *PYTHON], ".", request.to_json())

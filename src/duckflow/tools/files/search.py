@@ -101,6 +101,7 @@ class Search:
     ignore_case: bool
     file_bytes: int
     line_length: int
+    private: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -111,7 +112,7 @@ class Search:
 
 def search(request: Search, out: BinaryIO) -> None:
     """Prints `path NUL line : text` for every line that fits."""
-    workspace = Workspace(Path(request.folder))
+    workspace = Workspace(Path(request.folder), private=tuple(map(Path, request.private)))
     regex = request.regex()
     for path in _files(workspace, request):
         for number, line in _lines(workspace, path, request.file_bytes):
