@@ -15,6 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 run: $(VENV)/.run
 	$(BIN)/duckflow models pull --if-missing
+	@$(BIN)/python -m duckflow.cli.sandboxes
 	$(BIN)/duckflow -m local
 
 # `duckflow` in every folder: a link to the one in the virtual environment.

@@ -62,3 +62,21 @@ class Sandboxes:
         # Looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
         return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
+
+
+def main() -> None:
+    """Says which sandbox commands run in here, and how to get a better one."""
+    from duckflow.config.load import load
+    from duckflow.i18n.words import Words, language_of
+    from duckflow.safety.sandbox.choose import choose
+    from duckflow.store.paths import Paths
+
+    paths, folder = Paths.of_user(), Path.cwd()
+    settings = load(paths.user_config, folder, {}).settings
+    sandbox = choose(settings.sandbox, folder, private=[paths.data, paths.config])
+    sandbox.close()
+    print(Words(language_of(settings.language)).phrase(sandbox.says))
+
+
+if __name__ == "__main__":
+    main()

@@ -126,6 +126,10 @@ class Process:
         return cls(launch, child, output)
 
     @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
     def code(self) -> int | None:
         """The exit code; none while it runs."""
         code = self._child.returncode

@@ -20,6 +20,7 @@ from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
+from duckflow.tools.shell.limits import LimitWatch
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.process import Process, caches, environment
 from duckflow.tools.shell.settings import ShellSettings
@@ -76,6 +77,7 @@ class Running:
     output: CommandOutput
     writes: bool
     pause: PauseControl
+    watch: LimitWatch
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -172,7 +174,8 @@ class ShellRun(Tool[ShellArgs]):
         launch = self._sandbox.launch((shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
         process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
-        return Running(args, process, output, writes, call.pause)
+        watch = LimitWatch(process, self._settings, self._sandbox.paths.folder)
+        return Running(args, process, output, writes, call.pause, watch)
 
     async def _finish(self, running: Running) -> Done:
         limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
@@ -206,6 +209,10 @@ class ShellRun(Tool[ShellArgs]):
         output = running.output.text()
         if code and output.startswith(SANDBOX_BROKEN):
             raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
+        if overrun := running.watch.overrun:
+            what = f"{overrun.key.removeprefix('shell.').replace('_', ' ')}; the limit is {overrun.values['limit']}"
+            told = f"Ended after {running.seconds} s: {what}. Do it in smaller parts. Output until then:\n{output}"
+            raise ToolError(told, overrun.key, command=_short(running.args.command), **overrun.values)
         network = running.args.network or self._sandbox.paths.settings.network
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":

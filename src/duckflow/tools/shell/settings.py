@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ShellSettings(BaseModel):
-    """How long a command may take and how much of what it prints is kept."""
+    """How long a command may take, how much of the machine, and how much of what it prints is kept."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -17,6 +17,13 @@ class ShellSettings(BaseModel):
     """Of what is printed, the beginning and the end reach the model: errors stand at the end."""
     first_output_seconds: float = Field(default=1.5, ge=0)
     """How long to look at a background command before going on."""
+    max_processes: int = Field(default=2000, ge=1)
+    max_memory_mib: int = Field(default=0, ge=0)
+    """Of all processes of a command together; 0: nine tenths of the machine's."""
+    max_file_mib: int = Field(default=51_200, ge=1)
+    """No file that a command writes grows larger."""
+    min_free_mib: int = Field(default=256, ge=0)
+    """A command that leaves less free on the disk of the work folder is ended."""
     background_jobs: int = Field(default=8, ge=0)
     environment: tuple[str, ...] = ()
     """Further variables that commands may see, `*` for any ending. What looks like a secret must be named in full."""

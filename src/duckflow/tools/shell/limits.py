@@ -1,0 +1,113 @@
+"""How much a command may take of the machine: processes, memory, disk. Looked at while it runs."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from duckflow.safety.sandbox.launcher import descendants
+from duckflow.state.phrase import Phrase, say
+from duckflow.tools.shell.process import Process
+from duckflow.tools.shell.settings import ShellSettings
+
+MIB = 1024 * 1024
+FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.2, 1.0
+SHARE_OF_MEMORY = 0.9
+
+
+class LimitWatch:
+    """Ends the command that takes too much; `overrun` says of what."""
+
+    def __init__(self, process: Process, settings: ShellSettings, folder: Path) -> None:
+        self.overrun: Phrase | None = None
+        self._process = process
+        self._settings = settings
+        self._folder = folder
+        self._memory = settings.max_memory_mib * MIB or int(_machine_memory() * SHARE_OF_MEMORY)
+        self._watches_disk = _free(folder) > settings.min_free_mib * MIB
+        """A disk that was full before is not the command's doing."""
+        if sys.platform == "linux":
+            self._task = asyncio.create_task(self._watch(), name="limits")
+
+    def _restrict(self) -> None:
+        """By the kernel as well, where it does: for all processes of an ordinary user together, and for each file."""
+        import resource
+
+        most = len(_own_processes()) + self._settings.max_processes
+        limits = ((resource.RLIMIT_NPROC, most), (resource.RLIMIT_FSIZE, self._settings.max_file_mib * MIB))
+        # It runs already, and so may what sets up its sandbox; whatever they start has their limits.
+        for pid in (self._process.pid, *descendants(self._process.pid)):
+            for what, limit in limits:
+                with contextlib.suppress(OSError, ValueError):
+                    _, highest = resource.prlimit(pid, what)
+                    limit = limit if highest == resource.RLIM_INFINITY else min(limit, highest)
+                    resource.prlimit(pid, what, (limit, limit))
+
+    async def _watch(self) -> None:
+        await asyncio.to_thread(self._restrict)
+        seconds = FIRST_LOOK_SECONDS
+        while True:
+            await asyncio.sleep(seconds)
+            seconds = LOOK_SECONDS
+            if self._process.code is not None:
+                return
+            self.overrun = await asyncio.to_thread(self._look)
+            if self.overrun:
+                await self._process.end()
+                return
+
+    def _look(self) -> Phrase | None:
+        family = descendants(self._process.pid)
+        most = self._settings.max_processes
+        if len(family) > most:
+            return say("shell.too_many_processes", limit=most)
+        # Memory that several share counts once; to find that out takes long, so it is only done where it matters.
+        if _memory(family) > self._memory and _memory(family, fairly=True) > self._memory:
+            return say("shell.too_much_memory", limit=self._memory // MIB)
+        if self._watches_disk and _free(self._folder) < self._settings.min_free_mib * MIB:
+            return say("shell.disk_full", limit=self._settings.min_free_mib)
+        return None
+
+
+def _memory(family: Iterable[int], fairly: bool = False) -> int:
+    return sum(_fair_share(pid) if fairly else _own_pages(pid) for pid in family)
+
+
+def _own_pages(pid: int) -> int:
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGESIZE")
+
+
+def _fair_share(pid: int) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return _own_pages(pid)
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+
+
+def _own_processes() -> list[str]:
+    """Threads count like processes."""
+    found: list[str] = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if Path("/proc", name).stat().st_uid == os.getuid():
+                found += os.listdir(f"/proc/{name}/task")
+    return found
+
+
+def _free(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 0
