@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.risk import Assessment, Deed, JudgedCommand, assess
-from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.safety.secrets import mask, secret_name, secret_text
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Risk
 
@@ -64,14 +64,19 @@ def test_what_always_asks_and_what_is_doubtful_never_passes(mode: Mode, level: R
     assert judge(mode, Assessment(level), changes=True, doubtful=True) != "pass"
 
 
-@pytest.mark.parametrize("name", [".env", ".env.local", "a/b/id_ed25519", "key.pem", ".aws/config", "credentials.json"])
+SECRET = ".env .env.local a/b/id_ed25519 key.pem .aws/config credentials.json secrets/db.yml"
+HARMLESS = (
+    "env.py .env.example id_rsa.pub src/secret_santa.py tokens.py README.md src/secrets.py app/secrets/names.ts"
+    " docs/credentials.md"
+)
+
+
+@pytest.mark.parametrize("name", SECRET.split())
 def test_names_of_secrets(name: str) -> None:
     assert secret_name(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["env.py", ".env.example", "id_rsa.pub", "src/secret_santa.py", "tokens.py", "README.md"]
-)
+@pytest.mark.parametrize("name", HARMLESS.split())
 def test_names_that_only_sound_like_secrets(name: str) -> None:
     assert not secret_name(name)
 
@@ -81,3 +86,16 @@ def test_texts_that_look_like_keys() -> None:
     assert secret_text("password = 'correct-horse-battery'")
     assert not secret_text("password = os.environ['PASSWORD']")
     assert not secret_text("the skeleton key is under the mat")
+
+
+def test_what_is_hidden_and_what_is_left() -> None:
+    assert mask("password = 'correct-horse-battery'") == ("password = '•••'", 1)
+    assert mask("MY_TOKEN=abcdef123456\nMY_TOKEN=$(cat token1234)\nKEYS=12345678901") == (
+        "MY_TOKEN=•••\nMY_TOKEN=$(cat token1234)\nKEYS=12345678901",
+        1,
+    )
+    assert mask("+A=secret-line\n.env:2:A=secret-line\nxA=secret-line", frozenset({"A=secret-line"})) == (
+        "+•••\n.env:2:•••\nxA=secret-line",
+        2,
+    )
+    assert mask("postgres://user:pass@localhost/db") == ("postgres://user:pass@localhost/db", 0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from duckflow.safety.secrets import secret_name
 
 SKIPPED = frozenset((".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
-ENTRIES = 20_000
+ENTRIES = 10_000
 FILES = 50
 FILE_BYTES = 64 * 1024
 SHORTEST_LINE = 6

@@ -2,20 +2,48 @@
 
 import re
 from collections.abc import Iterable
-from fnmatch import translate
-from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-NAMES = (
-    (".env", ".env.*", "*.env", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials")
-    + ("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
-    + ("*.kdbx", "*.ovpn", "credentials", "credentials.*", "secrets", "secrets.*", "*.secret", "*_token", "*.token")
-    + (".vault-token", ".my.cnf", ".dockercfg", ".s3cfg", ".boto", "*.ppk", "*.tfvars")
-    + ("service-account*.json", "client_secret*.json", "known_hosts", "authorized_keys", "shadow", "kubeconfig")
+NAMES = frozenset(
+    (".env", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".vault-token")
+    + (".my.cnf", ".dockercfg", ".s3cfg", ".boto", "known_hosts", "authorized_keys", "shadow", "kubeconfig")
 )
+BEGINNINGS = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
+ENDINGS = (
+    ".env",
+    ".pem",
+    ".key",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".kdbx",
+    ".ovpn",
+    ".ppk",
+    ".tfvars",
+    ".secret",
+) + ("_token", ".token")
+HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", ".pub", ".example", ".pem.txt")
+WORDS = re.compile(r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json")
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
-HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub", "*.example", "*.pem.txt")
+CODE = (
+    ".py",
+    ".pyi",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".jsx",
+    ".ts",
+    ".tsx",
+    ".vue",
+    ".svelte",
+    ".go",
+    ".rs",
+    ".java",
+    ".kt",
+) + (".rb", ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html")
+"""A word as a name says little of a file with code in it; what looks like a key there is found by its look."""
 CONTENTS = re.compile(
     r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----"
     r"|\bAKIA[0-9A-Z]{16}\b"
@@ -26,24 +54,18 @@ CONTENTS = re.compile(
     r"|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}\b"
     r"|\bAIza[0-9A-Za-z_-]{35}\b"
     r"|\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}"
-    r"|(?i:\b(?:api[_-]?key|secret[_-]?key|access[_-]?token|password|passwd)\b\s*[:=]\s*['\"][^'\"\s]{12,}['\"])"
+    r"|((?i:\b(?:api[_-]?key|secret[_-]?key|access[_-]?token|password|passwd)\b\s*[:=]\s*)['\"])[^'\"\s]{12,}(?=['\"])"
 )
 
 
 def secret_name(path: str) -> bool:
-    """Whether a path looks like it holds a secret; templates and public keys do not."""
+    """Whether a path looks like it holds a secret; templates, public keys and code do not."""
     *folders, name = path.lower().replace("\\", "/").split("/")
-    return _looks_secret(name) or (bool(FOLDERS & set(folders)) and not _any_of(HARMLESS).match(name))
-
-
-@lru_cache(4096)
-def _looks_secret(name: str) -> bool:
-    return bool(_any_of(NAMES).match(name)) and not _any_of(HARMLESS).match(name)
-
-
-@lru_cache
-def _any_of(patterns: tuple[str, ...]) -> "re.Pattern[str]":
-    return re.compile("|".join(map(translate, patterns)))
+    if name.endswith(HARMLESS):
+        return False
+    if name in NAMES or name.startswith(BEGINNINGS) or name.endswith(ENDINGS):
+        return True
+    return not name.endswith(CODE) and (WORDS.fullmatch(name) is not None or not FOLDERS.isdisjoint(folders))
 
 
 WHOLE_KEY = re.compile(
@@ -52,13 +74,14 @@ WHOLE_KEY = re.compile(
 BLOT = "•••"
 
 
-IN_PASSING = re.compile(
+IN_PASSING = (
     r"(?m)^([ \t]*(?:export[ \t]+)?[A-Z][A-Z0-9_]{0,40}(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PWD)=['\"]?)"
     r"(?=[^\s'\"]{0,100}\d)(?![^\s'\"]{0,100}[(\[{$<])[^\s'\"]{8,}"
     r"|(://[^\s/:@]{1,100}:)(?=[^\s/@]{0,100}\d)[^\s/@]{8,100}(?=@)"
     r"|(://)[A-Za-z0-9_-]{20,200}(?=@)"
 )
-"""Too common in harmless texts to ask about, but hidden from what is passed on: settings of a shell, and addresses."""
+"""Too common in harmless texts to ask about, but hidden from what is passed on: settings of a shell, and addresses.
+Compiled when it is first used."""
 
 
 class Masked(NamedTuple):
@@ -78,9 +101,9 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
         cleaned = [_without(line, lines) for line in text.split("\n")]
         hidden += sum(line is not None for line in cleaned)
         text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned, strict=True))
-    text, passing = IN_PASSING.subn(lambda found: (found[1] or found[2] or found[3] or "") + BLOT, text)
+    text, passing = re.subn(IN_PASSING, lambda found: (found[1] or found[2] or found[3] or "") + BLOT, text)
     text, keys = WHOLE_KEY.subn(BLOT, text)
-    text, tokens = CONTENTS.subn(BLOT, text)
+    text, tokens = CONTENTS.subn(lambda found: (found[1] or "") + BLOT, text)
     return Masked(text, hidden + passing + keys + tokens)
 
 
