@@ -70,12 +70,13 @@ def main() -> None:
     from duckflow.i18n.words import Words, language_of
     from duckflow.safety.sandbox.choose import choose
     from duckflow.store.paths import Paths
+    from duckflow.ui.streams import print_out
 
     paths, folder = Paths.of_user(), Path.cwd()
     settings = load(paths.user_config, folder, {}).settings
     sandbox = choose(settings.sandbox, folder, private=[paths.data, paths.config])
     sandbox.close()
-    print(Words(language_of(settings.language)).phrase(sandbox.says))
+    print_out(Words(language_of(settings.language)).phrase(sandbox.says))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
+from itertools import chain, repeat
 from pathlib import Path
 
 from duckflow.safety.sandbox.launcher import descendants
@@ -47,11 +48,11 @@ class LimitWatch:
                     resource.prlimit(pid, what, (limit, limit))
 
     async def _watch(self) -> None:
-        await asyncio.to_thread(self._restrict)
-        seconds = FIRST_LOOK_SECONDS
-        while True:
+        for seconds in chain((0, FIRST_LOOK_SECONDS), repeat(LOOK_SECONDS)):
             await asyncio.sleep(seconds)
-            seconds = LOOK_SECONDS
+            if seconds < LOOK_SECONDS:
+                # At the beginning it may just have been starting what sets up its sandbox.
+                await asyncio.to_thread(self._restrict)
             if self._process.code is not None:
                 return
             self.overrun = await asyncio.to_thread(self._look)
