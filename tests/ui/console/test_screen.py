@@ -94,3 +94,13 @@ def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path, opened: list[Terminal]
     terminal.type("\x04")
     assert terminal.wait_for_end() == 0
     assert b"\x1b" not in terminal.raw
+
+
+def test_esc_works_while_a_long_line_full_of_signs_streams_in(tmp_path: Path, opened: list[Terminal]) -> None:
+    signs = " ".join(f"*{number}" for number in range(40_000))
+    terminal = start(opened, tmp_path, [said(signs, chunk=40, delay=0.0005)])
+    terminal.enter("go")
+    terminal.wait_for("*4000 ", seconds=60)
+    terminal.type("\x1b")
+    screen = terminal.wait_for("Interrupted.", seconds=5)
+    assert "*39999" not in screen

@@ -11,7 +11,7 @@ from rich.console import Console
 from duckflow import __version__
 from duckflow.events import talking
 from duckflow.events.ports import Conversation
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TurnEnded
+from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TextStreamed, TurnEnded
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
     from prompt_toolkit.document import Document
 
-REFRESH = 0.1
+REFRESH = 0.06
 SETTLED_SECONDS = 0.05
 READING_SECONDS = 0.3
 """Nobody answers faster: what is typed before was meant for something else."""
@@ -92,8 +92,8 @@ class Chat:
                 self._words.language = event.language
             case _:
                 self.screen.hear(event)
-        # What commands print is drawn by the animation: they may print faster than a screen can be drawn.
-        if not isinstance(event, OutputStreamed):
+        # What streams in is drawn by the animation: it may come faster than a screen can be drawn.
+        if not isinstance(event, OutputStreamed | TextStreamed):
             self._line.redraw()
         if isinstance(event, TurnEnded):
             # A moment later it is the user's turn.

@@ -22,7 +22,7 @@ HEADING_STYLES = {1: "bold underline", 2: "bold"}
 LONGEST_LINE = 8000
 """What is longer is printed in pieces of about this length; code is left whole, so that it can be copied."""
 DEEPEST_QUOTE = 8
-SHOWN_ROWS, SHOWN_CHARACTERS = 8, 4000
+SHOWN_ROWS, SHOWN_CHARACTERS = 8, 1600
 """How much of what is not printed yet is shown."""
 
 
