@@ -1,5 +1,7 @@
 """One question at a time, in both languages, and never inside code or quotations."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -53,3 +55,24 @@ def test_what_streams_in_is_in_the_end_what_is_said(said: str) -> None:
     shown = "".join(map(stream.feed, said)) + stream.end()
     assert one_question(said) == one_question(one_question(said))
     assert shown.startswith(one_question(said)) or one_question(said).startswith(shown.rstrip())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a? " * 7000, "a? " * 7000 + "b.", "?(" * 10_000, "?" * 20_000 + "x", "- a?\n" * 4000, "Eh? " + "ab " * 7000],
+)
+def test_a_long_text_is_read_in_time_in_proportion_also_in_small_pieces(text: str) -> None:
+    begin = time.process_time()
+    one_question(text)
+    ends_asking(text)
+    stream = QuestionStream()
+    for start in range(0, len(text), 40):
+        stream.feed(text[start : start + 40])
+    stream.end()
+    assert time.process_time() - begin < 5
+
+
+def test_what_is_too_long_for_a_question_is_passed_on() -> None:
+    stream, text = QuestionStream(), "Really? " + "and so on " * 3000
+    passed = "".join(stream.feed(text[start : start + 40]) for start in range(0, len(text), 40))
+    assert text.startswith(passed) and len(passed) > len(text) - 5000

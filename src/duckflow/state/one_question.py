@@ -3,17 +3,23 @@
 Patterns are compiled when they are first used: most of what is said has no question."""
 
 import re
+from collections import deque
 
 HIDDEN = (
     r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"
     r"|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』"
 )
 """Code, addresses and quotations: a question mark in them asks nobody anything."""
-ASKED = r"[?？]+[)）*_\"”]*(?:\s*[(（][^)）\n]*[)）])?"
+ASKED = r"[?？]+[)）*_\"”]*(?:\s*[(（][^()（）\n]{0,200}[)）])?"
 ITEM = r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：])\s*"
 SENTENCE_END = r"[?？!！。]|[.](?=\s|$)|\n"
 STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
 QUESTION_MARKS = "?？"
+LAST_QUESTIONS = 50
+"""Only so many at the end are looked at: a text may be made of nothing else."""
+LONGEST_END = 400
+LONGEST_HELD, REMEMBERED = 4000, 2000
+"""Characters: nothing longer is held back for a question; what was passed on so long ago decides nothing any more."""
 
 
 def has_question(text: str) -> bool:
@@ -22,7 +28,7 @@ def has_question(text: str) -> bool:
 
 def ends_asking(text: str) -> bool:
     """Whether the last thing said is a question, perhaps with a remark in brackets behind it."""
-    return has_question(text) and re.search(ASKED + r"\s*\Z", text) is not None
+    return has_question(text) and re.search(ASKED + r"\s*\Z", text.rstrip()[-LONGEST_END:]) is not None
 
 
 def last_question(text: str) -> str:
@@ -43,7 +49,7 @@ def settled(text: str, whole: bool = False) -> int:
     if not has_question(text):
         return len(text)
     masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), text)
-    for question in re.finditer(ASKED, masked):
+    for question in deque(re.finditer(ASKED, masked), LAST_QUESTIONS):
         in_list, before = _place(masked, question.start())
         if in_list and before.endswith(tuple(QUESTION_MARKS)):
             continue
@@ -61,7 +67,10 @@ class QuestionStream:
 
     def feed(self, delta: str) -> str:
         self._text += delta
-        return self._up_to(settled(self._text))
+        place = settled(self._text)
+        passed = self._up_to(place if len(self._text) - place <= LONGEST_HELD else len(self._text))
+        self._forget()
+        return passed
 
     def end(self) -> str:
         return self._up_to(len(one_question(self._text)))
@@ -69,6 +78,15 @@ class QuestionStream:
     def _up_to(self, place: int) -> str:
         passed, self._shown = self._text[self._shown : max(place, self._shown)], max(place, self._shown)
         return passed
+
+    def _forget(self) -> None:
+        """Keep the end of what was passed on, from the beginning of a line where there is one; code stays code."""
+        place = self._shown - REMEMBERED
+        if place < REMEMBERED:
+            return
+        place = self._text.rfind("\n", 0, place) + 1 or place
+        fence = "```\n" if self._text.count("```", 0, place) % 2 else ""
+        self._text, self._shown = fence + self._text[place:], self._shown - place + len(fence)
 
 
 def _place(text: str, place: int) -> tuple[bool, str]:
@@ -82,18 +100,30 @@ def _place(text: str, place: int) -> tuple[bool, str]:
 
 def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
     """Whether nothing but questions follows; a list after a question holds its choices."""
-    rest = text[place:]
-    if not rest.strip():
+    first = _word_from(text, place)
+    if first == len(text):
         return not whole
-    if not in_list and "\n" in rest[: len(rest) - len(rest.lstrip())] and re.match(ITEM, rest.lstrip("\n ")):
+    if not in_list and "\n" in text[place:first] and re.compile(ITEM).match(text, _line_from(text, place)):
         return False
-    while rest := rest.lstrip():
-        if item := re.match(ITEM, rest):
-            rest = rest[item.end() :]
-        end = re.search(SENTENCE_END, rest)
+    while (place := _word_from(text, place)) < len(text):
+        if item := re.compile(ITEM).match(text, place):
+            place = item.end()
+        end = re.compile(SENTENCE_END).search(text, place)
         if end is None:
             return not whole
         if end[0] not in QUESTION_MARKS:
             return False
-        rest = rest[(re.compile(ASKED).match(rest, end.start()) or end).end() :]
+        place = (re.compile(ASKED).match(text, end.start()) or end).end()
     return True
+
+
+def _word_from(text: str, place: int) -> int:
+    """Where the next word begins."""
+    found = re.compile(r"\S").search(text, place)
+    return found.start() if found else len(text)
+
+
+def _line_from(text: str, place: int) -> int:
+    """Where something other than line breaks and spaces begins."""
+    found = re.compile(r"[^\n ]").search(text, place)
+    return found.start() if found else len(text)
