@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from duckflow.errors import ToolError
-from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
@@ -89,7 +89,7 @@ class WriteFile(FileTool[WriteArgs]):
 
     def _may_quote(self, document: Document) -> bool:
         """Short, and no secret: those are read only through the Gate."""
-        secret = secret_name(document.path) or secret_text(document.text)
+        secret = secret_name(document.path) or mask(document.text).hidden > 0
         return len(document.text) <= self.settings.quoted_text and not secret
 
     def _refuse_unseen(self, document: Document) -> None:
