@@ -124,7 +124,7 @@ def plan(terminal: Terminal, said: Said) -> None:
 
 def status(terminal: Terminal, said: Said) -> None:
     gate(terminal, said)
-    terminal.enter("1")
+    terminal.answer("1")
     terminal.wait_until(still)
     terminal.enter("/status")
     terminal.wait_for("hello.py", 5)

@@ -24,6 +24,7 @@ from tests.ui.console.terminal import Terminal
 
 WARM_UP = 100
 AROUND = 100
+READING_SECONDS = 0.35
 PATIENCE_SECONDS = 20.0
 ANSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>]|\r")
 SETTLE_SECONDS = 3.0
@@ -86,7 +87,7 @@ class Person:
         self._say([decide(write, respond(self._end()))], "1. yes", "1")
         self._type("/undo")
         self._wait("1. yes")
-        self._type("1")
+        self._answer("1")
         self._wait("was taken back")
 
     def leaves_something_running(self) -> None:
@@ -123,7 +124,7 @@ class Person:
         self._type("yes")
         self._wait("1. yes")
         self._wait_for_the_turn()
-        self._type("1")
+        self._answer("1")
         self._wait(self._end())
 
     def _end(self) -> str:
@@ -134,9 +135,14 @@ class Person:
         self._type(f"turn {self._turn}: {'please go on with this ' * 5}")
         if question:
             self._wait(question)
-            self._type(answer)
+            self._answer(answer)
         self._wait(self._end())
         self._wait_for_the_turn()
+
+    def _answer(self, text: str) -> None:
+        """After the moment that a question takes to be read."""
+        time.sleep(READING_SECONDS)
+        self._type(text)
 
     def _type(self, text: str) -> None:
         os.write(self._file, text.encode() + b"\r")

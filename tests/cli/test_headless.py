@@ -141,6 +141,12 @@ def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
     assert not (shell.work / "a.py").exists()
 
 
+def test_a_command_that_needs_a_yes_is_told_whole(shell: Shell) -> None:
+    command = "touch " + " ".join(f"file-{number}" for number in range(60))
+    done = shell.run("-p", "make them", "-m", shell.script(decide(act("shell.run", command=command))))
+    assert done.returncode == 3 and f"$ {command}" in done.stderr
+
+
 def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
     model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("できました")), "print(1)\n")
     done = shell.run("-p", "作って", "-m", model, "--mode", "auto-edit", "--output-format", "json", "--lang", "ja")

@@ -128,7 +128,7 @@ class Headless:
         outcome = self._ended.outcome if self._ended else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
-            why = self._words("headless.gate", files=", ".join(_files(self._gate)))
+            why = self._words("headless.gate", files=", ".join(_what(self._gate)))
         code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * self._job_failed
         answer = "\n\n".join(self._said)
         if self._output is OutputFormat.TEXT:
@@ -174,8 +174,10 @@ class Headless:
         print_err(plain(f"· {self._words.phrase(phrase)}"))
 
 
-def _files(question: Question) -> list[str]:
-    return [impact.path for impact in question.gate.impacts] if question.gate else []
+def _what(question: Question) -> list[str]:
+    """The commands whole, and the files."""
+    gate = question.gate
+    return [*gate.commands, *(impact.path for impact in gate.impacts)] if gate else []
 
 
 def _print_json(value: dict[str, Any]) -> None:
