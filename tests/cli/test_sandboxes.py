@@ -33,7 +33,7 @@ async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pyte
     def hear(event: Event) -> None:
         noticed.append(event)
 
-    sandboxes = Sandboxes(wiring, hear)
+    sandboxes = Sandboxes(wiring, hear, lambda: False)
     both = asyncio.gather(sandboxes.find(), sandboxes.find())
     beats = 0
     while not both.done():

@@ -74,9 +74,9 @@ async def test_a_prepared_repository_runs_nothing_when_it_is_looked_at(tmp_path:
     prepare(tmp_path, canary)
     write = act("file_ops.write_file", path="made.py", content="duck = 2\n")
     story = Story(tmp_path, [decide(*LOOKS, next_step="continue"), decide(write, respond("done"))], mode="ask")
-    story.answers = [Answer(choice="yes")]
+    story.answers = [Answer(choice="no"), Answer(choice="yes")]
     assert await story.tell("look around and change it") == "done"
-    assert story.questions[0].kind == "gate"
+    assert [question.kind for question in story.questions] == ["choice", "gate"]
     assert "new.py" in story.chat.find_files("new", 5)
     assert "app.py" in story.prompt()
     assert (await story.chat.undo.restore(back=True)).conflicts == ()

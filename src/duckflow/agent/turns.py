@@ -1,7 +1,7 @@
 """One turn at a time: what is said while one runs waits, and goes along with the next one."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +32,8 @@ class Turns:
         self._running: asyncio.Task[Outcome] | None = None
         self.before: Callable[[], None] = lambda: None
         """Called before each turn."""
+        self.admit: Callable[[], Awaitable[bool]] | None = None
+        """Asked before each turn: whether anything may be done here."""
 
     @property
     def runs(self) -> bool:
@@ -84,8 +86,14 @@ class Turns:
     def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
         self.before()
         self.jobs.hold()
-        self._running = asyncio.create_task(work)
+        self._running = asyncio.create_task(self._admitted(work))
         self._running.add_done_callback(partial(self._ended, waiters))
+
+    async def _admitted(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        try:
+            return await work if self.admit is None or await self.admit() else "interrupted"
+        finally:
+            work.close()
 
     def _ended(self, waiters: list[asyncio.Future[Outcome]], turn: asyncio.Task[Outcome]) -> None:
         self._running = None

@@ -63,6 +63,7 @@ def _talk(add: Add, words: Words) -> None:
     add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
     add("--fork", action="store_true", help=words("cli.fork"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--trust", action="store_true", help=words("cli.trust"))
     add("--max-loops", type=_positive(int), metavar="N", help=words("cli.max_loops"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     add("--max-budget-usd", type=_positive(float), metavar="USD", help=words("cli.max_budget"))

@@ -1,6 +1,7 @@
 """The sandbox of a conversation, found when the first command comes, and the judge of its commands."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 class Sandboxes:
     """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
 
-    def __init__(self, wiring: Wiring, emit: Emit) -> None:
+    def __init__(self, wiring: Wiring, emit: Emit, trusted: Callable[[], bool]) -> None:
         self._wiring = wiring
+        self._trusted = trusted
         self._emit = emit
         self._found: Sandbox | None = None
         self._looking = asyncio.Lock()
@@ -60,7 +62,7 @@ class Sandboxes:
 
         folder = self._wiring.folder
         # Looked at anew each time: a command may have changed the repository's settings.
-        runs_programs = "git" in command and git_runs_programs(folder)
+        runs_programs = "git" in command and not self._trusted() and git_runs_programs(folder)
         return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
 
 

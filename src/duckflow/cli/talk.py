@@ -17,6 +17,7 @@ from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
+from duckflow.safety.trust import refuse_own_folders
 from duckflow.store.paths import Paths
 from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
@@ -61,9 +62,10 @@ def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
         "language": options.lang,
     }
     folder = Path.cwd()
+    refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)
-    return Wiring(loaded.settings, paths, folder, words, options.model or "")
+    return Wiring(loaded.settings, paths, folder, words, options.model or "", options.trust)
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.admission import Admission
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
@@ -38,7 +39,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.wiring import Wiring, facts_of, open_workspace
+from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
@@ -78,7 +79,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     session from a list."""
     settings = wiring.settings
     questions = Questions(session.emit)
-    sandboxes = Sandboxes(wiring, session.emit)
+    admission = Admission(partial(folder_trust, wiring), session.emit, questions.ask, wiring.trust)
+    sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
     workspace = open_workspace(wiring)
     memory = _memory(wiring, session, workspace)
     project = Project(workspace, memory.known, memory.lessons)
@@ -130,6 +132,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     policies = _policies(session, toolbox, workspace, dispatcher, bodies, actor, phases, approval)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
+    work.turns.admit = admission.admit
     commands = UserCommands(session, partial(_commands, wiring, pick))
     choices = Choices(session, gatekeeper, connection)
     conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)

@@ -1,11 +1,13 @@
 """What a conversation is built from."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.safety.private_places import private_places
+from duckflow.safety.trust import FolderTrust
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 
@@ -19,6 +21,8 @@ class Wiring:
     folder: Path
     words: Words
     model_flag: str = ""
+    trust: bool = False
+    """The user says on the command line that the folder is to be trusted."""
 
 
 def open_workspace(wiring: Wiring) -> Workspace:
@@ -30,6 +34,10 @@ def open_workspace(wiring: Wiring) -> Workspace:
         home = wiring.folder
     private = private_places(wiring.folder, home, (paths.data, paths.config), shown)
     return Workspace(wiring.folder, private=private)
+
+
+def folder_trust(wiring: Wiring) -> FolderTrust:
+    return FolderTrust(wiring.folder, Path(os.environ.get("HOME") or "/"), wiring.paths.trusted)
 
 
 def facts_of(wiring: Wiring) -> Path:

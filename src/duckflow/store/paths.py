@@ -62,6 +62,11 @@ class Paths:
         return self.config / "config.toml"
 
     @property
+    def trusted(self) -> Path:
+        """The work folders that the user trusts."""
+        return self.data / "trusted.json"
+
+    @property
     def log(self) -> Path:
         return self.data / "duckflow.log"
 

@@ -1,0 +1,49 @@
+"""Before the first message is sent: whether the work folder is trusted, asked once where there is a reason to."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from duckflow.events.ports import Ask, Emit
+from duckflow.events.types import Noticed
+from duckflow.safety.trust import FolderTrust
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
+
+
+class Admission:
+    """Asks when the first turn begins: to look at the folder takes time that the start does not have."""
+
+    def __init__(self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool) -> None:
+        self._make = make
+        self._emit = emit
+        self._ask = ask
+        self._wanted = wanted
+        self._decided = False
+        self.trusted = False
+        """Programs that the folder brings may run, where the sandbox lets them."""
+
+    async def admit(self) -> bool:
+        """Whether anything may be done here at all."""
+        if self._decided:
+            return True
+        trust = await asyncio.to_thread(self._make)
+        reasons = await asyncio.to_thread(trust.reasons)
+        if not reasons or trust.trusted:
+            self.trusted = bool(reasons)
+            self._decided = True
+            return True
+        if self._wanted or await self._asked(reasons):
+            await asyncio.to_thread(trust.trust)
+            self.trusted = self._decided = True
+            return True
+        if trust.must_be_wanted:
+            self._emit(Noticed(what=say("trust.not_here")))
+            return False
+        self._emit(Noticed(what=say("trust.untrusted")))
+        self._decided = True
+        return True
+
+    async def _asked(self, reasons: Sequence[Phrase]) -> bool:
+        choices = tuple(Choice(key=key, label=say(f"trust.choice.{key}")) for key in ("trust", "no"))
+        question = Question(kind="choice", title=say("trust.question"), details=tuple(reasons), choices=choices)
+        return (await self._ask(question)).choice == "trust"

@@ -1,0 +1,91 @@
+"""Which work folders the user trusts: one that brings programs, or is no project at all, is asked about once."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from duckflow.errors import UsageError
+from duckflow.safety.repository import find_repository
+from duckflow.state.phrase import Phrase, say
+
+BROUGHT = ".duckflow"
+MOST_LOOKED_AT = 1000
+
+
+class FolderTrust:
+    """Of one work folder. What was answered is kept in the user's own data, by path; worktrees of one repository share
+    it."""
+
+    def __init__(self, folder: Path, home: Path, kept_in: Path) -> None:
+        self._folder = folder
+        self._home = home
+        self._kept_in = kept_in
+        repository = find_repository(folder)
+        self._runs_programs = repository is not None and repository.runs_programs()
+        self._name = str(repository.common if repository and not self._no_project else folder)
+
+    @property
+    def trusted(self) -> bool:
+        return self._name in self._known()
+
+    @property
+    def must_be_wanted(self) -> bool:
+        """Without a yes nothing is done here at all."""
+        return self._no_project
+
+    @property
+    def _no_project(self) -> bool:
+        return self._folder in (self._home, Path("/"))
+
+    def reasons(self) -> tuple[Phrase, ...]:
+        """Why to ask; none for a folder like any other."""
+        return tuple(self._reasons())
+
+    def trust(self) -> None:
+        known = sorted({*self._known(), self._name})
+        self._kept_in.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._kept_in.with_suffix(".new")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            json.dump(known, file, ensure_ascii=False, indent=1)
+        fresh.replace(self._kept_in)
+
+    def _reasons(self) -> Iterator[Phrase]:
+        if self._folder == Path("/"):
+            yield say("trust.root")
+        elif self._folder == self._home:
+            yield say("trust.home")
+        if self._runs_programs:
+            yield say("trust.repository")
+        if programs := list(_programs_in(self._folder / BROUGHT)):
+            yield say("trust.brought", files=", ".join(programs[:5]))
+
+    def _known(self) -> Sequence[str]:
+        try:
+            known: Any = json.loads(self._kept_in.read_text(encoding="utf-8", errors="surrogateescape"))
+        except (OSError, ValueError):
+            return ()
+        return [str(name) for name in cast("list[Any]", known)] if isinstance(known, list) else ()
+
+
+def refuse_own_folders(folder: Path, own: Sequence[Path]) -> None:
+    """Duckflow's own files are no work: whoever changes them changes what it is allowed to do."""
+    for one in own:
+        if folder.resolve().is_relative_to(one.resolve()):
+            raise UsageError("folder.own", folder=str(folder))
+
+
+def _programs_in(folder: Path) -> Iterator[str]:
+    looked_at = 0
+    for top, _, names in os.walk(folder):
+        for name in names:
+            looked_at += 1
+            path = Path(top, name)
+            with contextlib.suppress(OSError):
+                if path.is_file() and path.stat().st_mode & 0o111:
+                    yield str(path.relative_to(folder.parent))
+        if looked_at > MOST_LOOKED_AT:
+            return
