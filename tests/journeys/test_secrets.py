@@ -107,6 +107,16 @@ async def test_what_another_command_prints_of_it_is_hidden_and_told(tmp_path: Pa
         assert hidden(story) and "[Hidden as •••, as it looks like a secret: " in story.prompt()
 
 
+@pytest.mark.parametrize("command", ["cp .env x.txt", "mv .env x.txt", "ln .env x.txt"])
+async def test_a_copy_under_another_name_is_no_way_around(tmp_path: Path, command: str) -> None:
+    replies = [go_on(act("shell.run", command=command)), go_on(act("file_ops.read_file", path="x.txt")), END]
+    story = Story(tmp_path, replies, mode="full-auto")
+    (story.folder / ".env").write_text(ENV)
+    await story.tell("look")
+    assert "hidden-value" not in told(story)
+    assert story.questions or "NAME=duck\nDB_PASSWORD=•••" in story.prompt()
+
+
 KEY = "AKIAABCDEFGHIJKLMNOP"
 
 

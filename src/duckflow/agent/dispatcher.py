@@ -9,7 +9,7 @@ from typing import Literal
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
-from duckflow.agent.result_filter import hide_secrets
+from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
@@ -54,6 +54,7 @@ class Dispatcher:
         self._gatekeeper = gatekeeper
         self._bodies = bodies
         self._kept = kept
+        self._filter = ResultFilter(session.state)
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
@@ -172,10 +173,8 @@ class Dispatcher:
                 tool = self._toolbox.find(action.operation)
                 args = self._toolbox.arguments(tool, action.args)
                 ready.append(Ready(action, tool, args, tool.preview(args)))
-            except ToolError as problem:
-                return ready, problem
-            except OSError as problem:
-                return ready, ToolError(problem.strerror or str(problem))
+            except (ToolError, OSError) as problem:
+                return ready, _in_words(problem)
         return ready, None
 
     async def _run_one(self, one: Ready, done: Dispatched, actor: Actor, revealed: bool) -> None:
@@ -183,17 +182,15 @@ class Dispatcher:
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
         actor.emit(ActionStarted(action=action, doing=one.tool.doing(one.args)))
+        if one.tool.effect == "run":
+            await self._filter.look()
         start = time.perf_counter()
         try:
             async with self._kept.around(one):
                 outcome = await one.tool.run_for(one.args, actor.call())
-        except ToolError as problem:
-            failed = _failure(action, one.tool, problem, time.perf_counter() - start)
+        except (ToolError, OSError) as problem:
+            failed = _failure(action, one.tool, _in_words(problem), time.perf_counter() - start)
             await self._finish(failed, done, actor, None if revealed else action)
-            return
-        except OSError as problem:
-            reason = ToolError(problem.strerror or str(problem))
-            await self._finish(_failure(action, one.tool, reason, time.perf_counter() - start), done, actor, action)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -213,7 +210,7 @@ class Dispatcher:
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
         """`unasked`: the action, where the user was not asked whether its secrets may be seen."""
         if unasked:
-            result = await hide_secrets(result, unasked, actor, self._session.state)
+            result = await self._filter.hide(result, unasked, actor)
         done.results.append(result)
         if not result.ok:
             done.stop = "error"
@@ -243,6 +240,10 @@ class Dispatcher:
 
     def _tell(self, text: str, actor: Actor) -> None:
         actor.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
+
+
+def _in_words(problem: ToolError | OSError) -> ToolError:
+    return problem if isinstance(problem, ToolError) else ToolError(problem.strerror or str(problem))
 
 
 def _failure(action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0) -> ActionResult:

@@ -18,19 +18,40 @@ from duckflow.state.phrase import say
 PATHS = ("path", "source", "target")
 
 
-async def hide_secrets(result: ActionResult, action: Action, actor: Actor, state: AgentState) -> ActionResult:
-    """Talk and plans are the model's own words. A command may have read any file, so what the secret ones hold is
-    looked for in its output; an error about a secret file is told without what it quotes."""
-    if result.effect in ("talk", "plan"):
-        return result
+class ResultFilter:
+    """Knows what the secret files of the work folder held when it last looked, and before: a command may have copied
+    or moved them."""
+
+    def __init__(self, state: AgentState) -> None:
+        self._state = state
+        self._known: KnownSecrets | None = None
+
+    async def look(self) -> KnownSecrets:
+        """Before and after every command."""
+        found = await asyncio.to_thread(known_secrets, Path(self._state.folder))
+        self._known = found.joined(self._known) if self._known else found
+        return self._known
+
+    async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
+        """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that
+        a secret file has too says little, and only what can be nothing but a secret is hidden."""
+        if result.effect in ("talk", "plan"):
+            return result
+        if result.effect == "run":
+            return _hide(result, action, actor, self._state, await self.look())
+        known = self._known or await self.look()
+        return _hide(result, action, actor, self._state, KnownSecrets(values=known.values))
+
+
+def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets) -> ActionResult:
+    """An error about a secret file is told without what it quotes."""
     folder = Path(state.folder)
     if not result.ok and (path := _secret_path(action.args, folder)):
         text, _, quoted = result.for_model.partition("\n")
         if quoted:
             text += f"\n{note(state.language, 'secret_withheld', path=path)}"
             actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=quoted.count("\n") + 1)))
-        return _with_text(result, mask(text).text, KnownSecrets())
-    known = await asyncio.to_thread(known_secrets, folder) if result.effect == "run" else KnownSecrets()
+        return _with_text(result, mask(text).text, known)
     masked = _mask(result.for_model, known)
     text = masked.text
     if masked.hidden:

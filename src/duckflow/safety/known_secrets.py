@@ -25,6 +25,11 @@ class KnownSecrets:
 
     lines: frozenset[str] = frozenset()
     values: tuple[str, ...] = ()
+    """The longest first: one may be a part of another."""
+
+    def joined(self, other: "KnownSecrets") -> "KnownSecrets":
+        values = sorted({*self.values, *other.values}, key=len, reverse=True)
+        return KnownSecrets(self.lines | other.lines, tuple(values))
 
 
 def known_secrets(folder: Path) -> KnownSecrets:
@@ -40,6 +45,8 @@ def known_secrets(folder: Path) -> KnownSecrets:
 
 
 def _secret_value(name: str, value: str) -> bool:
+    if "://" in value:
+        return False
     if TELLING.search(name):
         return len(value) >= SHORTEST_VALUE
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
