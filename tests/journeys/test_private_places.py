@@ -8,11 +8,18 @@ from duckflow.events.types import ActionFinished
 from duckflow.safety.private_places import private_places
 from duckflow.safety.sandbox.landlock import OLDEST, version
 from duckflow.safety.workspace import Workspace
-from duckflow.state.question import Answer
+from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
 END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
 KEY = "the-key-itself"
+
+
+class Willing(Story):
+    """The user trusts the folder and says yes to everything."""
+
+    def answer(self, question: Question) -> Answer:
+        return Answer(choice="trust" if question.kind == "choice" else "yes")
 
 
 @pytest.fixture
@@ -51,8 +58,7 @@ REFUSED = [
 @pytest.mark.parametrize("action", REFUSED, ids=lambda one: f"{one['operation']} {one['args']}"[9:70])
 async def test_every_file_tool_is_refused(tmp_path: Path, home: Path, action: dict[str, object]) -> None:
     before = sorted(home.rglob("*"))
-    story = Story(tmp_path, [decide(action, next_step="continue"), END], mode="full-auto")
-    story.answers = [Answer(choice="yes")] * 3
+    story = Willing(tmp_path, [decide(action, next_step="continue"), END], mode="full-auto")
     await story.tell("go")
     result = story.all(ActionFinished)[0].result
     assert not result.ok and result.for_user.key == "path.private"
@@ -62,7 +68,7 @@ async def test_every_file_tool_is_refused(tmp_path: Path, home: Path, action: di
 
 async def test_a_search_passes_them_by(tmp_path: Path, home: Path) -> None:
     search = decide(act("file_ops.grep", pattern="the-key|a"), step="PLANNING", next_step="continue")
-    story = Story(tmp_path, [search, END], mode="full-auto")
+    story = Willing(tmp_path, [search, END], mode="full-auto")
     await story.tell("look")
     assert "a.txt:1: a" in story.prompt() and KEY not in story.prompt()
 
@@ -76,8 +82,7 @@ async def test_a_command_does_not_see_them_even_after_a_yes(
     tmp_path: Path, home: Path, command: str, kind: str
 ) -> None:
     replies = [decide(act("shell.run", command=command), next_step="continue"), END]
-    story = Story(tmp_path, replies, mode="full-auto", settings={"sandbox": {"kind": kind}})
-    story.answers = [Answer(choice="yes")] * 3
+    story = Willing(tmp_path, replies, mode="full-auto", settings={"sandbox": {"kind": kind}})
     await story.tell("look")
     assert story.all(ActionFinished) and KEY not in "".join(map(str, story.events)) + story.prompt()
 
@@ -87,7 +92,7 @@ async def test_commands_still_work_beside_them(tmp_path: Path, home: Path, kind:
     (home / "project").mkdir()
     make = act("shell.run", command="cat a.txt > project/b.txt")
     replies = [decide(make, next_step="continue"), END]
-    story = Story(tmp_path, replies, mode="full-auto", settings={"sandbox": {"kind": kind}})
+    story = Willing(tmp_path, replies, mode="full-auto", settings={"sandbox": {"kind": kind}})
     await story.tell("make it")
     assert (home / "project" / "b.txt").read_text() == "a\n"
 
