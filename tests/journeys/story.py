@@ -121,4 +121,7 @@ class Story:
 
     def answer(self, question: Question) -> Answer | None:
         """What the user says to it; nothing leaves it open."""
-        return self.answers.pop(0) if self.answers else Answer(choice="no" if question.kind == "gate" else "stop")
+        if self.answers:
+            return self.answers.pop(0)
+        may_refuse = question.kind != "duck_call" and any(choice.key == "no" for choice in question.choices)
+        return Answer(choice="no" if question.kind == "gate" or may_refuse else "stop")
