@@ -66,7 +66,7 @@ class Gatekeeper:
             if verdict == "ask" and (assessment.always_ask or doubtful or not known):
                 rule = rule_for(one.action.operation, one.preview.impacts, command, by_name)
                 lasts = await asyncio.to_thread(self._what_lasts, one)
-                editable = one.tool.editable(one.args)
+                editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))
             else:
                 told += assessment.runs_later

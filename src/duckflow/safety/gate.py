@@ -19,7 +19,7 @@ class RiskyAction:
     assessment: Assessment
     rule: Permission | None = None
     editable: str = ""
-    """The argument a person may edit before it is done, or nothing."""
+    """The text that a person may edit before it is done, or nothing."""
     command: str = ""
     lasting: tuple[Phrase, ...] = ()
     """What of it cannot be undone."""
@@ -48,7 +48,7 @@ def gate_question(
         doubtful=doubtful,
         reversible=reversible and not lasting,
         lasting=lasting if reversible else (say("lasting.off"),),
-        editable=str(alone.action.args.get(alone.editable, "")) if alone and alone.editable else "",
+        editable=alone.editable if alone else "",
     )
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))
 

@@ -136,6 +136,10 @@ class Tool(ABC, Generic[A]):
         """The argument a person may edit before it is done, or nothing."""
         return self.body
 
+    def proposed(self, args: A) -> str:
+        """What stands in that argument, as a text."""
+        return str(getattr(args, self.editable(args), ""))
+
     def has_body(self, args: Mapping[str, Any]) -> bool:
         """Whether the raw text already came inside the JSON."""
         return self.body in args

@@ -41,6 +41,16 @@ async def test_blocks_are_all_made(hands: Hands) -> None:
     assert hands.bytes_of("a.py") == b"def one():\n    return 11\n\ntwo = 22\nthree = 3\n"
 
 
+async def test_pairs_are_made_all_or_none(hands: Hands) -> None:
+    hands.put("a.py", "x = 1\ny = 2\nz = 3\n")
+    edits = [{"old": "x = 1", "new": "x = 9"}, {"old": "w", "new": "v"}]
+    refusal = await hands.refused("edit_file", path="a.py", edits=edits)
+    assert "does not occur" in refusal.for_model
+    assert hands.bytes_of("a.py") == b"x = 1\ny = 2\nz = 3\n"
+    await hands.do("edit_file", path="a.py", edits=[{"old": "1", "new": "one"}, {"old": "z = 3\n", "new": ""}])
+    assert hands.bytes_of("a.py") == b"x = one\ny = 2\n"
+
+
 async def test_or_none(hands: Hands) -> None:
     hands.put("a.py", "def one():\n    return 1\n")
     refusal = await hands.refused("edit_file", path="a.py", edits=BLOCKS)

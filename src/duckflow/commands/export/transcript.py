@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from duckflow.commands.lines import cost_lines
 from duckflow.commands.session_rows import short_folder
@@ -180,10 +180,13 @@ def _cleaned(phrase: Phrase) -> Phrase:
 
 def _diff(args: dict[str, Any]) -> str:
     """What an edit did that nobody was asked about, from its own arguments."""
-    if edits := str(args.get("edits") or ""):
+    edits = args.get("edits") or [args]
+    if isinstance(edits, str):
         return clean(edits)
-    old, new = str(args.get("old") or ""), str(args.get("new") or args.get("content") or "")
-    lines = [*(f"-{line}" for line in old.splitlines()), *(f"+{line}" for line in new.splitlines())]
+    lines: list[str] = []
+    for one in cast("list[dict[str, Any]]", edits):
+        lines += [f"-{line}" for line in str(one.get("old") or "").splitlines()]
+        lines += [f"+{line}" for line in str(one.get("new") or one.get("content") or "").splitlines()]
     return clean("\n".join(lines))
 
 

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
 from duckflow.state.phrase import Texts
@@ -62,14 +64,29 @@ def _unreadable(why: str) -> ToolError:
     )
 
 
+class Edit(Args):
+    old: str
+    new: str
+
+
+TOLD = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"old": {"type": "string"}, "new": {"type": "string"}},
+        "required": ["old", "new"],
+    },
+}
+
+
 class EditArgs(Args):
-    """Either `old` and `new`, or `edits`: raw text with SEARCH/REPLACE blocks."""
+    """Pairs of old and new text; a model that is asked for them afterwards writes SEARCH/REPLACE blocks."""
 
     path: str
+    edits: Annotated[list[Edit] | str, WithJsonSchema(TOLD)] = ""
     old: str = ""
     new: str = ""
     all: bool = False
-    edits: str = ""
 
 
 class EditFile(FileTool[EditArgs]):
@@ -82,10 +99,14 @@ class EditFile(FileTool[EditArgs]):
     expects = "there"
     body = "edits"
     untold = frozenset({"old", "new", "all"})
+    asked_for = frozenset({"edits"})
     args = EditArgs
 
     def editable(self, args: EditArgs) -> str:
-        return "edits" if args.edits.strip() else "new"
+        return "edits" if args.edits else "new"
+
+    def proposed(self, args: EditArgs) -> str:
+        return "\n".join(map(_written, _pairs(args))) if isinstance(args.edits, list) else super().proposed(args)
 
     def has_body(self, args: Mapping[str, Any]) -> bool:
         return self.body in args or ("old" in args and "new" in args)
@@ -100,13 +121,18 @@ class EditFile(FileTool[EditArgs]):
         document = self.document(args.path)
         text = document.raw
         for old, new in _pairs(args):
-            text = replace(text, old, new, args.all, whole_lines=bool(args.edits))
+            text = replace(text, old, new, args.all, whole_lines=isinstance(args.edits, str) and bool(args.edits))
         return TextChange(document.path, document, text)
 
 
 def _pairs(args: EditArgs) -> list[tuple[str, str]]:
-    if args.edits.strip():
-        if args.old or args.new:
-            raise ToolError("Give either `old` and `new`, or `edits`, not both. Nothing was changed.", "edit.both")
-        return parse_blocks(args.edits)
-    return [(args.old, args.new)]
+    if args.edits and (args.old or args.new):
+        raise ToolError("Give either `old` and `new`, or `edits`, not both. Nothing was changed.", "edit.both")
+    if isinstance(args.edits, list):
+        return [(one.old, one.new) for one in args.edits]
+    return parse_blocks(args.edits) if args.edits.strip() else [(args.old, args.new)]
+
+
+def _written(pair: tuple[str, str]) -> str:
+    old, new = (text if not text or text.endswith("\n") else f"{text}\n" for text in pair)
+    return f"<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE"
