@@ -1,5 +1,6 @@
 """What goes into a prompt fits, in real tokens, and holds the first and the latest word of the user."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,3 +132,14 @@ def test_a_focus_keeps_what_has_to_do_with_it() -> None:
     bubble.follow(messages)
     assert bubble.prune(4000, 0.35, "database")
     assert any("database" in message.text for message in bubble.view(4000) if message.message_id != "past")
+
+
+@pytest.mark.parametrize(
+    ("window", "budget"), [(200_000, 100_000), (1_000_000, 500_000), (32_000, 16_000), (16_000, 8000), (8192, 4096)]
+)
+def test_the_budget_is_a_share_of_the_window(window: int, budget: int) -> None:
+    assert MemorySettings().budget(window) == budget
+    assert MemorySettings(window_share=0.001).budget(window) == min(8000, budget), "never below what the least is"
+    assert MemorySettings().budget(window, small=True) == min(8000, budget)
+    assert MemorySettings(budget_tokens=3000).budget(window) == 3000
+    assert MemorySettings(budget_tokens=9_000_000).budget(window) < window

@@ -22,7 +22,7 @@ from duckflow.memory.castle import Castle
 from duckflow.memory.clip import clip
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
-from duckflow.memory.settings import MemorySettings
+from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.context import Receipt
 from duckflow.state.message import Message, PromptMessage
@@ -51,7 +51,7 @@ class ConversationMemory:
         self._facts = facts
         self._bubble = Bubble(settings)
         self._tokens = Tokens()
-        self._budget = settings.budget_tokens
+        self._budget = settings.budget_tokens or LEAST_BUDGET
         self._sent = 0.0
         self._guessed = 0
         self._evidence: tuple[int, str] = (-1, "")

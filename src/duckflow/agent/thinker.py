@@ -137,5 +137,5 @@ class Thinker:
         return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
 
     async def history_budget(self) -> int:
-        window = (await self.connection.ready_profile()).window
-        return min(self._memory.budget_tokens, int(window * self._memory.window_share))
+        profile = await self.connection.ready_profile()
+        return self._memory.budget(profile.window, profile.compact)

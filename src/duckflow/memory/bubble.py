@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duckflow.memory.score import Scores
 
 Range = tuple[int, int]
+UNSCORED = 1000
+"""Tokens below which there is nothing to choose from."""
 TOLD_ANEW = 500
 """Messages that are looked at when what is said of the past has to be found out again."""
 
@@ -150,7 +152,7 @@ class Bubble:
         self._entries.append(entry)
         self._unscored.append(entry)
         self._tokens += entry.tokens
-        if self._tokens > self._settings.budget_tokens / 8:
+        if self._tokens > UNSCORED:
             self._score()
 
     def _score(self) -> None:

@@ -2,15 +2,19 @@
 
 from pydantic import BaseModel, ConfigDict
 
+LEAST_BUDGET = 8000
+MOST_OF_WINDOW = 0.8
+"""The rest is for instructions, state and reply, whatever the settings say."""
+
 
 class MemorySettings(BaseModel):
     """How much history a prompt may carry, and what of the past comes with it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    budget_tokens: int = 8000
+    budget_tokens: int | None = None
+    """What history may take; unset, it is a share of the model's window."""
     window_share: float = 0.5
-    """Of a small model's window, history takes at most this share."""
     full_at: float = 0.95
     """Share of the budget at which it is pruned."""
     prune_to: float = 0.7
@@ -34,3 +38,10 @@ class MemorySettings(BaseModel):
     lesson_tokens: int = 200
     known_bytes: dict[str, int] = {"en": 440, "ja": 180}
     """What earlier sessions tell of the project, in every prompt; by language, as a first request has room for it."""
+
+    def budget(self, window: int, small: bool = False) -> int:
+        """For a model with this window; a small model gets lost in more than the least, whatever it could take."""
+        if self.budget_tokens is not None:
+            return min(self.budget_tokens, int(window * MOST_OF_WINDOW))
+        least = min(LEAST_BUDGET, window // 2)
+        return least if small else max(int(window * self.window_share), least)
