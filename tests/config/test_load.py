@@ -7,6 +7,7 @@ import pytest
 from duckflow.config.load import load, transition_table
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
 from duckflow.state.phase import Phase
 
 
@@ -53,6 +54,10 @@ def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text
         ("[llm]\ntries = 0", "config.bound.ge"),
         ("[ui]\nemoji = 'perhaps'", "config.kind.bool"),
         ("language = 'jp'", "config.choice"),
+        ("[pacemaker.limits.base]\nDEBUGING = 30", "config.near"),
+        ("[pacemaker.limits.base]\nDEBUGGING = 0", "config.bound.ge"),
+        ("[pacemaker.limits]\nbase = 3", "config.kind.table"),
+        ("transitions = 'none'", "config.kind.table"),
     ],
 )
 def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, key: str) -> None:
@@ -66,7 +71,22 @@ def test_the_transition_table_is_data_and_can_be_overridden() -> None:
     assert packaged.allows(Phase.PLANNING, Phase.EXECUTION)
     assert not packaged.allows(Phase.PLANNING, Phase.DONE)
     assert sum(len(targets) for targets in packaged.allowed.values()) == 12
-    own = transition_table(Settings(transitions={"PLANNING": {"DONE": "why not"}}))
-    assert own.allows(Phase.PLANNING, Phase.DONE) and not own.allows(Phase.PLANNING, Phase.EXECUTION)
-    with pytest.raises(UsageError):
-        transition_table(Settings(transitions={"NOWHERE": {}}))
+    own = transition_table(Settings(transitions={"PLANNING": {"DONE": "why not", "REVIEW": ""}}))
+    assert own.allows(Phase.PLANNING, Phase.DONE) and own.allows(Phase.PLANNING, Phase.EXECUTION)
+    assert not own.allows(Phase.PLANNING, Phase.REVIEW), "an empty reason takes a move away"
+    assert own.targets(Phase.REVIEW) == packaged.targets(Phase.REVIEW)
+
+
+@pytest.mark.parametrize("transitions", [{"NOWHERE": {}}, {"PLANNING": {"NOWHERE": "x"}}])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_step_that_there_is_not_is_named(transitions: dict[str, dict[str, str]], language: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        transition_table(Settings(transitions=transitions))
+    told = Words(language)(refusal.value.key, **refusal.value.values)
+    assert "NOWHERE" in told and "AWAITING_APPROVAL" in told
+
+
+def test_one_profile_of_the_limits_keeps_the_others(tmp_path: Path) -> None:
+    own = write(tmp_path / "config.toml", "[pacemaker.limits.base]\nDEBUGGING = 30\n")
+    base = load(own, tmp_path, {}).settings.pacemaker.limits.base
+    assert (base.DEBUGGING, base.RESEARCH) == (30, 16)

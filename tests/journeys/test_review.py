@@ -44,6 +44,34 @@ async def test_a_review_that_mends_it_ends_verified(tmp_path: Path) -> None:
     assert story.session.state.phase is Phase.DONE
 
 
+@pytest.mark.parametrize(("language", "told"), [("en", "Unverified: it is called done, but"), ("ja", "未確認: ")])
+@pytest.mark.parametrize("step", ["EXECUTION", "REVIEW"])
+async def test_done_is_an_end_after_one_review(tmp_path: Path, language: str, told: str, step: str) -> None:
+    look = decide(act("file_ops.read_file", path="missing.py"), next_step="continue")
+    claims = [decide(respond(f"It is finished, {number}."), step=step) for number in range(9)]
+    story = Story(tmp_path, [look, claims[0], *[claim | {"step": "EXECUTION"} for claim in claims]], language=language)
+    assert await story.tell("make a game") == "done"
+    assert len(story.model.requests) <= 3
+    shown = Words(language).phrase(story.all(Noticed)[-1].what)
+    assert told in shown and "missing.py" in shown
+
+
+async def test_an_answer_is_not_shown_twice(tmp_path: Path) -> None:
+    claim = decide(WRITE, check(3), respond("All done."))
+    story = Story(tmp_path, [claim, decide(respond("All done."), step="REVIEW")])
+    assert await story.tell("make a game") == "done"
+    assert story.said() == ["All done."] and story.ending().why is None
+    assert noticed(story)[-1] == "review.unverified"
+
+
+async def test_a_look_that_failed_and_then_worked_needs_no_review(tmp_path: Path) -> None:
+    looks = [decide(act("file_ops.read_file", path=path), next_step="continue") for path in ("gone.py", "game.py")]
+    story = Story(tmp_path, [*looks, decide(respond("It prints 1."))])
+    (story.folder / "game.py").write_text("print(1)\n")
+    assert await story.tell("what does it print?") == "done"
+    assert len(story.model.requests) == 3 and "review.unverified" not in noticed(story)
+
+
 async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(tmp_path: Path) -> None:
     story = Story(tmp_path, [decide(check(1), respond("It ends with 1."))])
     assert await story.tell("what does it end with?") == "done"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.pacemaker.limits import Load, complexity, compute_limit, extend_limit
-from duckflow.pacemaker.settings import LimitSettings
+from duckflow.pacemaker.settings import BaseLoops, LimitSettings
 from duckflow.state.action import TaskProfile
 from duckflow.state.vitals import Vitals
 
@@ -34,7 +34,7 @@ def test_the_base_of_each_profile(profile: str, base: int) -> None:
 
 
 def test_every_profile_has_a_base() -> None:
-    assert set(DEFAULT.base) == {profile.value for profile in TaskProfile}
+    assert set(BaseLoops.model_fields) == {profile.value for profile in TaskProfile}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_complexity_is_a_mean_of_three(load: Load, value: float) -> None:
 
 
 def test_the_bounds_are_settings() -> None:
-    strong = LimitSettings(highest=200, base={"RESEARCH": 150})
+    strong = LimitSettings(highest=200, base=BaseLoops(RESEARCH=150))
     assert compute_limit(Load("RESEARCH"), GREAT, strong).value == 180
 
 
@@ -120,7 +120,7 @@ def test_progress_extends_the_limit_up_to_the_ceiling() -> None:
 units = st.floats(0, 1)
 loads = st.builds(
     Load,
-    profile=st.sampled_from(list(DEFAULT.base)),
+    profile=st.sampled_from(list(BaseLoops.model_fields)),
     files=st.integers(0, 50),
     turns=st.integers(0, 50),
     error_rate=units,

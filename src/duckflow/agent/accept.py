@@ -1,6 +1,7 @@
 """Takes a Decision in: puts it as the user should get it, records it, and checks what it wants of state and phase."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed
 from duckflow.llm.decision import Reading
 from duckflow.prompts.template import note
-from duckflow.state.action import Action, Decision
+from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, Role
@@ -20,9 +21,10 @@ from duckflow.tools.toolbox import talk_operations
 TALK_ARGUMENTS = ("text", "question")
 
 
-def accept(reading: Reading, session: Session, phases: Phases) -> Reading:
-    """The Decision as it counts from now on. What of it is refused is told to the model."""
-    decision = _polite(reading.decision)
+def accept(reading: Reading, session: Session, phases: Phases, said: Collection[str] = ()) -> Reading:
+    """The Decision as it counts from now on. What of it is refused is told to the model; an answer that was given in
+    this turn, word for word, is not given again."""
+    decision = _polite(reading.decision, said)
     wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
     _say(session, "assistant", _as_said(decision))
@@ -51,9 +53,11 @@ def _as_said(decision: Decision) -> str:
     return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
-def _polite(decision: Decision) -> Decision:
-    """The Decision as the user gets it: at most one question, and choices only where there are two."""
+def _polite(decision: Decision, said: Collection[str]) -> Decision:
+    """The Decision as the user gets it: at most one question, choices only where there are two, nothing twice."""
     actions = [_polite_action(action) for action in decision.actions]
+    if decision.next_step == "done":
+        actions = [one for one in actions if one.operation != RESPOND or one.args.get("text") not in said]
     return decision if actions == decision.actions else decision.model_copy(update={"actions": actions})
 
 

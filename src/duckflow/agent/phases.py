@@ -49,13 +49,13 @@ class Phases:
             self._move(Phase.AWAITING_APPROVAL, "a change needed a yes", status=Status.REQUIRES_USER_INPUT)
             self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
 
-    def finish(self, all_succeeded: bool, failed: str = "") -> bool:
+    def finish(self, failed: str = "", reviewed: bool = False) -> bool:
         """`done` was said. True when the work is over; false when one review loop must look at what happened.
 
-        `failed`: a check that speaks against it. What is called done all the same is shown as unverified."""
+        `failed`: what speaks against it. What is called done all the same is shown as unverified."""
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.REVIEW, "execution finished")
-            if failed or not all_succeeded:
+            if failed and not reviewed:
                 return False
         if self._session.state.phase is Phase.REVIEW:
             if failed:
@@ -87,7 +87,7 @@ class Phases:
         if not completed:
             self.recover(why or "a background job failed")
         elif state.plan is not None and state.plan.status == "completed" and not state.turn_open:
-            self.finish(all_succeeded=True)
+            self.finish()
 
     def _move(self, target: Phase, why: str, status: Status = Status.IN_PROGRESS, by_model: bool = False) -> None:
         source = self._session.state.phase

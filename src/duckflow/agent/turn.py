@@ -22,7 +22,7 @@ from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import notes
-from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, Decision
+from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
@@ -148,14 +148,13 @@ class Turn:
                 guidance = found
                 break
         reading = await self._thinker.decide(state, limit, note or guidance.note, guidance.narrow)
-        return accept(reading, self._session, self._phases)
+        return accept(reading, self._session, self._phases, turn.said())
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
         """What stopped the actions comes first, then the policies, then the Decision itself."""
-        decision, done = turn.last.decision, turn.last.done
-        if ending := self._stopped(done):
+        if ending := self._stopped(turn.last.done):
             return ending
-        turn.ending = _wanted_ending(decision, done)
+        turn.ending = _wanted_ending(turn)
         for policy in self._policies:
             if (told := await policy.after(turn)) is not None:
                 return told
@@ -181,9 +180,12 @@ class Turn:
                 return None
 
 
-def _wanted_ending(decision: Decision, done: Dispatched) -> Ending | None:
+def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     """How the Decision itself wants the turn to end, or nothing when it goes on."""
-    silent = not done.ran(RESPOND)
+    decision, done = turn.last.decision, turn.last.done
+    before = turn.loops[-2] if len(turn.loops) > 1 else None
+    answered = before and before.decision.next_step == "done" and before.done.ran(RESPOND) and not decision.actions
+    silent = not done.ran(RESPOND) and not answered
     match decision.next_step:
         case _ if done.stop:
             return None

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
-from duckflow.state.phase import TransitionTable
+from duckflow.state.phase import Phase, TransitionTable
 
 Layer = dict[str, Any]
 PROJECT_FILE = Path(".duckflow/config.toml")
@@ -73,12 +73,16 @@ def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
 
 
 def transition_table(settings: Settings) -> TransitionTable:
-    """The packaged table, or the one from the settings."""
-    allowed = settings.transitions or json.loads(TRANSITIONS.read_text(encoding="utf-8"))
+    """The packaged table with the moves of the settings on top; one with an empty reason is taken away."""
+    table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
+    for source, moves in settings.transitions.items():
+        kept = {**table.get(source, {}), **moves}
+        table[source] = {target: why for target, why in kept.items() if why}
     try:
-        return TransitionTable.model_validate({"allowed": allowed})
+        return TransitionTable.model_validate({"allowed": table})
     except ValidationError as problem:
-        raise UsageError("config.bad_transitions", reason=problem.errors()[0]["msg"]) from None
+        strange = problem.errors()[0]
+        raise UsageError("config.bad_transitions", name=strange["input"], known=", ".join(Phase)) from None
 
 
 def nest(flat: Mapping[str, Any]) -> Layer:

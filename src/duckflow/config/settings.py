@@ -38,4 +38,4 @@ class Settings(BaseModel):
     files: FileSettings = Field(default_factory=FileSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Overrides the packaged table of phase transitions."""
+    """Moves between phases besides the packaged ones, each with its reason; an empty reason takes a move away."""

@@ -36,13 +36,13 @@ def compute_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLi
     """clamp(base × vitals factor × complexity factor, lowest, highest); whatever fails, the configured maximum."""
     try:
         return _calculated(load, vitals, settings)
-    except (KeyError, ValueError, TypeError, ArithmeticError) as problem:
+    except (AttributeError, ValueError, TypeError, ArithmeticError) as problem:
         part = say("limit.fallback", limit=settings.fallback, reason=f"{type(problem).__name__}: {problem}")
         return LoopLimit(settings.fallback, (part,), fallback=True)
 
 
 def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
-    profile_base = settings.base[load.profile]
+    profile_base: int = getattr(settings.base, load.profile)
     base = max(profile_base, settings.plan_base) if load.plan_running else profile_base
     score = vitals_score(vitals, settings)
     by_vitals = vitals_factor(score, settings)

@@ -7,6 +7,22 @@ from pydantic import BaseModel, ConfigDict, Field
 FROZEN = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
+class BaseLoops(BaseModel):
+    """Loops that a turn of each task profile begins with. Each can be set by itself."""
+
+    model_config = FROZEN
+
+    SIMPLE_QUESTION: int = Field(default=5, ge=1)
+    GENERAL_CHAT: int = Field(default=6, ge=1)
+    FILE_OPERATION: int = Field(default=8, ge=1)
+    CREATIVE_WRITING: int = Field(default=10, ge=1)
+    CODE_ANALYSIS: int = Field(default=12, ge=1)
+    DEBUGGING: int = Field(default=14, ge=1)
+    MULTI_STEP_TASK: int = Field(default=15, ge=1)
+    RESEARCH: int = Field(default=16, ge=1)
+    COMPLEX_REASONING: int = Field(default=18, ge=1)
+
+
 class LimitSettings(BaseModel):
     """How many loops a turn may take."""
 
@@ -16,19 +32,7 @@ class LimitSettings(BaseModel):
     highest: int = Field(default=20, ge=1)
     fallback: int = Field(default=15, ge=1)
     """Used when the calculation fails."""
-    base: dict[str, int] = Field(
-        default_factory=lambda: {
-            "SIMPLE_QUESTION": 5,
-            "GENERAL_CHAT": 6,
-            "FILE_OPERATION": 8,
-            "CREATIVE_WRITING": 10,
-            "CODE_ANALYSIS": 12,
-            "DEBUGGING": 14,
-            "MULTI_STEP_TASK": 15,
-            "RESEARCH": 16,
-            "COMPLEX_REASONING": 18,
-        }
-    )
+    base: BaseLoops = Field(default_factory=BaseLoops.model_construct)
     plan_base: int = Field(default=15, ge=1)
     """The least base while a plan is being carried out."""
 

@@ -62,10 +62,8 @@ class OwedFiles(Policy):
         return self._written(turn, ", ".join(asked_for.writes))
 
     def _written(self, turn: TurnSoFar, files: str) -> Ending:
-        checks = turn.checks()
-        if not self._phases.finish(*checks):
-            # The review that a failed check calls for has been held: the try-out, and the mends after it.
-            self._phases.finish(*checks)
+        # The review that a failed check calls for has been held: the try-out, and the mends after it.
+        self._phases.finish(turn.checks().failed, reviewed=True)
         told = say("turn.written_tried" if turn.last.tried else "turn.written", files=files)
         return Ending("done", None if turn.last.done.ran(RESPOND) else told)
 

@@ -12,8 +12,11 @@ from duckflow.prompts.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import evidence_of
+from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase
 from duckflow.state.profile import ModelProfile
+
+FAILURE = 120
 
 
 class Ending(NamedTuple):
@@ -43,10 +46,11 @@ class Loop:
 
 
 class Checks(NamedTuple):
-    """What the results of a turn say of its changes."""
+    """What the results since the last change say of the work: what failed, if anything did."""
 
-    all_succeeded: bool = True
     failed: str = ""
+    by_command: bool = False
+    """It was a command that was run after a change, not just an action that could not be done."""
 
 
 @dataclass(slots=True)
@@ -71,22 +75,31 @@ class TurnSoFar:
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """Results from before the last change say nothing any more. A command that failed speaks against the changes
-        of its turn; where nothing was changed it is only what the user wanted to know."""
-        changed, all_succeeded, failed = False, True, ""
+        """Results from before the last change say nothing any more, nor does an action that failed and then worked. A
+        command that failed speaks against the changes of its turn; where nothing was changed it is only what the user
+        wanted to know."""
+        changed, failed, undone = False, "", dict[str, str]()
         for loop in self.loops:
-            results = loop.done.results
-            if any(result.changed for result in results):
-                changed = all_succeeded = True
-            all_succeeded &= all(result.ok for result in results)
-            for result in results:
+            for result in loop.done.results:
                 check = evidence_of(result)
+                if result.changed:
+                    changed = True
+                    undone.clear()
                 if result.changed or (check and check.ok):
                     failed = ""
                 if check and not check.ok and changed:
                     failed = check.text
+                if result.ok:
+                    undone.pop(result.operation, None)
+                else:
+                    undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
             failed = loop.fault or failed
-        return Checks(all_succeeded, failed)
+        return Checks(failed, by_command=True) if failed else Checks(next(reversed(undone.values()), ""))
+
+    def said(self) -> frozenset[str]:
+        """What the user was told in this turn, word for word."""
+        results = (result for loop in self.loops for result in loop.done.results)
+        return frozenset(result.said for result in results if result.said)
 
 
 class Policy:
