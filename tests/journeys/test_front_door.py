@@ -15,6 +15,7 @@ from duckflow.events import talking
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
+from duckflow.events.views import Unheard
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, Scripted
 from duckflow.state.phrase import say
@@ -153,25 +154,35 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     session.close()
 
 
-async def test_what_is_said_during_a_turn_waits_goes_along_or_comes_back(tmp_path: Path) -> None:
+async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path: Path) -> None:
     slow = when("", "x" * 400, chunk=1, delay=0.02)
     session = opened(tmp_path)
-    wired = host(tmp_path, session, [slow, HELLO, HELLO])
+    wired = host(tmp_path, session, [slow, HELLO, HELLO, HELLO])
     user = FrontEnd(wired.conversation)
     port = user.port
     port.take("think")
     await user.until(lambda: bool(user.all(happened.LoopBegan)))
     port.take("one thing")
-    port.take("and another")
-    assert port.waiting == ("one thing", "and another") and port.busy
+    port.queue("and another")
+    assert port.waiting == (Unheard("one thing", later=False), Unheard("and another", later=True)) and port.busy
+    assert await user.told("/queue") == "one thing\nand another"
     assert port.interrupt() == "one thing\nand another" and port.waiting == ()
     assert (await user.turn_over(1)).outcome == "interrupted"
     port.take("hello")
     port.take("one thing")
-    port.take("and another")
+    await user.told("/queue and another")
     await user.turn_over(3)
-    said = [event.message.text for event in user.all(happened.MessageAdded) if event.message.role == "user"]
-    assert said == ["think", "hello", "one thing\nand another"]
+    assert await user.told("/queue") == "Nothing waits."
+    assert await user.told("/queue at rest") == ""
+    await user.turn_over(4)
+    said = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "user"]
+    assert [(one.text, one.meanwhile, one.turn) for one in said] == [
+        ("think", False, 1),
+        ("hello", False, 2),
+        ("one thing", True, 2),
+        ("and another", False, 3),
+        ("at rest", False, 4),
+    ]
     await wired.close()
     session.close()
 

@@ -19,7 +19,7 @@ from duckflow.agent.user_commands import UserCommands
 from duckflow.events.ports import Hear
 from duckflow.events.talking import LineTaken
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
-from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken
+from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken, Unheard
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
 from duckflow.safety.answers import means_always, read_answer
@@ -105,6 +105,9 @@ class ChatLoop:
             self._turns.interrupt()
             raise
 
+    def queue(self, text: str) -> None:
+        self._turns.submit(text, later=True)
+
     def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
         return self._questions.answer(question_id, text, choice)
 
@@ -134,7 +137,7 @@ class ChatLoop:
         return self._questions.open
 
     @property
-    def waiting(self) -> tuple[str, ...]:
+    def waiting(self) -> tuple[Unheard, ...]:
         return self._turns.waiting
 
     @property

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending
@@ -11,7 +12,7 @@ from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, N
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
 from duckflow.prompts.template import note
 from duckflow.state.five import StateDelta
-from duckflow.state.message import Message
+from duckflow.state.message import Message, last_request
 from duckflow.state.phrase import say
 
 STOCK_LINES = 12
@@ -53,18 +54,18 @@ class DuckCallAnswers:
     def _set_attempts_aside(self) -> None:
         """The attempts of this turn leave the context; the user's own words stay."""
         messages, turn = self._session.state.messages, self._session.state.turn
-        first = len(messages)
-        while first > 0 and messages[first - 1].turn == turn and messages[first - 1].role != "user":
-            first -= 1
-        if first < len(messages):
-            self._session.emit(MessagesSetAside(first=first, last=len(messages)))
+        here = [(number, one.role) for number, one in enumerate(messages) if one.turn == turn]
+        for said, together in groupby(here, key=lambda one: one[1] == "user"):
+            numbers = [number for number, _ in together]
+            if not said:
+                self._session.emit(MessagesSetAside(first=numbers[0], last=numbers[-1] + 1))
 
     def _take_stock(self, call: DuckCall) -> None:
         """What is known, what was tried, what is open: computed, shown, and kept in the conversation."""
         state = self._session.state
         results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
         told = partial(note, state.language)
-        goal = state.five.goal or next((m.text for m in reversed(state.messages) if m.role == "user"), "")
+        goal = state.five.goal or last_request(state.messages)
         lines = [
             told("stock_goal", goal=goal),
             told("stock_files", files=", ".join(state.files_changed) or "-"),

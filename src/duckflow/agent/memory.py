@@ -25,7 +25,7 @@ from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.context import Receipt
-from duckflow.state.message import Message, PromptMessage
+from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.phrase import Phrase, say
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class ConversationMemory:
         self._gravel.close()
 
     def _asked(self) -> str:
-        return next((one.text for one in reversed(self._session.state.messages) if one.role == "user"), "")
+        return last_request(self._session.state.messages)
 
     def _follow(self) -> None:
         state = self._session.state

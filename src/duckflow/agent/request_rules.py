@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
 
-SENTENCE = r"[^.!?。！？\n]+[.!?。！？]?"
+SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
 NOT_ORDERS = r"(?!you\b|know\b|think\b|understand\b|worry\b|mind\b|see\b|get\b|care\b|remember\b|have\b|want\b|need\b)"
 FORBIDS = (
     r"(?i)(?:^|[,;:]\s*|\b(?:please|but|and|also|so)\s+)(?:please\s+)?(?:do not|don['’]t|never)\s+"

@@ -56,17 +56,20 @@ class Turn:
         self._policies = policies
         self._recoveries = 0
 
-    async def run(self, text: str, attachments: Sequence[Attachment] = (), begin: Begin | None = None) -> Outcome:
+    async def run(
+        self, text: str, attachments: Sequence[Attachment], meanwhile: Callable[[], str], begin: Begin | None
+    ) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on. Where the user has done something
-        instead of saying it, there is no text, and `begin` is what they did: it gives the first note, or the ending."""
+        instead of saying it, there is no text, and `begin` is what they did: it gives the first note, or the ending.
+        `meanwhile` is asked before each call of the model for what the user has said since."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         if text:
-            self._session.emit(MessageAdded(message=Message(role="user", text=text, turn=number)))
+            self._add(Message(role="user", text=text, turn=number))
         self._pacing.begin(text)
         self._recoveries = 0
         try:
-            turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile)
+            turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
             outcome, why = await self._open(turn, begin)
         except asyncio.CancelledError:
             self._pacing.end("interrupted")
@@ -102,6 +105,7 @@ class Turn:
             told = await self._beat(note)
             if isinstance(told, Ending):
                 return told
+            await self._hear(turn)
             reading = await self._think(turn, told)
             done = await self._dispatcher.run(reading, self._actor)
             turn.loops.append(Loop(reading.decision, done))
@@ -110,6 +114,17 @@ class Turn:
             if isinstance(told, Ending):
                 return told
             note = told
+
+    async def _hear(self, turn: TurnSoFar) -> None:
+        """What the user has said meanwhile goes into the next request, and counts as what they want now."""
+        if said := turn.meanwhile():
+            self._add(Message(role="user", text=said, turn=self._session.state.turn, meanwhile=True))
+            turn.request = said
+            for policy in self._policies:
+                await policy.heard(said)
+
+    def _add(self, message: Message) -> None:
+        self._session.emit(MessageAdded(message=message))
 
     async def _beat(self, note: str) -> str | Ending:
         """The Pacemaker's word before a loop: a Duck Call or a new plan takes the place of the note."""

@@ -1,24 +1,24 @@
-"""One turn at a time: what is said while one runs waits, and goes along with the next one."""
+"""One turn at a time: what is said while one runs is heard before its next call of the model, or after its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.turn import Begin, Turn
 from duckflow.events.types import Outcome
-from duckflow.events.views import Attachment
+from duckflow.events.views import Attachment, Unheard
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """What was said, and who waits for the end of its turn."""
+    """What was said, and who waits for the end of its turn. `later`: not before the running one is over."""
 
     text: str
     attachments: tuple[Attachment, ...]
     ended: asyncio.Future[Outcome]
+    later: bool
 
 
 class Turns:
@@ -30,6 +30,7 @@ class Turns:
         self._waiting: list[WaitingMessage] = []
         self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
         self._running: asyncio.Task[Outcome] | None = None
+        self._waiters: list[asyncio.Future[Outcome]] = []
         self.before: Callable[[], None] = lambda: None
         """Called before each turn."""
         self.admit: Callable[[], Awaitable[bool]] | None = None
@@ -40,13 +41,14 @@ class Turns:
         return self._running is not None
 
     @property
-    def waiting(self) -> tuple[str, ...]:
-        return tuple(one.text for one in self._waiting)
+    def waiting(self) -> tuple[Unheard, ...]:
+        return tuple(Unheard(one.text, one.later) for one in self._waiting)
 
-    def submit(self, text: str, attachments: Sequence[Attachment] = ()) -> asyncio.Future[Outcome]:
-        """Start a turn, or keep the message until the running one is over. How its turn ends."""
+    def submit(self, text: str, attachments: Sequence[Attachment] = (), later: bool = False) -> asyncio.Future[Outcome]:
+        """Start a turn, or steer the running one: how the turn ends that hears it. `later`, or with an attachment, it
+        waits for a turn of its own."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append(WaitingMessage(text, tuple(attachments), ended))
+        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later or bool(attachments)))
         if not self.runs:
             self._next()
         return ended
@@ -76,18 +78,26 @@ class Turns:
     def _next(self) -> None:
         if self._deeds:
             deed, ended = self._deeds.pop(0)
-            self._start(self.turn.run("", begin=deed), [ended])
+            self._start(self.turn.run("", (), self._said_meanwhile, deed), [ended])
             return
         said, self._waiting = self._waiting, []
         text = "\n".join(one.text for one in said)
         attachments = [attachment for one in said for attachment in one.attachments]
-        self._start(self.turn.run(text, attachments), [one.ended for one in said])
+        self._start(self.turn.run(text, attachments, self._said_meanwhile, None), [one.ended for one in said])
+
+    def _said_meanwhile(self) -> str:
+        """What the running turn should hear now; whoever said it waits for its end."""
+        said = [one for one in self._waiting if not one.later]
+        self._waiting = [one for one in self._waiting if one.later]
+        self._waiters += [one.ended for one in said]
+        return "\n".join(one.text for one in said)
 
     def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
         self.before()
         self.jobs.hold()
+        self._waiters = waiters
         self._running = asyncio.create_task(self._admitted(work))
-        self._running.add_done_callback(partial(self._ended, waiters))
+        self._running.add_done_callback(self._ended)
 
     async def _admitted(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         try:
@@ -95,11 +105,11 @@ class Turns:
         finally:
             work.close()
 
-    def _ended(self, waiters: list[asyncio.Future[Outcome]], turn: asyncio.Task[Outcome]) -> None:
+    def _ended(self, turn: asyncio.Task[Outcome]) -> None:
         self._running = None
         problem = None if turn.cancelled() else turn.exception()
         outcome = "interrupted" if turn.cancelled() or problem else turn.result()
-        _settle(waiters, outcome, problem)
+        _settle(self._waiters, outcome, problem)
         if (self._waiting or self._deeds) and outcome != "exit":
             self._next()
 

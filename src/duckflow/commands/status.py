@@ -51,12 +51,21 @@ def cost(context: CommandContext, _: str) -> str:
     return "\n".join(cost_lines(context.conversation.state, context.conversation.choices.budget_usd, context.words))
 
 
+def queue(context: CommandContext, text: str) -> str:
+    """Keep a message for after the running turn; without one, what waits."""
+    if text:
+        context.conversation.queue(text)
+        return ""
+    waiting = [one.text for one in context.conversation.waiting]
+    return "\n".join(waiting) or context.words("queue.empty")
+
+
 def leave(context: CommandContext, _: str) -> str:
     context.conversation.sessions.leave()
     return ""
 
 
-SESSION = (Command("cost", cost), Command("quit", leave))
+SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave))
 
 
 SHOWN_ENTRIES = 30

@@ -18,6 +18,7 @@ from duckflow.events.views import (
     SessionSummary,
     Taken,
     UndoPort,
+    Unheard,
 )
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
@@ -130,7 +131,12 @@ class Conversation(Protocol):
         ...
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
-        """A message, until its turn has ended. While another turn runs it waits, and goes along with the next one."""
+        """A message, until the turn that hears it has ended. While one runs it steers: the model is given it before
+        its next call, marked as said meanwhile."""
+        ...
+
+    def queue(self, text: str) -> None:
+        """A message that does not steer: it waits for the end of the running turn. At rest it is said at once."""
         ...
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
@@ -139,7 +145,7 @@ class Conversation(Protocol):
         ...
 
     def interrupt(self) -> str:
-        """Stop the turn and the commands. Gives back what was waiting to be said."""
+        """Stop the turn and the commands. Gives back what was not heard yet."""
         ...
 
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
@@ -160,8 +166,8 @@ class Conversation(Protocol):
         ...
 
     @property
-    def waiting(self) -> tuple[str, ...]:
-        """Messages that wait for the running turn to end."""
+    def waiting(self) -> tuple[Unheard, ...]:
+        """Messages that the model has not heard yet."""
         ...
 
     @property

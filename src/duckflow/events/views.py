@@ -32,6 +32,14 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
+class Unheard:
+    """A message the model has not heard yet: it will before its next call, or (`later`) after the running turn."""
+
+    text: str
+    later: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSummary:
     """One line of the list of sessions. `here`: it belongs to the folder one is in."""
 

@@ -37,16 +37,16 @@ class Pins:
 
     def __init__(self) -> None:
         self.first = -1
-        self.current = -1
+        self.current: set[int] = set()
 
     def take(self, number: int, message: Message) -> None:
         if message.role == "user":
-            self.current = number
+            self.current = self.current | {number} if message.meanwhile else {number}
             if self.first < 0:
                 self.first = number
 
     def __contains__(self, number: int) -> bool:
-        return number in (self.first, self.current)
+        return number == self.first or number in self.current
 
 
 class Bubble:

@@ -10,11 +10,11 @@ from duckflow.prompts.layers import Layer, Layers, lasting
 from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
-from duckflow.prompts.wording import alternate, asked, done_so_far, job_line, last_update, listed, plan_line, spoken
+from duckflow.prompts.wording import alternate, done_so_far, job_line, last_update, listed, plan_line, spoken
 from duckflow.state.action import Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
-from duckflow.state.message import Message, PromptMessage
+from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.noun import shorten
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
@@ -73,7 +73,7 @@ class Compiler:
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
         """The request for the raw text that an action needs: on the same cached prefix, or all by itself."""
-        path, request = str(action.args.get("path", "")), moment.request or asked(history)[:REQUEST_LENGTH]
+        path, request = str(action.args.get("path", "")), moment.request or last_request(history)[:REQUEST_LENGTH]
         profile = moment.profile
         if profile.compact and kind == "content":
             return plain_body(state.language, path, moment.current, request, action.reasoning, history)
@@ -173,7 +173,7 @@ class Compiler:
             "lessons": self._layers.surroundings.lessons(),
         }
         if moment.profile.compact:
-            return values | {"request": shorten(asked(history), 500), "done": done_so_far(history, state.turn)}
+            return values | {"request": shorten(last_request(history), 500), "done": done_so_far(history, state.turn)}
         return values | {
             "step": state.phase,
             "status": state.status,

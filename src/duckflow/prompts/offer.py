@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from duckflow.state.action import PROPOSE_PLAN, WRITE_FILE, Operation, PlanMoment
 from duckflow.state.agent import AgentState
+from duckflow.state.message import last_request
 from duckflow.state.profile import ModelProfile
 
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
@@ -28,7 +29,7 @@ def offered(operations: Iterable[Operation], profile: ModelProfile, state: Agent
     timely = (one for one in operations if not one.when or now.intersection(one.when))
     if not profile.compact:
         return tuple(timely)
-    simple = state.plan is None and not SEVERAL_PARTS.search(_request(state))
+    simple = state.plan is None and not SEVERAL_PARTS.search(last_request(state.messages))
     return tuple(one for one in timely if one.led and not (simple and one.when))
 
 
@@ -45,7 +46,7 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
 
 def wants_plan(state: AgentState) -> bool:
     """Whether the user asks for a plan, and there is none yet."""
-    return state.plan is None and WANTS_PLAN.search(_request(state)) is not None
+    return state.plan is None and WANTS_PLAN.search(last_request(state.messages)) is not None
 
 
 def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:
@@ -59,7 +60,7 @@ def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_l
 
 def held_to_planning(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Nothing but proposing a plan, for what the user has said: a small model would put it in worse words."""
-    return tuple(_only(one, text=[_request(state)]) for one in operations if one.name == PROPOSE_PLAN)
+    return tuple(_only(one, text=[last_request(state.messages)]) for one in operations if one.name == PROPOSE_PLAN)
 
 
 def _only(operation: Operation, **values: Sequence[str]) -> Operation:
@@ -67,7 +68,3 @@ def _only(operation: Operation, **values: Sequence[str]) -> Operation:
     held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
     properties = {**operation.parameters.get("properties", {}), **held}
     return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
-
-
-def _request(state: AgentState) -> str:
-    return next((message.text for message in reversed(state.messages) if message.role == "user"), "")

@@ -21,11 +21,6 @@ GIVEN = ("@", "!", "stdin")
 """Beginnings of `operation` in a message that holds material the user gave, not a result."""
 
 
-def asked(history: Sequence[Message]) -> str:
-    """The user's latest message."""
-    return next((message.text for message in reversed(history) if message.role == "user"), "")
-
-
 def last_update(history: Sequence[Message], turn: int) -> str:
     """When the conversation was last heard of before this turn, if that is a while ago."""
     before = next((one.at for one in reversed(history) if one.turn < turn and one.at), 0.0)
@@ -73,7 +68,8 @@ def spoken(message: Message, language: str) -> PromptMessage:
         case "system":
             return PromptMessage("user", f"[duckflow]\n{message.text}")
         case "user":
-            return PromptMessage("user", message.text)
+            mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
+            return PromptMessage("user", mark + message.text)
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:

@@ -1,6 +1,7 @@
 """Messages: of the conversation, and of a request to a model."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,19 @@ class Message(Value):
     job: str = ""
     """The background job it belongs to; such a message is no part of the conversation."""
     at: float = Field(default_factory=time.time)
+    meanwhile: bool = False
+    """The user said it while a turn was at work on what they had said before."""
+
+
+def last_request(messages: Sequence[Message]) -> str:
+    """What the user said last, with what they added while it was worked on."""
+    said: list[str] = []
+    for message in reversed(messages):
+        if message.role == "user":
+            said.append(message.text)
+            if not message.meanwhile:
+                break
+    return "\n".join(reversed(said))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from duckflow.i18n.words import Words
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal, open_terminal
 
@@ -41,14 +44,27 @@ def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened:
     assert "[bold]角括弧[/bold]" in screen.replace(" ", "")
 
 
-def test_what_is_typed_while_it_works_comes_next(tmp_path: Path, opened: list[Terminal]) -> None:
-    slow = SLOW | {"json": decide(respond("first answer"), step="PLANNING"), "delay": 0.03}
-    terminal = open_terminal(opened, tmp_path, [slow, {"json": decide(respond("second answer"), step="PLANNING")}])
-    terminal.wait_for(HELLO)
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_what_is_typed_while_it_works_steers_or_waits(tmp_path: Path, opened: list[Terminal], language: str) -> None:
+    look = decide(act("file_ops.list_files", path="."), step="PLANNING", next_step="continue")
+    heard = {"json": decide(respond("steered answer"), step="PLANNING"), "when": "twofold"}
+    after = {"json": decide(respond("later answer"), step="PLANNING"), "when": "threefold"}
+    slow = SLOW | {"json": look, "delay": 0.05}
+    terminal = open_terminal(opened, tmp_path, [slow, heard, after], "--lang", language)
+    terminal.wait_for("Esc")
     terminal.enter("one")
-    terminal.enter("two")
-    terminal.wait_for("next: two")
-    terminal.wait_for("second answer")
+    terminal.wait_for("› one")
+    terminal.enter("twofold")
+    terminal.type("threefold\x1b\r")
+    words, told = Words(language), "".join
+    waiting = [words("chat.unheard", text="twofold"), words("chat.queued", text="threefold")]
+    terminal.wait_until(lambda screen: all(told(line.split()) in told(screen.split()) for line in waiting))
+    screen = told(terminal.wait_for("later answer").split())
+    order = ["›twofold", told(words("chat.meanwhile").split()), "steeredanswer", "›threefold", "lateranswer"]
+    places = [screen.find(text) for text in order]
+    assert places == sorted(places) and -1 not in places, screen
+    terminal.type("above\x1b\rbelow\x04")
+    terminal.wait_until(lambda screen: "above\n  below" in screen, what="a new line at rest")
 
 
 def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> None:

@@ -30,14 +30,16 @@ class BringMaterial(Policy):
         self._workspace = workspace
 
     async def opening(self, turn: TurnSoFar) -> None:
-        text = turn.request
         for attachment in turn.attachments:
             self._quote(attachment.name, attachment.text.rstrip("\n"))
-        if "@" not in text and "＠" not in text:
+        await self.heard(turn.request)
+
+    async def heard(self, said: str) -> None:
+        if "@" not in said and "＠" not in said:
             return
         from duckflow.agent.request_rules import mentions
 
-        for mention in mentions(text):
+        for mention in mentions(said):
             await self._bring_file(mention)
 
     async def _bring_file(self, mention: "Mention") -> None:

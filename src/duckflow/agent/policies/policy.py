@@ -62,6 +62,8 @@ class TurnSoFar:
     attachments: Sequence[Attachment]
     profile: Callable[[], Awaitable[ModelProfile]]
     """What the model is like; it is connected if need be."""
+    meanwhile: Callable[[], str] = lambda: ""
+    """What the user has said since it was last asked."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """How the last Decision wants the turn to end."""
@@ -108,6 +110,9 @@ class Policy:
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
         """The user has spoken, and no model has been asked yet. A note is for the first prompt."""
         return None
+
+    async def heard(self, said: str) -> None:
+        """The user has said more while the turn is at work; `turn.request` is that now."""
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         """A loop begins. Of several policies that say something the first one counts."""

@@ -76,6 +76,9 @@ class Guide:
     def bar(self, columns: int) -> str:
         return self._chat.bar(columns)
 
+    def take_later(self, text: str) -> bool:
+        return self._chat.take_later(text)
+
     def reads_on(self) -> bool:
         return self._chat.reads_on()
 

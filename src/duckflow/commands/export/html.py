@@ -64,7 +64,7 @@ def _item(item: Item, words: Words, render: Callable[[str], str]) -> Iterator[st
         case "said":
             yield f'<div class="said">{render(plain(item.text))}</div>'
         case "user":
-            yield f'<div class="user">{safe(item.text)}</div>'
+            yield f'<div class="user">{safe(item.text)}</div>' + (f'<div class="note">{told}</div>' if told else "")
         case "note":
             text = f"<div>{render(plain(item.text))}</div>" if item.text else ""
             yield f'<div class="note">{told}{text}</div>'

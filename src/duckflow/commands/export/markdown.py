@@ -51,6 +51,8 @@ def _item(item: Item, words: Words) -> Iterator[str]:
             yield harmless(item.text)
         case "user":
             yield quoted(item.text)
+            if told:
+                yield from ("", f"*{line(told)}*")
         case "deed":
             yield f"- {MARKS[item.ok]} {code(item.text)}" + (f": {line(told)}" if told else "")
             yield from details

@@ -75,7 +75,7 @@ class Transcript:
             case happened.TurnBegan():
                 self.turns.append(TurnRecord(event.turn, event.at))
             case happened.MessageAdded() if event.message.role == "user" and not event.message.job:
-                self._asked(clean(event.message.text))
+                self._asked(clean(event.message.text), event.message.meanwhile)
             case happened.TurnEnded() if self.turns:
                 self.turns[-1].outcome, self.turns[-1].why = event.outcome, event.why
             case happened.VitalsChanged():
@@ -87,11 +87,11 @@ class Transcript:
             case _:
                 self._note(event)
 
-    def _asked(self, text: str) -> None:
-        if self.turns and not self.turns[-1].asked:
+    def _asked(self, text: str, meanwhile: bool) -> None:
+        if self.turns and not self.turns[-1].asked and not meanwhile:
             self.turns[-1].asked = text
         else:
-            self._add(Item("user", text))
+            self._add(Item("user", text, say("chat.meanwhile") if meanwhile else None))
 
     def _act(self, event: happened.ActionStarted | happened.ActionFinished) -> None:
         if isinstance(event, happened.ActionStarted):

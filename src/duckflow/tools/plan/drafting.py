@@ -9,6 +9,7 @@ from duckflow.llm.schema import strict_schema, tasks_schema
 from duckflow.prompts.wording import listed
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.message import last_request
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
@@ -53,7 +54,11 @@ class Drafter:
         self.operations = operations
 
     async def plan(self, goal: str) -> Plan:
-        values = {"goal": goal, "request": last_request(self.state), "facts": facts(self.folder)}
+        values = {
+            "goal": goal,
+            "request": last_request(self.state.messages)[:CONVERSATION],
+            "facts": facts(self.folder),
+        }
         schema = strict_schema(PlanDraft.model_json_schema())
         plan = await drafted(self.think, "plan", values, schema, lambda text: plan_from(text, goal))
         return with_tests(plan, self.folder, self.state.language)
@@ -143,10 +148,6 @@ def as_listed(plan: Plan) -> str:
             + (f" (done when: {step.success})" if step.success else "")
         )
     return "\n".join(lines)
-
-
-def last_request(state: AgentState) -> str:
-    return next((message.text for message in reversed(state.messages) if message.role == "user"), "")[:CONVERSATION]
 
 
 def conversation(state: AgentState) -> str:

@@ -79,6 +79,8 @@ class Chat:
                 self.screen.user(event.text)
             case MessageAdded() if event.message.role == "user" and not event.message.job:
                 self.screen.user(event.message.text)
+                if event.message.meanwhile:
+                    self.screen.note(self._words("chat.meanwhile"))
             case talking.QuestionAsked() | talking.QuestionClosed():
                 self._show_question()
             case talking.CommandStarted():
@@ -107,6 +109,12 @@ class Chat:
             (self.screen.say if taken.meaning == "aside" else self.screen.warn)(self._words.phrase(phrase))
         if taken.meaning == "edit":
             self._running.append(asyncio.create_task(self._edit(self._conversation.questions[0])))
+
+    def take_later(self, text: str) -> bool:
+        if self.ready() or self._conversation.reads_as(text) != "message":
+            return False
+        self._conversation.queue(text)
+        return True
 
     def reads_on(self) -> bool:
         return self.screen.question.left > 0
@@ -140,7 +148,9 @@ class Chat:
         below = self.screen.live(columns)
         below += [wait.line(columns) for wait in self._commands.values()]
         below += job_progress(conversation.state, self._words, self._printer.glyphs, columns)
-        below += [fitted(plain(self._words("chat.queued", text=text)), columns - 1) for text in conversation.waiting]
+        for one in conversation.waiting:
+            key = "chat.queued" if one.later else "chat.unheard"
+            below.append(fitted(plain(self._words(key, text=one.text)), columns - 1))
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 

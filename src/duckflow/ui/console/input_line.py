@@ -178,6 +178,16 @@ class InputLine:
         """Whether nobody listens yet."""
         return self._handler is None
 
+    def send_later(self) -> bool:
+        """Keep what is typed for after the running turn; nothing is done when none runs."""
+        buffer = self._session.default_buffer
+        text = self._pastes.expand(buffer.text)
+        if not self._handler or not text.strip() or not self._handler.take_later(text):
+            return False
+        buffer.append_to_history()
+        buffer.reset()
+        return True
+
     def paste(self, text: str) -> str:
         return self._pastes.take(text)
 

@@ -21,6 +21,8 @@ class KeyActions(Protocol):
 
     def comes_early(self) -> bool: ...
 
+    def send_later(self) -> bool: ...
+
     def paste(self, text: str) -> str: ...
 
     def change_mode(self) -> None: ...
@@ -77,6 +79,11 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         else:
             event.app.current_buffer.insert_text("\n")
 
+    def on_alt_enter(event: KeyPressEvent) -> None:
+        """While it works the line is kept for after the turn; at rest it goes on below."""
+        if not actions.send_later():
+            on_newline(event)
+
     def on_continued(event: KeyPressEvent) -> None:
         event.app.current_buffer.delete_before_cursor()
         event.app.current_buffer.insert_text("\n")
@@ -108,7 +115,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     keys.add(" ", filter=typing)(on_space)
     keys.add("c-c", filter=typing)(ladder.press)
     keys.add("c-j")(on_newline)
-    keys.add("escape", "enter", filter=typing)(on_newline)
+    keys.add("escape", "enter", filter=typing)(on_alt_enter)
     keys.add("enter", filter=typing & continued)(on_continued)
     keys.add("enter", filter=typing & has_completions)(on_chosen)
     keys.add(Keys.BracketedPaste, filter=typing)(on_paste)

@@ -31,6 +31,10 @@ class LineHandler(Protocol):
         """A line, and when its first character was typed (by the monotonic clock)."""
         ...
 
+    def take_later(self, text: str) -> bool:
+        """A message for after the running turn; whether it is taken as one."""
+        ...
+
     def reads_on(self) -> bool:
         """Whether there is a next page to be shown."""
         ...
