@@ -9,6 +9,7 @@ from typing import Literal
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
+from duckflow.agent.preparation import Preparation, in_words
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
@@ -38,6 +39,10 @@ class Dispatched:
     refusal: str = ""
     approved: bool = False
     """The user was asked and said yes."""
+    failed: str = ""
+    """The operation that failed last."""
+    broken: bool = False
+    """Something failed on which what follows may build: more than a look at something, or the edit of one file."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -54,6 +59,7 @@ class Dispatcher:
         self._gatekeeper = gatekeeper
         self._bodies = bodies
         self._kept = kept
+        self._preparation = Preparation(toolbox)
         self._filter = ResultFilter(session.state)
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
@@ -62,13 +68,10 @@ class Dispatcher:
         waiting = list(reading.decision.actions)
         await self._toolbox.get_ready(waiting)
         blocks = list(reading.blocks)
-        while waiting and not done.stop:
-            part = self._part(waiting)
+        while waiting:
+            part = self._preparation.part(waiting)
             del waiting[: len(part)]
             await self._run_part(part, reading, blocks, done, actor)
-        if waiting:
-            skipped = ", ".join(action.operation for action in waiting)
-            self._tell(self._note("not_run", operations=skipped), actor)
         return done
 
     async def free(self, action: Action) -> bool:
@@ -77,105 +80,100 @@ class Dispatcher:
         if self._gatekeeper.mode is not Mode.FULL_AUTO:
             return False
         await self._toolbox.get_ready([action])
-        ready, problem = self._prepare([action])
-        return problem is None and self._gatekeeper.lets_pass(ready[0])
-
-    def _part(self, actions: Sequence[Action]) -> list[Action]:
-        """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""
-        changes: list[Action] = []
-        for action in actions:
-            if not self._changes(action):
-                break
-            changes.append(action)
-        return changes or list(actions[:1])
-
-    def _changes(self, action: Action) -> bool:
-        if (tool := self._tool(action)) is None:
-            return False
-        try:
-            return not tool.reads_only(self._toolbox.arguments(tool, action.args))
-        except ToolError:
-            # What still lacks its body is judged by its kind.
-            return tool.changes
-
-    def _tool(self, action: Action) -> AnyTool | None:
-        try:
-            return self._toolbox.find(action.operation)
-        except ToolError:
-            return None
+        prepared = self._preparation.prepare([action], {})
+        return bool(prepared.ready) and self._gatekeeper.lets_pass(prepared.ready[0])
 
     async def _run_part(
         self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
     ) -> None:
-        try:
-            whole = [await self._with_body(action, reading, blocks, actor) for action in part]
-        except ToolError as problem:
-            await self._fail(part[0], problem, done, actor)
-            return
-        await self._run_whole(whole, reading, done, actor)
+        part = self._not_held_back(part, done, actor)
+        if part and (objection := self._objection(part[0], reading, actor)):
+            await self._fail(part[0], objection, done, actor)
+            done.broken = True
+            part = self._not_held_back(part[1:], done, actor)
+        whole: list[Action] = []
+        lacking: dict[str, ToolError] = {}
+        for action in part:
+            try:
+                action = await self._with_body(action, blocks, actor)
+            except ToolError as problem:
+                lacking[action.action_id] = problem
+            whole.append(action)
+        while whole:
+            whole = await self._run_front(whole, lacking, reading, done, actor)
 
-    async def _run_whole(self, part: list[Action], reading: Reading, done: Dispatched, actor: Actor) -> None:
-        ready, problem = self._prepare(part)
+    async def _run_front(
+        self, part: list[Action], lacking: dict[str, ToolError], reading: Reading, done: Dispatched, actor: Actor
+    ) -> list[Action]:
+        """What can be prepared now is done; what is left may build on it, so it is looked at only then."""
+        ready, later, problem = self._preparation.prepare(part, lacking)
         if problem and not ready:
-            await self._fail(part[0], problem, done, actor)
-            return
-        if ready[0].tool.effect == "talk":
-            await self._run_one(ready[0], done, actor, revealed=False)
-            return
-        clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
-        if not clearance.allowed:
-            await self._refuse(ready, clearance.reason, done, actor)
-            return
-        done.approved |= clearance.asked
-        if clearance.edited is not None:
-            ready = await self._edited(ready[0], clearance, done, actor)
+            await self._fail(later[0], problem, done, actor)
+            return self._not_held_back(later[1:], done, actor)
+        if ready[0].tool.effect != "talk":
+            clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
+            if not clearance.allowed:
+                await self._refuse(ready, clearance.reason, done, actor)
+                return self._not_held_back(later, done, actor)
+            done.approved |= clearance.asked
+        else:
+            clearance = Clearance(allowed=True)
         for one in ready:
-            await self._run_one(one, done, actor, one.action.action_id in clearance.revealed)
-            if done.stop:
-                return
-        if rest := part[len(ready) :]:
-            # A change may build on one before it (edit what was just written), so the rest is looked at only now.
-            await self._run_whole(rest, reading, done, actor)
+            if not self._not_held_back([one.action], done, actor):
+                continue
+            if clearance.edited is not None and one.action.action_id in clearance.asked_about:
+                await self._run_edited(one, clearance.edited, done, actor)
+            else:
+                await self._run_one(one, done, actor, one.action.action_id in clearance.revealed)
+        return self._not_held_back(later, done, actor)
 
-    async def _edited(self, one: Ready, clearance: Clearance, done: Dispatched, actor: Actor) -> list[Ready]:
+    def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
+        """Those that may still run. After an error these are reads, and edits as long as only reads or edits failed;
+        after a no or a question none. The others are named with the reason."""
+        if not done.stop:
+            return list(actions)
+        going_on: list[Action] = []
+        for action in actions:
+            operation, asked = action.operation, self._preparation
+            if done.stop == "error" and (asked.reads(operation) or (asked.edits(operation) and not done.broken)):
+                going_on.append(action)
+            else:
+                self._tell(operation, self._note(f"not_run_{done.stop}", operation=done.failed), actor)
+        return going_on
+
+    async def _run_edited(self, one: Ready, text: str, done: Dispatched, actor: Actor) -> None:
         """The action with the user's own text in place of the proposed one."""
-        args = {**one.action.args, one.tool.editable(one.args): clearance.edited}
-        ready, problem = self._prepare([one.action.model_copy(update={"args": args})])
-        if problem:
-            await self._fail(one.action, problem, done, actor)
-        return ready
+        args = {**one.action.args, one.tool.editable(one.args): text}
+        prepared = self._preparation.prepare([one.action.model_copy(update={"args": args})], {})
+        if prepared.problem:
+            await self._fail(one.action, prepared.problem, done, actor)
+        else:
+            await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
-    async def _with_body(self, action: Action, reading: Reading, blocks: list[str], actor: Actor) -> Action:
-        """The complete action: what travels outside the JSON is put into its arguments."""
-        tool = self._toolbox.find(action.operation)
+    def _objection(self, action: Action, reading: Reading, actor: Actor) -> ToolError | None:
+        """Why nothing may be changed now, if that is what the action does."""
+        if not self._preparation.changes(action):
+            return None
+        if objection := reading.decision.objection():
+            return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
         phase = self._session.state.phase
-        changes = self._changes(action)
-        if changes and (objection := reading.decision.objection()):
-            raise ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
         # A job carries out an approved plan: it always executes.
-        if changes and phase is not Phase.EXECUTION and not actor.job_id:
-            raise ToolError(
+        if phase is not Phase.EXECUTION and not actor.job_id:
+            return ToolError(
                 f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
                 "tool.wrong_phase",
                 operation=action.operation,
                 phase=phase,
             )
+        return None
+
+    async def _with_body(self, action: Action, blocks: list[str], actor: Actor) -> Action:
+        """The complete action: what travels outside the JSON is put into its arguments."""
+        tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args):
             return action
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
-
-    def _prepare(self, part: list[Action]) -> tuple[list[Ready], ToolError | None]:
-        """As many from the front as can be prepared now, and what is wrong with the next."""
-        ready: list[Ready] = []
-        for action in part:
-            try:
-                tool = self._toolbox.find(action.operation)
-                args = self._toolbox.arguments(tool, action.args)
-                ready.append(Ready(action, tool, args, tool.preview(args)))
-            except (ToolError, OSError) as problem:
-                return ready, _in_words(problem)
-        return ready, None
 
     async def _run_one(self, one: Ready, done: Dispatched, actor: Actor, revealed: bool) -> None:
         action = one.action
@@ -189,7 +187,7 @@ class Dispatcher:
             async with self._kept.around(one):
                 outcome = await one.tool.run_for(one.args, actor.call())
         except (ToolError, OSError) as problem:
-            failed = _failure(action, one.tool, _in_words(problem), time.perf_counter() - start)
+            failed = _failure(action, one.tool, in_words(problem), time.perf_counter() - start)
             await self._finish(failed, done, actor, None if revealed else action)
             return
         result = ActionResult(
@@ -213,19 +211,18 @@ class Dispatcher:
             result = await self._filter.hide(result, unasked, actor)
         done.results.append(result)
         if not result.ok:
-            done.stop = "error"
+            done.stop, done.failed = "error", result.operation
+            operation = result.operation
+            done.broken |= not (self._preparation.reads(operation) or self._preparation.edits(operation))
             # What went wrong in words may quote a file; a log does not.
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
         if not (result.ok and result.effect == "talk"):
-            text = result.for_model if result.ok else f"ERROR: {result.for_model}"
-            turn = self._session.state.turn
-            message = Message(role="tool", operation=result.operation, text=text, turn=turn)
-            actor.emit(MessageAdded(message=message))
+            self._tell(result.operation, result.for_model if result.ok else f"ERROR: {result.for_model}", actor)
 
     async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
-        await self._finish(_failure(action, self._tool(action), problem), done, actor, action)
+        await self._finish(_failure(action, self._preparation.tool(action.operation), problem), done, actor, action)
 
     async def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
         told = self._note("refused_why", reason=reason) if reason else self._note("refused")
@@ -238,12 +235,9 @@ class Dispatcher:
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
 
-    def _tell(self, text: str, actor: Actor) -> None:
-        actor.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
-
-
-def _in_words(problem: ToolError | OSError) -> ToolError:
-    return problem if isinstance(problem, ToolError) else ToolError(problem.strerror or str(problem))
+    def _tell(self, operation: str, text: str, actor: Actor) -> None:
+        message = Message(role="tool", operation=operation, text=text, turn=self._session.state.turn)
+        actor.emit(MessageAdded(message=message))
 
 
 def _failure(action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0) -> ActionResult:

@@ -38,6 +38,8 @@ class Clearance:
     asked: bool = False
     reason: str = ""
     edited: str | None = None
+    asked_about: frozenset[str] = frozenset()
+    """The actions the question was about."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see: the user was asked for just that."""
 
@@ -96,7 +98,7 @@ class Gatekeeper:
         actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
         clearance = self._meaning(answer, question, risky[0].rule)
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
-        return replace(clearance, revealed=revealed)
+        return replace(clearance, asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 
     def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:
         offered = {choice.key for choice in question.choices}

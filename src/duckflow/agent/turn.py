@@ -184,7 +184,9 @@ class Turn:
                 self._phases.refused(done.refusal)
                 return None if done.refusal else Ending("gate", say("turn.refused"))
             case "error":
-                self._recoveries += self._phases.recover(done.results[-1].for_model)
+                self._recoveries += self._phases.recover(
+                    next(one.for_model for one in reversed(done.results) if not one.ok)
+                )
                 return None
             case "question" if done.ran(EXIT):
                 return Ending("exit")

@@ -1,0 +1,88 @@
+"""Which actions of a list go together, and which of them can be done now."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from duckflow.agent.gatekeeper import Ready
+from duckflow.errors import ToolError
+from duckflow.state.action import Action
+from duckflow.tools.tool import AnyTool
+from duckflow.tools.toolbox import Toolbox
+
+
+class Prepared(NamedTuple):
+    """What can be done now, what is left for afterwards, and why the first of that cannot be done yet."""
+
+    ready: list[Ready]
+    later: list[Action]
+    problem: ToolError | None
+
+
+class Preparation:
+    """Asks the tools."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def part(self, actions: Sequence[Action]) -> list[Action]:
+        """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""
+        changes: list[Action] = []
+        for action in actions:
+            if not self.changes(action):
+                break
+            changes.append(action)
+        return changes or list(actions[:1])
+
+    def changes(self, action: Action) -> bool:
+        if (tool := self.tool(action.operation)) is None:
+            return False
+        try:
+            return not tool.reads_only(self._toolbox.arguments(tool, action.args))
+        except ToolError:
+            # What still lacks its body is judged by its kind.
+            return tool.changes
+
+    def edits(self, operation: str) -> bool:
+        """Whether it only puts a text into a file."""
+        tool = self.tool(operation)
+        return tool is not None and bool(tool.body)
+
+    def reads(self, operation: str) -> bool:
+        tool = self.tool(operation)
+        return tool is not None and tool.effect == "read"
+
+    def tool(self, operation: str) -> AnyTool | None:
+        try:
+            return self._toolbox.find(operation)
+        except ToolError:
+            return None
+
+    def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
+        """As many from the front as can be prepared now. One that cannot may build on a change before it; it waits,
+        and only edits of other files go before it. `lacking`: by action, why its text is not there."""
+        ready: list[Ready] = []
+        later: list[Action] = []
+        problem: ToolError | None = None
+        for place, action in enumerate(part):
+            if later and not all(self.edits(one.operation) for one in (action, *later)):
+                return Prepared(ready, later + list(part[place:]), problem)
+            if action.args.get("path") in [one.args.get("path") for one in later]:
+                later.append(action)
+                continue
+            try:
+                if missing := lacking.get(action.action_id):
+                    raise missing
+                ready.append(self.ready(action))
+            except (ToolError, OSError) as found:
+                problem = problem or in_words(found)
+                later.append(action)
+        return Prepared(ready, later, problem)
+
+    def ready(self, action: Action) -> Ready:
+        tool = self._toolbox.find(action.operation)
+        args = self._toolbox.arguments(tool, action.args)
+        return Ready(action, tool, args, tool.preview(args))
+
+
+def in_words(problem: ToolError | OSError) -> ToolError:
+    return problem if isinstance(problem, ToolError) else ToolError(problem.strerror or str(problem))
