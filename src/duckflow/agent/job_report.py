@@ -6,12 +6,15 @@ from duckflow.prompts.template import note, render
 from duckflow.prompts.wording import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
+from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of, task_line
 from duckflow.tools.plan.drafting import Drafter, drafted
 from duckflow.tools.plan.drafts import ReportDraft, read_draft
+from duckflow.tools.shell.causes import telling_part
 
 RESULT_LINES = 40
 FILES = 12
+CAUSE = 500
 
 
 async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
@@ -20,7 +23,7 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     results = [
-        f"- [{task.status}] {task_line(task)}: {shorten(task.result or '', 200)}"
+        f"- [{task.status}] {task_line(task)}: {_told(task, 200)}"
         for step in steps_of(drafter.state, job)
         for task in step.tasks
     ]
@@ -60,11 +63,18 @@ def count_results(drafter: Drafter, job: Job) -> JobReport:
         done=now.done,
         failed=now.failed,
         left=now.left,
-        causes=tuple(f"{task_line(task)}: {shorten(task.result or '', 160)}" for task in failed),
+        causes=tuple(f"{task_line(task)}: {_told(task, 0)}" for task in failed),
         shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
         unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,
     )
+
+
+def _told(task: Task, room: int) -> str:
+    """What came of a task; of a failure the lines that say why."""
+    if task.status != "failed":
+        return shorten(task.result or "", room)
+    return telling_part(task.result or "", CAUSE).replace("\n", "\n  ")
 
 
 def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> str:

@@ -21,7 +21,6 @@ from duckflow.state.agent import AgentState
 from duckflow.state.evidence import succeeded
 from duckflow.state.job import Job
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
@@ -30,11 +29,12 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task, side_by_side, startable
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by, proof
+from duckflow.tools.shell.causes import telling_part
 
 log = logging.getLogger(__name__)
 
 AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
-RESULT = 400
+RESULT = 800
 LOOKED_AT = 3
 
 
@@ -223,7 +223,9 @@ class TaskRunner:
             return Dispatched(), f"{problem}"
         for result in done.results:
             self._looked_at.difference_update(result.changed)
-        return done, shorten(done.results[-1].for_model, RESULT) if done.results else note(language, "task_not_run")
+        return done, telling_part(done.results[-1].for_model, RESULT) if done.results else note(
+            language, "task_not_run"
+        )
 
     def _explain(self, plan: Plan, step: Step) -> None:
         """Once a step: what the texts of this job are for. Only the job's own history holds it."""

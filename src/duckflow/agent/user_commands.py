@@ -23,7 +23,7 @@ from duckflow.state.phrase import said, say
 log = logging.getLogger(__name__)
 OPERATION = "user.shell"
 SHOWN_COMMAND = 80
-HEAD, TAIL = 4000, 8000
+HEAD, TAIL, CAUSES = 4000, 8000, 4000
 INTERRUPTED = 130
 # Nobody could answer a pager.
 WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
@@ -72,7 +72,7 @@ class UserCommands:
         from duckflow.tools.shell.process import Process
 
         start = time.monotonic()
-        output = CommandOutput(HEAD, TAIL, self._show)
+        output = CommandOutput(HEAD, TAIL, CAUSES, self._show)
         shell = find_program(os.environ.get("SHELL", ""), Path(self._session.state.folder)) or "/bin/sh"
         launch = Launch((shell, "-c", command))
         process: Process | None = None
@@ -88,7 +88,7 @@ class UserCommands:
         finally:
             output.take(b"", last=True)
             output.leave_screen()
-        self._note(command, code, output.text(), round(time.monotonic() - start, 1))
+        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start, 1))
         return code
 
     def tell(self) -> None:

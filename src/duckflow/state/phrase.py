@@ -9,6 +9,7 @@ from duckflow.state.noun import Value
 
 SAID = "talk.said"
 """The phrase of what the model says to the user."""
+CAUSE = "cause"
 
 
 class Texts(NamedTuple):
@@ -27,6 +28,14 @@ class Phrase(Value):
 
     def __hash__(self) -> int:
         return hash((self.key, *self.values.items(), *self.texts.items()))
+
+    def with_cause(self, cause: str) -> "Phrase":
+        """Not part of the sentence: for those who have room for it."""
+        return self.model_copy(update={"values": {**self.values, CAUSE: cause}})
+
+    @property
+    def cause(self) -> str:
+        return str(self.values.get(CAUSE, ""))
 
 
 def say(key: str, **values: str | int | float) -> Phrase:

@@ -15,8 +15,8 @@ class BackgroundCommand:
 
     command: str
     process: Process
-    output: Callable[[], str]
-    """What it printed so far: the beginning and the end of it."""
+    output: Callable[[bool], str]
+    """What it printed so far: the beginning and the end of it, and why it failed, if it has."""
     job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
     started: float = field(default_factory=time.monotonic)
 

@@ -1,9 +1,11 @@
-"""What a command prints: cleaned, cut to its head and tail, shown live."""
+"""What a command prints: cleaned, cut to its head, its tail and what tells why it failed, shown live."""
 
 import asyncio
 import codecs
 import re
 from collections.abc import Callable
+
+from duckflow.tools.shell.causes import Causes
 
 STEERING = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
@@ -38,17 +40,22 @@ REDRAWN = re.compile(r"[^\n\r]*\r")
 
 
 class Excerpt:
-    """Takes any amount of text and keeps its head and its tail."""
+    """Takes any amount of text and keeps its head and its tail, and of what lies between them the passages that tell
+    of a failure."""
 
-    def __init__(self, head: int, tail: int) -> None:
+    def __init__(self, head: int, tail: int, causes: int = 0) -> None:
         self._head_size = head
         self._tail_size = tail
+        self._room = causes
         self._head = ""
         self._tail = ""
         self._seen = 0
+        self._causes = Causes()
 
     def add(self, text: str) -> None:
         self._seen += len(text)
+        if self._room:
+            self._causes.add(text)
         room = self._head_size - len(self._head)
         if room > 0:
             self._head += text[:room]
@@ -58,15 +65,22 @@ class Excerpt:
         if len(self._tail) > 2 * self._tail_size:
             self._tail = self._tail[len(self._tail) - self._tail_size :]
 
-    def text(self) -> str:
-        """All of it, or head and tail with a line between them that says how much is missing."""
+    def text(self, failed: bool = False) -> str:
+        """All of it, or head and tail, and between them lines that say how much is missing."""
         if self._seen == len(self._head) + len(self._tail) and len(self._tail) <= self._tail_size:
             return REDRAWN.sub("", self._head + self._tail)
         head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
         tail = self._tail[len(self._tail) - self._tail_size :]
         tail = tail[tail.find("\n") + 1 :] or tail
-        missing = self._seen - len(head) - len(tail)
-        return REDRAWN.sub("", f"{head}[… {missing} characters left out …]\n{tail}")
+        at, end, parts = min(len(head), len(self._head)), self._seen - len(tail), [head]
+        for one in self._causes.passages(at, end, self._room) if failed else ():
+            parts += [_left_out(one.start - at), *(f"{line}\n" for line in one.lines)]
+            at = one.end
+        return REDRAWN.sub("", "".join([*parts, _left_out(end - at), tail]))
+
+
+def _left_out(characters: int) -> str:
+    return f"[… {characters} characters left out …]\n" if characters > 0 else ""
 
 
 EVERY_SECONDS = 0.1
@@ -122,9 +136,9 @@ class Live:
 class CommandOutput:
     """Takes bytes as they come; memory is bounded, however many there are."""
 
-    def __init__(self, head: int, tail: int, on_output: OnOutput) -> None:
+    def __init__(self, head: int, tail: int, causes: int, on_output: OnOutput) -> None:
         self._cleaner = Cleaner()
-        self._excerpt = Excerpt(head, tail)
+        self._excerpt = Excerpt(head, tail, causes)
         self._live = Live(on_output)
 
     def take(self, data: bytes, last: bool = False) -> None:
@@ -132,8 +146,8 @@ class CommandOutput:
         self._excerpt.add(text)
         self._live.add(text)
 
-    def text(self) -> str:
-        return self._excerpt.text().rstrip()
+    def text(self, failed: bool = False) -> str:
+        return self._excerpt.text(failed).rstrip()
 
     def leave_screen(self) -> None:
         """From now on the screen is not bothered any more."""

@@ -20,6 +20,7 @@ from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
+from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.shell.limits import LimitWatch
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.process import Process, caches, environment
@@ -51,6 +52,7 @@ def hint(output: str, network: bool, writes: bool) -> str:
 
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
+SHOWN_CAUSE = 600
 SANDBOX_BROKEN = "bwrap: "
 
 
@@ -169,7 +171,8 @@ class ShellRun(Tool[ShellArgs]):
         writes = self._writes(args)
         network = args.network or self._sandbox.paths.settings.network
         seen = environment(os.environ, self._settings.environment, network)
-        output = CommandOutput(self._settings.head_characters, self._settings.tail_characters, call.show)
+        kept = self._settings
+        output = CommandOutput(kept.head_characters, kept.tail_characters, kept.cause_characters, call.show)
         shell = find_program("bash", self._sandbox.paths.folder) or "/bin/sh"
         launch = self._sandbox.launch((shell, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
@@ -206,7 +209,7 @@ class ShellRun(Tool[ShellArgs]):
 
     def _result(self, running: Running, code: int) -> Done:
         running.output.take(b"", last=True)
-        output = running.output.text()
+        output = running.output.text(failed=code != 0)
         if code and output.startswith(SANDBOX_BROKEN):
             raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
         if overrun := running.watch.overrun:
@@ -220,23 +223,23 @@ class ShellRun(Tool[ShellArgs]):
         if meddled := ", ".join(running.process.meddled):
             parts.append(f"Warning: changed while the command ran, and can make git run programs: {meddled}")
         parts += [
-            f"Background {job.job_id} has ended with exit code {job.process.code}:\n{job.output()}"
+            f"Background {job.job_id} has ended with exit code {job.process.code}:\n{job.output(job.process.code != 0)}"
             for job in self._background.ended()
         ]
-        return Done("\n".join(part for part in parts if part), self._shown(running, code, meddled))
+        shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
+        return Done("\n".join(part for part in parts if part), shown_as)
 
-    def _shown(self, running: Running, code: int, meddled: str) -> Phrase:
-        command = _short(running.args.command)
-        if meddled:
-            return say("shell.meddled", command=command, code=code, seconds=running.seconds, files=shown(meddled))
-        return say("shell.finished", command=command, code=code, seconds=running.seconds)
+    def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
+        values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
+        told = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
+        return told.with_cause(cause) if cause else told
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
         ended = "It was ended" if gone else "It was told to end, but some of it may still run"
         return ToolError(
             f"Timed out after {limit} s. {ended}. Give a larger timeout_seconds (at most "
             f"{self._settings.longest_seconds}), or background=true for a server. Output until then:\n"
-            f"{running.output.text() or '(none)'}",
+            f"{running.output.text(failed=True) or '(none)'}",
             "shell.timed_out" if gone else "shell.not_ended",
             command=_short(running.args.command),
             seconds=limit,

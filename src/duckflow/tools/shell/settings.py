@@ -14,7 +14,8 @@ class ShellSettings(BaseModel):
     """More is never granted; servers run in the background."""
     head_characters: int = Field(default=4000, ge=0)
     tail_characters: int = Field(default=8000, ge=0)
-    """Of what is printed, the beginning and the end reach the model: errors stand at the end."""
+    cause_characters: int = Field(default=4000, ge=0)
+    """Of what is printed, the beginning and the end reach the model; of what failed, also the lines that say why."""
     first_output_seconds: float = Field(default=1.5, ge=0)
     """How long to look at a background command before going on."""
     max_processes: int = Field(default=2000, ge=1)

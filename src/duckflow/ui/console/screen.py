@@ -162,7 +162,9 @@ class Screen:
             self._reply.end()
             return
         self._reply.end()
-        self._end_output(event.job)
+        if self._end_output(event.job) and result.for_user.cause:
+            # The screen has shown the beginning and the end; why it failed stood between them.
+            self._print_output(result.for_user.cause.split("\n"))
         whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
@@ -170,11 +172,13 @@ class Screen:
         output = self._outputs.setdefault(event.job, OutputLines(*OUTPUT_LINES[bool(event.job)]))
         self._print_output(output.add(event.text, event.left_out))
 
-    def _end_output(self, job: str) -> None:
-        """The command has ended: what was held back of its output, as far as it is shown at all."""
-        if output := self._outputs.pop(job, None):
-            left_out, lines = output.end()
-            self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
+    def _end_output(self, job: str) -> int:
+        """The command has ended: what was held back of its output, as far as it is shown at all; how much is not."""
+        if (output := self._outputs.pop(job, None)) is None:
+            return 0
+        left_out, lines = output.end()
+        self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
+        return left_out
 
     def _print_output(self, lines: list[str]) -> None:
         for line in lines:

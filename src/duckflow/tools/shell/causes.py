@@ -1,0 +1,136 @@
+"""Of what a command printed, the lines that say why it failed."""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+MENTIONS = (
+    "error", "exception", "fail", "assert", "traceback", "panic", "fatal", "undefined", "unresolved", "expected",
+    "received", "mismatch", "not ok", "not found", "no such", "cannot", "can't", "unable", "denied", "refused",
+    "invalid", "unknown", "abort", "segmentation", "killed", "timeout", "timed out", "npm err!", "***", "e   ",
+    "エラー", "失敗", "例外",
+)  # fmt: skip
+PLACE = r"[\w./\\@~-]+[:(]\d+(?:[:,]\d+)*\)?:?"
+ANNOUNCES = re.compile(
+    rf"^[\W_]*(?:{PLACE}\s*)?(?:-+>?\s*)?(?:[\w.$]*(?:error|exception|failure)\b|fail(?:ed|ing)?\b|fatal\b|traceback\b"
+    r"|panic|not ok\b|abort|assert|expected\b|segmentation|エラー|失敗)"
+    r"|^e {2,}\S|[:)\]]\s*(?:fatal |internal )?error\b|\bpanicked at\b|^npm err!|\*\*\* "
+    r"|\b[1-9]\d* (?:\w+ )?(?:failed|failures?|failing|errors?)\b"
+)
+FINE = re.compile(
+    r"\b(?:0|no) (?:\w+ )?(?:errors?|fail(?:ed|ures?|ing)?)\b|\bpass(?:ed|ing)?\s*(?:\[.*\])?$|[ .]ok$|\bwarning\b"
+)
+CHANGING = re.compile(r"0x[0-9a-f]+|\d+")
+LONGEST_LINE = 300
+LONGEST_PIECE = 20_000
+BEFORE, AFTER = 3, 6
+PASSAGES = 60
+SEEN = 2000
+
+
+@dataclass(slots=True)
+class Passage:
+    """Lines that stand together: the first begins at `start`, and the last ends before `end`."""
+
+    start: int
+    end: int
+    score: int
+    lines: list[str]
+
+
+class Causes:
+    """Hears everything, line by line, and keeps the most telling passages: what announces an error before what only
+    mentions one, the first before the later ones, nothing twice that differs by numbers alone."""
+
+    def __init__(self, before: int = BEFORE, after: int = AFTER) -> None:
+        self._after = after
+        self._most = 2 * (before + after)
+        self._earlier: deque[str] = deque(maxlen=before)
+        self._begun = ""
+        self._at = 0
+        self._open: Passage | None = None
+        self._still = 0
+        self._passages: list[Passage] = []
+        self._seen: set[str] = set()
+        self._announced = False
+
+    def add(self, text: str) -> None:
+        *lines, rest = (self._begun + text).split("\n")
+        if lines and self._open is None and not _mentions(f"{self._begun}{text}"):
+            # Most output tells of no failure, and is not looked at line by line.
+            self._at += sum(map(len, lines)) + len(lines)
+            self._earlier += [line[:LONGEST_LINE] for line in lines[-BEFORE:]]
+        else:
+            for line in lines:
+                self._hear(line)
+        self._begun = rest
+        if len(rest) > LONGEST_PIECE:
+            self._hear(rest[:-1])
+            self._at -= 1
+            self._begun = rest[-1]
+
+    def passages(self, start: int, end: int, room: int) -> list[Passage]:
+        """The most telling ones that begin between two places, in their order, in so many characters."""
+        chosen: list[Passage] = []
+        for one in sorted(self._passages, key=lambda one: (-one.score, one.start)):
+            size = sum(map(len, one.lines)) + len(one.lines)
+            if start <= one.start < end and size <= room:
+                chosen.append(one)
+                room -= size
+        return sorted(chosen, key=lambda one: one.start)
+
+    def _hear(self, line: str) -> None:
+        start, self._at = self._at, self._at + len(line) + 1
+        shown = line.rpartition("\r")[2][:LONGEST_LINE]
+        score = self._score(shown)
+        if score:
+            self._still = self._after
+        if self._open is None and score:
+            before = list(self._earlier)
+            self._open = Passage(start - sum(len(one) + 1 for one in before), self._at, score, before)
+            self._passages.append(self._open)
+            self._earlier.clear()
+        if self._open is None:
+            self._earlier.append(line[:LONGEST_LINE] if len(line) > LONGEST_LINE else line)
+            return
+        self._open.lines.append(shown)
+        self._open.end = self._at
+        self._open.score = max(score, self._open.score)
+        self._still -= 1
+        if self._still < 0 or len(self._open.lines) > self._most:
+            self._close()
+
+    def _close(self) -> None:
+        self._open = None
+        if len(self._passages) > PASSAGES:
+            self._passages.remove(min(self._passages, key=lambda one: (one.score, -one.start)))
+
+    def _score(self, line: str) -> int:
+        line = line.lower()
+        if not _mentions(line) or FINE.search(line):
+            return 0
+        gist = CHANGING.sub("0", line).strip()
+        if gist in self._seen:
+            return 0
+        if len(self._seen) < SEEN:
+            self._seen.add(gist)
+        if not ANNOUNCES.search(line):
+            return 1
+        first, self._announced = not self._announced, True
+        return 3 if first else 2
+
+
+def _mentions(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in MENTIONS)
+
+
+def telling_part(text: str, room: int) -> str:
+    """The lines of a text that say most of a failure, in so many characters; a short text whole."""
+    if len(text) <= room:
+        return text
+    causes = Causes(before=1, after=1)
+    causes.add(f"{text}\n")
+    first = text.partition("\n")[0][: room // 4]
+    found = causes.passages(0, len(text), room - len(first))
+    return "\n".join(dict.fromkeys([first, *(line.rstrip() for one in found for line in one.lines)]))[:room]
