@@ -38,14 +38,13 @@ class UndoKeeper:
         return await self._undo().diff(turn)
 
     async def preview(self, back: bool) -> "UndoPreview":
-        return await (self._undo().preview_undo() if back else self._undo().preview_redo())
+        return await self._undo().preview(back)
 
     async def restore(self, back: bool, only_own: bool = False) -> "Outcome":
         """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are.
 
         `only_own`: and also those that someone else may have changed while a command ran."""
-        undo = self._undo()
-        outcome = await (undo.undo(None, "skip", only_own) if back else undo.redo(on_conflict="skip"))
+        outcome = await self._undo().restore(back, only_own)
         files = ", ".join(outcome.changed) or "-"
         key = "turn_undone" if back else "turn_redone"
         told = note(self._session.state.language, key, turn=str(outcome.turn), files=files)

@@ -109,17 +109,17 @@ class Playground:
 
     async def not_covered(self) -> set[str]:
         """Keys of what an undo would say it leaves out."""
-        return keys((await self.undo.preview_undo()).not_covered)
+        return keys((await self.undo.preview()).not_covered)
 
     async def there_and_back(self, before: Picture) -> None:
         """What was done is undone and redone and undone again, to the byte, also after a restart."""
         after = self.picture()
         assert after != before, "the story must change something"
         for _ in range(2):
-            assert (await self.undo.undo()).done
+            await self.undo.restore()
             assert self.picture() == before
             self.restart()
-            assert (await self.undo.redo()).done
+            await self.undo.restore(back=False)
             assert self.picture() == after
 
 

@@ -6,7 +6,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
 from playground import Playground
+
+from duckflow.errors import DuckflowError
 
 DIES = """
     import asyncio, os, subprocess, sys
@@ -42,20 +45,19 @@ def run_to_death(ground: Playground, script: str) -> None:
 async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     die(ground, 'change(["a.txt"])', "pass")
-    assert await ground.undo.turns() == ()
+    with pytest.raises(DuckflowError, match=r"undo\.nothing"):
+        await ground.undo.diff()
 
 
 async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     die(ground, 'change(["a.txt", "new/b.txt"])', '(work / "a.txt").write_text("changed"); (work / "new").mkdir()')
-    preview = await ground.undo.preview_undo()
-    assert [one.key for one in preview.conflicts] == ["undo.conflict_unsure"] * 2
-    assert [one.key for one in preview.not_covered] == ["undo.interrupted"]
-    assert not (await ground.undo.undo()).done
-    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    preview = await ground.undo.preview()
+    assert preview.maybe_yours[0].values["names"] == "a.txt, new"
+    await ground.undo.restore()
     assert (ground.folder / "a.txt").read_text() == "as it was\n"
     assert not (ground.folder / "new").exists()
-    assert (await ground.undo.redo()).done
+    await ground.undo.restore(back=False)
     assert (ground.folder / "a.txt").read_text() == "changed"
 
 
@@ -67,9 +69,10 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
     deed = 'subprocess.run(["bash", "-c", "find . -mindepth 1 -delete"], cwd=work, check=True)'
     die(ground, "command()", deed)
     assert ground.picture() == {}
-    preview = await ground.undo.preview_undo()
-    assert {one.key for one in preview.not_covered} == {"undo.interrupted", "undo.git_gone"}
-    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    preview = await ground.undo.preview()
+    assert {one.key for one in preview.not_covered} == {"undo.git_gone"}
+    assert preview.maybe_yours
+    await ground.undo.restore()
     assert ground.picture() == before
 
 
@@ -79,8 +82,8 @@ async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground)
     ground.put("mine.txt", "written after the crash\n")
     ground.run("echo by the user >> a.txt")
     after = ground.picture()
-    assert not (await ground.undo.undo()).done
-    assert (await ground.undo.undo(on_conflict="skip")).done
+    assert (await ground.undo.preview()).nothing_else
+    await ground.undo.restore(only_own=True)
     assert ground.picture() == after
 
 
@@ -90,8 +93,8 @@ async def test_the_next_command_is_measured_from_where_the_crash_left_the_folder
     crashed = ground.picture()
     ground.next_turn()
     await ground.shell("echo second > b.txt")
-    assert [one.turn for one in await ground.undo.turns()] == [1, 2]
-    await ground.undo.undo()
+    assert (await ground.undo.diff(1)).impacts
+    await ground.undo.restore()
     assert ground.picture() == crashed
 
 
@@ -112,8 +115,7 @@ async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: P
     os.truncate(ground.put("huge.bin", b"head"), 100 * 1024 * 1024)
     before = sorted(ground.picture())
     die(ground, "command()", '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")')
-    assert not (await ground.undo.undo()).done
-    assert (await ground.undo.undo(on_conflict="overwrite")).done
+    await ground.undo.restore()
     assert sorted(ground.picture()) == before
     assert (ground.folder / "huge.bin").stat().st_size == 100 * 1024 * 1024
 
@@ -133,7 +135,7 @@ DIES_UNDOING = """
         os._exit(9)
 
     threading.Thread(target=die).start()
-    asyncio.run(Undo(Workspace(work), data, UndoSettings(), "s1").undo())
+    asyncio.run(Undo(Workspace(work), data, UndoSettings(), "s1").restore())
 """
 
 
@@ -145,7 +147,7 @@ async def test_dead_in_the_middle_of_an_undo_the_next_one_finishes_it(ground: Pl
     after = ground.picture()
     run_to_death(ground, textwrap.dedent(DIES_UNDOING))
     assert after != ground.picture() != before
-    assert (await ground.undo.undo()).done
+    await ground.undo.restore()
     assert ground.picture() == before
-    assert (await ground.undo.redo()).done
+    await ground.undo.restore(back=False)
     assert ground.picture() == after

@@ -37,9 +37,9 @@ async def test_the_users_repository_stays_as_it_is_byte_by_byte(ground: Playgrou
     for command in ("sed -i s/changed/again/ a.py", "rm -r b", "echo new > new.py"):
         ground.next_turn()
         await ground.shell(command)
-    await ground.undo.undo()
-    await ground.undo.undo()
-    await ground.undo.redo()
+    await ground.undo.restore()
+    await ground.undo.restore()
+    await ground.undo.restore(back=False)
     assert insides(ground.folder / ".git") == before
 
 
@@ -75,7 +75,7 @@ async def test_a_moved_head_is_named(ground: Playground) -> None:
     ground.commit_all()
     ground.next_turn()
     await ground.shell("git checkout -qb other && echo two > a.py && git commit -qam two")
-    (head,) = [one for one in (await ground.undo.preview_undo()).not_covered if one.key == "undo.head"]
+    (head,) = [one for one in (await ground.undo.preview()).not_covered if one.key == "undo.head"]
     old, _, new = str(head.values["names"]).partition(" → ")
     assert old == f"main {ground.git('rev-parse', 'main')[:7]}"
     assert new == f"other {ground.git('rev-parse', 'other')[:7]}"
@@ -93,7 +93,7 @@ async def test_a_command_that_deletes_all_with_the_repository_is_undone(ground: 
     assert list(ground.folder.iterdir()) == []
     ground.restart()
     assert await ground.not_covered() == {"undo.git_gone"}
-    assert (await ground.undo.undo()).done
+    await ground.undo.restore()
     assert ground.picture() == before
 
 
@@ -174,8 +174,8 @@ async def test_a_turn_that_only_moved_something_inside_git_is_not_passed_over(gr
     ground.commit_all()
     last = ground.next_turn()
     await ground.shell("git checkout -qb other")
-    outcome = await ground.undo.undo()
+    outcome = await ground.undo.restore()
     assert outcome.turn == last
     assert outcome.changed == ()
     assert keys(outcome.not_covered) == {"undo.head"}
-    assert (await ground.undo.preview_undo()).turn < last
+    assert (await ground.undo.preview()).turn < last

@@ -15,11 +15,11 @@ async def test_a_repository_inside_is_covered_but_not_its_insides(ground: Playgr
     before = ground.picture()
     ground.next_turn()
     await ground.shell("cd vendor/inner && echo two > b.py && git commit -qam two && rm -r node_modules")
-    preview = await ground.undo.preview_undo()
+    preview = await ground.undo.preview()
     assert keys(preview.not_covered) == {"undo.head", "undo.index", "undo.ignored"}
     (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
     assert ignored.values == {"count": 1, "names": "vendor/inner/node_modules"}
-    await ground.undo.undo()
+    await ground.undo.restore()
     del before["vendor/inner/node_modules"], before["vendor/inner/node_modules/x.js"]
     assert ground.picture() == before
 
@@ -60,11 +60,11 @@ async def test_a_folder_inside_a_repository(ground: Playground) -> None:
     before = part.picture()
     part.next_turn()
     await part.shell("echo two > a.py; echo more >> x.log; rm -r out; git commit -qam 'from below'")
-    preview = await part.undo.preview_undo()
+    preview = await part.undo.preview()
     assert keys(preview.not_covered) == {"undo.ignored", "undo.head", "undo.index"}
     (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
     assert ignored.values["count"] == 2
-    await part.undo.undo()
+    await part.undo.restore()
     assert part.picture()["a.py"] == before["a.py"]
 
 

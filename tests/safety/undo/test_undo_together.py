@@ -19,26 +19,26 @@ async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: P
         ground.put("job.txt", "by the job, later\n")
     assert [impact.path for impact in (await ground.undo.diff(job)).impacts] == ["job.txt"]
     assert [impact.path for impact in (await ground.undo.diff(chat)).impacts] == ["chat.txt", "shell.txt"]
-    assert (await ground.undo.undo(job)).done
-    assert (ground.folder / "job.txt").read_text() == "0\n"
-    assert (ground.folder / "chat.txt").read_text() == "by the chat\n"
+    await ground.undo.restore()
+    await ground.undo.restore()
+    assert {data for _, _, data in ground.picture().values()} == {b"0\n"}
 
 
 async def test_a_command_left_running_is_said(ground: Playground) -> None:
     ground.next_turn()
     async with ground.undo.command(left_running="npm run dev"):
         ground.put("a.txt", "made\n")
-    (phrase,) = (await ground.undo.preview_undo()).not_covered
+    (phrase,) = (await ground.undo.preview()).not_covered
     assert (phrase.key, phrase.values["names"]) == ("undo.background", "npm run dev")
 
 
 async def test_an_undo_while_a_command_runs_is_not_taken_for_the_commands_doing(ground: Playground) -> None:
     ground.put("a.txt", "0\n")
-    first = ground.next_turn()
+    ground.next_turn()
     await ground.shell("echo 1 > a.txt")
     second = ground.next_turn()
     async with ground.undo.command():
-        assert (await ground.undo.undo(first)).done
+        await ground.undo.restore()
         ground.put("b.txt", "by the command\n")
     assert [impact.path for impact in (await ground.undo.diff(second)).impacts] == ["b.txt"]
 
@@ -54,11 +54,11 @@ async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Play
         await ground.do("edit_file", path="b.txt", old="0", new="by the second")
     assert [impact.path for impact in (await first.diff()).impacts] == ["a.txt"]
     assert [impact.path for impact in (await second.diff()).impacts] == ["b.txt"]
-    assert (await first.undo()).done
+    await first.restore()
     assert (ground.folder / "b.txt").read_text() == "by the second\n"
     with pytest.raises(DuckflowError, match=r"undo\.nothing"):
-        await first.undo()
-    assert (await second.undo()).done
+        await first.restore()
+    await second.restore()
 
 
 async def test_a_command_begun_during_a_change_does_not_forget_what_was_there_before_it(ground: Playground) -> None:
@@ -70,7 +70,7 @@ async def test_a_command_begun_during_a_change_does_not_forget_what_was_there_be
         ground.restart("s2")
         ground.next_turn()
         await ground.shell("true")
-    assert (await first.undo()).changed == (".env",)
+    assert (await first.restore()).changed == (".env",)
     assert (ground.folder / ".env").read_text() == "KEY=1\n"
 
 
@@ -107,5 +107,5 @@ async def test_a_cancelled_turn_still_notes_what_was_done(ground: Playground) ->
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await ground.undo.undo()).changed == ("a.txt",)
+    assert (await ground.undo.restore()).changed == ("a.txt",)
     assert (ground.folder / "a.txt").read_text() == "as it was\n"

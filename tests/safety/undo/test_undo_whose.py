@@ -17,12 +17,12 @@ async def both_at_work(ground: Playground) -> None:
 
 async def test_what_changed_while_a_command_ran_is_told(ground: Playground) -> None:
     await both_at_work(ground)
-    preview = await ground.undo.preview_undo()
+    preview = await ground.undo.preview()
     (phrase,) = preview.maybe_yours
     assert (phrase.key, phrase.values) == ("undo.maybe_yours", {"count": 2, "names": "made.txt, notes.txt"})
     assert preview.nothing_else
-    assert (await ground.undo.undo()).done
-    assert not (await ground.undo.preview_redo()).maybe_yours
+    await ground.undo.restore()
+    assert not (await ground.undo.preview(back=False)).maybe_yours
 
 
 async def test_what_the_command_is_known_to_write_is_not_doubted(ground: Playground) -> None:
@@ -32,18 +32,18 @@ async def test_what_the_command_is_known_to_write_is_not_doubted(ground: Playgro
         ground.run("rm -r a.txt folder")
         ground.put("notes.txt", "by the user\n")
         ground.put("new/mine.txt", "by the user\n")
-    preview = await ground.undo.preview_undo()
+    preview = await ground.undo.preview()
     assert not preview.nothing_else
     assert preview.maybe_yours[0].values["names"] == "new, new/mine.txt, notes.txt"
-    outcome = await ground.undo.undo(only_own=True)
+    outcome = await ground.undo.restore(only_own=True)
     assert sorted(outcome.changed) == ["a.txt", "folder", "folder/b.txt"]
     assert [(one.key, one.values["count"]) for one in outcome.not_covered] == [("undo.spared", 3)]
     assert (ground.folder / "notes.txt").read_text() == "by the user\n"
     assert (ground.folder / "a.txt").read_text() == "0\n"
     after = ground.picture()
-    await ground.undo.redo()
+    await ground.undo.restore(back=False)
     assert (ground.folder / "notes.txt").read_text() == "by the user\n"
-    await ground.undo.undo(only_own=True)
+    await ground.undo.restore(only_own=True)
     assert ground.picture() == after
 
 
@@ -51,7 +51,7 @@ async def test_duckflows_own_changes_are_not_doubted(ground: Playground) -> None
     ground.put("a.txt", "one\n")
     ground.next_turn()
     await ground.do("edit_file", path="a.txt", old="one", new="two")
-    assert not (await ground.undo.preview_undo()).maybe_yours
+    assert not (await ground.undo.preview()).maybe_yours
 
 
 async def test_what_the_user_did_between_two_changes_of_a_turn_is_told(ground: Playground) -> None:
@@ -60,9 +60,9 @@ async def test_what_the_user_did_between_two_changes_of_a_turn_is_told(ground: P
     await ground.do("edit_file", path="a.txt", old="one", new="two")
     ground.put("a.txt", "two\nby the user\n")
     await ground.do("edit_file", path="a.txt", old="two", new="three")
-    (phrase,) = (await ground.undo.preview_undo()).maybe_yours
+    (phrase,) = (await ground.undo.preview()).maybe_yours
     assert phrase.values["names"] == "a.txt"
-    await ground.undo.undo(only_own=True)
+    await ground.undo.restore(only_own=True)
     assert (ground.folder / "a.txt").read_text() == "three\nby the user\n"
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from duckflow.errors import DuckflowError
 from duckflow.safety.shown import shown
-from duckflow.safety.undo.fact import Fact
-from duckflow.safety.undo.ledger import OWN, UNSURE, Change, UndoTurn
-from duckflow.safety.undo.plan import Restorer, UndoPlan, UndoStep, make_plan, steps_for
-from duckflow.safety.undo.preview import MoveFact, Outcome, TurnState, UndoPreview, describe, left_out_of, name_some
+from duckflow.safety.undo.ledger import UndoTurn
+from duckflow.safety.undo.plan import Restorer, UndoPlan, UndoStep, make_plan
+from duckflow.safety.undo.preview import MoveFact, Outcome, UndoPreview, describe, left_out_of, name_some
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.state.phrase import Phrase, say
@@ -47,50 +46,37 @@ class UndoDesk:
     def give_up(self, window: int) -> None:
         self._recorder.give_up(window)
 
-    def turns(self, session: str) -> tuple[TurnState, ...]:
-        with self._recorder.transaction():
-            found = self._ledger.turns(session)
-        return tuple(TurnState(turn.number, len(turn.changes), turn.undone) for turn in found)
-
     def diff(self, session: str, number: int | None) -> UndoPreview:
         with self._recorder.transaction():
-            turn = self._choose(session, number, None)
+            known = {turn.number: turn for turn in self._ledger.turns(session)}
+            if not known:
+                raise DuckflowError("undo.nothing")
+            turn = known.get(max(known) if number is None else number)
+            if turn is None:
+                too_old = (number or 0) <= self._ledger.forgotten(session)
+                raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=number or 0)
             moves = [MoveFact(one.path, one.before, one.after) for one in turn.changes]
             return self._preview(turn, moves, UndoPlan())
 
-    def preview(self, session: str, number: int | None, back: bool) -> UndoPreview:
+    def preview(self, session: str, back: bool) -> UndoPreview:
         with self._recorder.transaction():
-            turn = self._choose(session, number, back)
-            planned = make_plan(steps_for(self._recorder.tree, turn.changes, back, keep=False))
+            turn = self._latest(session, back)
+            planned = self._plan(turn, back)
             moves = [MoveFact(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
             return self._preview(turn, sorted(moves), planned)
 
-    def restore(self, session: str, number: int | None, on_conflict: str, only_own: bool, back: bool) -> Outcome:
+    def restore(self, session: str, back: bool, only_own: bool) -> Outcome:
         with self._recorder.transaction():
-            turn = self._choose(session, number, back)
-            self._recorder.contents.begin(needed=None)
-            planned = make_plan(steps_for(self._recorder.tree, turn.changes, back, keep=True))
-            conflicts = _conflicts(planned)
-            if conflicts and on_conflict == "refuse":
-                return Outcome(turn.number, done=False, conflicts=conflicts)
-            if on_conflict == "overwrite":
-                conflicts = ()
-                planned.steps += planned.conflicts
-                planned.conflicts = []
+            turn = self._latest(session, back)
+            planned = self._plan(turn, back)
             spared = planned.maybe_others if only_own and back else []
             left = planned.take_out([*planned.conflicts, *spared])
-            self._secure(planned)
-            was = dict(turn.paths)
-            turn.paths |= {step.path: _found(step, back) for step in planned.steps}
-            self._ledger.save(turn)
             window = self._recorder.open_restore(turn)
         try:
             stayed = Restorer(self._recorder.tree, self._recorder.contents).carry_out(planned)
         except DuckflowError:
-            turn.paths = was
             with self._recorder.transaction():
                 self._recorder.close(window)
-                self._ledger.save(turn)
             raise
         with self._recorder.transaction():
             self._recorder.close(window)
@@ -105,45 +91,33 @@ class UndoDesk:
             left_out.append(name_some("folder_kept", dict.fromkeys(stayed, 1)))
         if spared:
             left_out.append(name_some("spared", {step.path: 1 for step in spared}))
-        paths = tuple(step.path for step in planned.steps)
-        return Outcome(turn.number, True, paths, conflicts, tuple(left_out))
+        return Outcome(turn.number, tuple(step.path for step in planned.steps), _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
         self._recorder.database.close()
 
-    def _secure(self, planned: UndoPlan) -> None:
-        """Before anything is touched: what will be put back is at hand, and what is there now is kept."""
-        wanted = {step.target.blob for step in planned.steps if step.target and not step.same_content}
-        lost = self._recorder.contents.secure(wanted | {step.fact.blob for step in planned.steps if step.fact})
-        gone = [s for s in planned.steps if not s.same_content and {f.blob for f in (s.target, s.fact) if f} & lost]
-        planned.impossible += planned.take_out(gone)
-
-    def _choose(self, session: str, number: int | None, back: bool | None) -> UndoTurn:
-        """`back`: one that can be undone, or redone; nothing: any."""
-        known = {turn.number: turn for turn in self._ledger.turns(session)}
-        fitting = {turn.number: turn for turn in known.values() if back is None or back != bool(turn.undone)}
-        if number in fitting:
-            return fitting[number]
-        if number is not None:
-            if number in known:
-                raise DuckflowError("undo.already_undone" if back else "undo.not_undone", turn=number)
-            too_old = number <= self._ledger.forgotten(session)
-            raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=number)
+    def _latest(self, session: str, back: bool) -> UndoTurn:
+        """The last one that can be undone; redone they are in the opposite order of being undone."""
+        fitting = [turn for turn in self._ledger.turns(session) if back != bool(turn.undone)]
         if not fitting:
-            raise DuckflowError("undo.nothing_to_redo" if back is False else "undo.nothing")
-        # Redone in the opposite order of being undone.
-        return max(fitting.values(), key=lambda turn: turn.undone if back is False else turn.number)
+            raise DuckflowError("undo.nothing" if back else "undo.nothing_to_redo")
+        return max(fitting, key=lambda turn: turn.number if back else turn.undone)
+
+    def _plan(self, turn: UndoTurn, back: bool) -> UndoPlan:
+        """Back: as it was before the turn. Else: as the turn had made it."""
+        self._recorder.contents.begin()
+        look = self._recorder.tree.look
+        changes = [one for one in turn.changes if one.undone != back]
+        ways = ((one, *((one.after, one.before) if back else (one.before, one.after))) for one in changes)
+        return make_plan(UndoStep(one, expected, want, look(one.path)) for one, expected, want in ways)
 
     def _preview(self, turn: UndoTurn, moves: Sequence[MoveFact], planned: UndoPlan) -> UndoPreview:
-        impacts, diff = describe(moves, self._content, self._settings.compared_files, self._settings.diff_lines)
+        get, settings = self._recorder.contents.get, self._settings
+        impacts, diff = describe(moves, get, settings.compared_files, settings.diff_lines)
         maybe = {step.path: 1 for step in planned.maybe_others if not step.change.undone}
         told = (name_some("maybe_yours", maybe),) if maybe else ()
         uncovered, nothing_else = tuple(self._left_out(turn, planned)), len(maybe) == len(planned.steps)
         return UndoPreview(turn.number, impacts, diff, uncovered, _conflicts(planned), told, nothing_else)
-
-    def _content(self, path: str, fact: Fact) -> bytes | None:
-        found = self._recorder.contents.get(fact.blob)
-        return self._recorder.tree.content(path, fact.blob) if found is None else found
 
     def _left_out(self, turn: UndoTurn, planned: UndoPlan) -> list[Phrase]:
         found = [name_some(kind, names) for kind, names in sorted(turn.left_out.items())]
@@ -155,17 +129,5 @@ class UndoDesk:
         return found
 
 
-def _found(step: UndoStep, back: bool) -> Change:
-    """What is overwritten is what the way back leads to, whoever made it."""
-    if not step.conflicts:
-        return step.change
-    if back:
-        return step.change._replace(after=step.fact, whose=OWN)
-    return step.change._replace(before=step.fact, whose=OWN)
-
-
 def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
-    return tuple(
-        say("undo.conflict_unsure" if step.change.whose == UNSURE else "undo.conflict", path=shown(step.path))
-        for step in planned.conflicts
-    )
+    return tuple(say("undo.conflict", path=shown(step.path)) for step in planned.conflicts)

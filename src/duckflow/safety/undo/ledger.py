@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import sqlite3
 import time
 import weakref
@@ -15,9 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from duckflow.safety.undo.fact import Fact
 
-FILE = "undo-2.sqlite"
-LEFT_BEHIND = ("undo.sqlite", "undo.sqlite-wal", "undo.sqlite-shm", "shadow.git")
-"""What earlier versions kept, in a form that is not read any more."""
+FILE = "undo-3.sqlite"
+"""What other versions kept, in a form that is not read here, has another number."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS contents (blob TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS baseline (path BLOB PRIMARY KEY, seen TEXT NOT NULL);
@@ -31,9 +29,6 @@ PATIENCE = 30.0
 WRITE_AHEAD = 16 * 1024 * 1024
 NOTHING = "[[], {}]"
 """The record of a turn that is too old."""
-OWN, MAYBE, UNSURE = 2, 1, 0
-"""Whose a change is: Duckflow's, or that of a command known to write there; made while a command ran, by whomever; made
-around the time Duckflow was interrupted, by whomever."""
 
 
 class Database:
@@ -41,10 +36,9 @@ class Database:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name in LEFT_BEHIND:
-            shutil.rmtree(folder / name, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                (folder / name).unlink()
+        for other in folder.glob("undo*.sqlite*"):
+            if not other.name.startswith(FILE):
+                other.unlink(missing_ok=True)
         path = folder / FILE
         is_new = not path.exists()
         # Used by one thread at a time; which one it is may differ.
@@ -139,12 +133,14 @@ def _leave(handle: int, path: Path) -> None:
 
 
 class Change(NamedTuple):
-    """What a turn made of a path."""
+    """What a turn made of a path. `own`: Duckflow did it, or a command known to write there; else it happened while a
+
+    command ran, or around the time Duckflow was interrupted, by whomever."""
 
     path: str
     before: Fact | None
     after: Fact | None
-    whose: int = OWN
+    own: bool = True
     undone: bool = False
 
 
@@ -171,9 +167,9 @@ class UndoTurn:
         for one in changes:
             first = self.paths.get(one.path)
             if first:
-                # Somebody changed it between the two.
-                between = OWN if first.after == one.before else MAYBE
-                one = one._replace(before=first.before, whose=min(first.whose, one.whose, between))
+                # Or did somebody change it between the two?
+                own = first.own and one.own and first.after == one.before
+                one = one._replace(before=first.before, own=own)
             self.paths[one.path] = one
             self.undone = 0
 

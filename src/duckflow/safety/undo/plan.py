@@ -7,7 +7,7 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.shown import shown
 from duckflow.safety.undo.contents import Contents
 from duckflow.safety.undo.fact import Fact, Seen
-from duckflow.safety.undo.ledger import MAYBE, UNSURE, Change
+from duckflow.safety.undo.ledger import Change
 from duckflow.safety.undo.survey import upwards
 from duckflow.safety.undo.tree import Tree
 
@@ -46,8 +46,6 @@ class UndoStep:
     def conflicts(self) -> bool:
         """Whether someone else had a hand in it since."""
         expected, now, target = self.expected, self.fact, self.target
-        if self.change.whose == UNSURE:
-            return True
         if expected is None and is_folder(now) and is_folder(self.want):
             # Made again by someone, or by an undo that was interrupted: a folder holds nothing that could be lost.
             return False
@@ -85,7 +83,7 @@ class UndoPlan:
     @property
     def maybe_others(self) -> list[UndoStep]:
         """Those that take back what changed while a command ran, and is not known to be the command's."""
-        return [step for step in self.steps if step.change.whose == MAYBE]
+        return [step for step in self.steps if not step.change.own]
 
     def moves(self) -> dict[str, str]:
         """From where to where: files whose content is not kept can only be moved back."""
@@ -126,13 +124,6 @@ def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
     found = UndoPlan([step for step in possible if not step.conflicts], [step for step in possible if step.conflicts])
     found.impossible = found.take_out(_without(wanted, possible))
     return found
-
-
-def steps_for(tree: Tree, changes: Iterable[Change], back: bool, keep: bool) -> list[UndoStep]:
-    """Back: as it was before the turn. Else: as the turn had made it. `keep`: the contents of what is there now."""
-    if back:
-        return [UndoStep(one, one.after, one.before, tree.look(one.path, keep)) for one in changes if not one.undone]
-    return [UndoStep(one, one.before, one.after, tree.look(one.path, keep)) for one in changes if one.undone]
 
 
 class Restorer:

@@ -34,22 +34,12 @@ class UndoPreview:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an undo or redo did. Not `done`: only conflicts were found, and nothing was touched."""
+    """What an undo or redo did, and what not."""
 
     turn: int
-    done: bool
     changed: tuple[str, ...] = ()
     conflicts: tuple[Phrase, ...] = ()
     not_covered: tuple[Phrase, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnState:
-    """A turn that changed something. `undone`: its place in the order of undoing, 0 when it is not undone."""
-
-    turn: int
-    files: int
-    undone: int
 
 
 class MoveFact(NamedTuple):
@@ -83,7 +73,7 @@ def left_out_of(moves: Iterable[MoveFact], largest_mb: int) -> dict[str, dict[st
 
 
 def describe(
-    moves: Sequence[MoveFact], content: Callable[[str, Fact], bytes | None], compared: int, lines: int
+    moves: Sequence[MoveFact], content: Callable[[str], bytes | None], compared: int, lines: int
 ) -> tuple[tuple[FileImpact, ...], str]:
     """Impacts and a diff. Only the first `compared` files are compared line by line, and `lines` of it are shown."""
     renamed = _renamed(moves)
@@ -99,11 +89,11 @@ def describe(
     return tuple(impacts), "\n".join(diff)
 
 
-def _compare(move: MoveFact, content: Callable[[str, Fact], bytes | None]) -> TextDiff:
+def _compare(move: MoveFact, content: Callable[[str], bytes | None]) -> TextDiff:
     if move.old and move.new and move.old.content == move.new.content:
         return TextDiff()
     facts = [fact if fact and fact.blob and fact.size <= LARGEST_COMPARED else None for fact in (move.old, move.new)]
-    old, new = (content(move.path, fact) if fact else None for fact in facts)
+    old, new = (content(fact.blob) if fact else None for fact in facts)
     return TextDiff() if old is None and new is None else text_diff(old, new)
 
 

@@ -9,17 +9,7 @@ from typing import Literal
 from duckflow.safety.repository import Marks, marks_in, what_moved
 from duckflow.safety.undo.contents import Contents
 from duckflow.safety.undo.fact import Fact, Seen, load_seen
-from duckflow.safety.undo.ledger import (
-    MAYBE,
-    OWN,
-    UNSURE,
-    Change,
-    Database,
-    Presence,
-    UndoLedger,
-    UndoTurn,
-    Window,
-)
+from duckflow.safety.undo.ledger import Change, Database, Presence, UndoLedger, UndoTurn, Window
 from duckflow.safety.undo.preview import MoveFact, left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, SurveyLimits, TooManyFiles, upwards
@@ -28,7 +18,7 @@ from duckflow.safety.undo.tree import Tree
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""
 WindowKind = Literal["change", "command", "restore"]
-Whose = Callable[[str], int]
+Owns = Callable[[str], bool]
 
 
 class Baseline:
@@ -68,7 +58,7 @@ class Recorder:
         self.ledger = UndoLedger(self.database)
         with self.database.transaction():
             self._presence = Presence(data / "alive")
-        self.contents = Contents(self.database, work, data / "objects", settings.copied_mb * MB)
+        self.contents = Contents(self.database, settings.copied_mb * MB)
         self.tree = Tree(work, self.contents, settings.largest_file_mb * MB, self._presence.token)
         facts = data.stat()
         self._limits = SurveyLimits(settings.files, settings.watched_files, (facts.st_dev, facts.st_ino))
@@ -97,17 +87,16 @@ class Recorder:
 
     def open_change(self, turn: UndoTurn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
-        self.contents.begin(needed=None)
+        self.contents.begin()
         now = self._look_at(turn, paths)
         self._compare(now, *self._running())
         return self._opened(turn, "change", paths), {path: seen.fact for path, seen in now.items() if seen}
 
     def open_command(self, turn: UndoTurn, writes: Sequence[str]) -> int | None:
         """For everything a command may do. Nothing when the folder has too many files for that."""
-        running, whose = self._running()
-        self.contents.begin(None if running else self.ledger.blobs)
+        self.contents.begin()
         try:
-            survey = self._sync(running, whose)
+            survey = self._sync(*self._running())
         except TooManyFiles:
             turn.leave_out("too_many", {".": self.settings.files})
             self.ledger.save(turn)
@@ -128,7 +117,7 @@ class Recorder:
 
     def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
-        now = {path: self.tree.look(path, keep=True) for path in paths if GIT not in path.split("/")}
+        now = {path: self.tree.look(path) for path in paths if GIT not in path.split("/")}
         self._compare(now, None, _nobodys)
 
     def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
@@ -145,24 +134,24 @@ class Recorder:
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:
         turn = self.ledger.turn(window.session, window.number)
-        whose = _whose(window, sure)
+        owns = _owns(window) if sure else _nobodys
         if window.kind == "change":
-            self.contents.begin(needed=None)
+            self.contents.begin()
             now = self._look_at(turn, window.paths)
-            self._compare(now, turn, whose)
+            self._compare(now, turn, owns)
             self._baseline.write({path: None for path in now if GIT in path.split("/")})
         elif window.kind == "command":
-            self._close_command(window, turn, whose)
+            self._close_command(window, turn, owns)
         else:
             self.tree.clean_up(window.token, turn.paths)
         self.ledger.close(window_id)
         forget_oldest(self, (turn.session, turn.number))
 
-    def _close_command(self, window: Window, turn: UndoTurn, whose: Whose) -> None:
+    def _close_command(self, window: Window, turn: UndoTurn, owns: Owns) -> None:
         before = self._survey
-        self.contents.begin(needed=None)
+        self.contents.begin()
         try:
-            after = self._sync(turn, whose)
+            after = self._sync(turn, owns)
         except TooManyFiles:
             turn.leave_out("too_many", {".": self.settings.files})
         else:
@@ -173,23 +162,23 @@ class Recorder:
             turn.leave_out("blind", dict.fromkeys(after.blind.values(), 1))
         self.ledger.save(turn)
 
-    def _running(self) -> tuple[UndoTurn | None, Whose]:
+    def _running(self) -> tuple[UndoTurn | None, Owns]:
         """What changed while a command runs is taken for that one's doing."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
-                return self.ledger.turn(window.session, window.number), _whose(window)
+                return self.ledger.turn(window.session, window.number), _owns(window)
         return None, _nobodys
 
-    def _sync(self, turn: UndoTurn | None, whose: Whose) -> Survey:
+    def _sync(self, turn: UndoTurn | None, owns: Owns) -> Survey:
         """Compare the whole folder. Without a turn what differs is nobody's in particular."""
         known = self._baseline.entries
-        survey = FolderWalk(self.tree, self.contents, known, self._limits).covered(self._work)
+        survey = FolderWalk(self.tree, known, self._limits).covered(self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
             # Gone, or ignored by now.
             if turn is None or survey.watched.get(path) != known[path].stamp:
-                now[path] = self.tree.look(path, keep=True) if turn else None
+                now[path] = self.tree.look(path) if turn else None
         # What a change of Duckflow's own is about to do is noted with that one.
         windows = self.ledger.windows().values()
         changing = [path for window in windows if window.kind == "change" for path in window.paths]
@@ -198,29 +187,25 @@ class Recorder:
             # What was left out before was there before.
             old = self._survey
             self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
-        self._compare(now, turn, whose)
+        self._compare(now, turn, owns)
         self._survey = survey
         return survey
 
-    def _compare(self, now: Mapping[str, Seen | None], turn: UndoTurn | None, whose: Whose) -> None:
+    def _compare(self, now: Mapping[str, Seen | None], turn: UndoTurn | None, owns: Owns) -> None:
         """Note for a turn how these differ from the baseline, and bring that up to date."""
         known = self._baseline.entries
         differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
         if turn:
             pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
-            changes = [Change(path, old and old.fact, new and new.fact, whose(path)) for path, old, new in pairs]
+            changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
             self._record(turn, [one for one in changes if one.before != one.after])
         self._baseline.write(differ)
 
     def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
-        blobs = {fact.blob for one in changes for fact in (one.before, one.after) if fact}
-        gone = self.contents.secure(blobs)
         turn.record(changes)
         moves = (MoveFact(one.path, one.before, one.after) for one in changes)
         for kind, names in left_out_of(moves, self.settings.largest_file_mb).items():
             turn.leave_out(kind, names)
-        turn.leave_out("lost", {one.path: 1 for one in changes if one.before and one.before.blob in gone})
-        turn.leave_out("interrupted", {one.path: 1 for one in changes if one.whose == UNSURE})
         self.ledger.save(turn)
 
     def _look_at(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen | None]:
@@ -229,12 +214,12 @@ class Recorder:
         found: dict[str, Seen | None] = {}
         for path in paths:
             for one in upwards(path):
-                found[one] = self.tree.look(one, keep=True)
+                found[one] = self.tree.look(one)
             beneath = {one: None for one in known if one.startswith(f"{path}/")}
             seen = found[path]
             if seen and seen.fact.kind == "folder":
                 try:
-                    beneath |= FolderWalk(self.tree, self.contents, known, self._limits).everything(path).covered
+                    beneath |= FolderWalk(self.tree, known, self._limits).everything(path).covered
                 except TooManyFiles:
                     turn.leave_out("too_many", {path: self.settings.files})
                     self.ledger.save(turn)
@@ -267,15 +252,9 @@ def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
         recorder.sweep()
 
 
-def _whose(window: Window, sure: bool = True) -> Whose:
+def _owns(window: Window) -> Owns:
     """Duckflow's own change; or the command's, when it is known to write there."""
-
-    def whose(path: str) -> int:
-        if not sure:
-            return UNSURE
-        return OWN if window.kind == "change" or _near(path, window.paths) else MAYBE
-
-    return whose
+    return lambda path: window.kind == "change" or _near(path, window.paths)
 
 
 def _near(path: str, others: Iterable[str]) -> bool:
@@ -283,5 +262,5 @@ def _near(path: str, others: Iterable[str]) -> bool:
     return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in others)
 
 
-def _nobodys(_: str) -> int:
-    return MAYBE
+def _nobodys(_: str) -> bool:
+    return False

@@ -15,7 +15,7 @@ class UndoSettings(BaseModel):
     largest_file_mb: int = Field(default=50, ge=0)
     """Larger files are not copied. When one is only moved, that can be undone all the same."""
     copied_mb: int = Field(default=300, ge=0)
-    """At most this much is copied before one command or one change; what git already has need not be copied."""
+    """At most this much is copied before one command or one change."""
     files: int = Field(default=100_000, ge=0)
     """In a folder with more files (ignored ones not counted) commands cannot be undone."""
     watched_files: int = Field(default=10_000, ge=0)

@@ -12,8 +12,7 @@ from duckflow.errors import PathRefused
 from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.regular import open_regular
-from duckflow.safety.undo.contents import Contents
-from duckflow.safety.undo.fact import Fact, Seen, Stamp
+from duckflow.safety.undo.fact import Seen, Stamp
 from duckflow.safety.undo.tree import READ_FOLDER, Tree
 
 GIT = ".git"
@@ -39,43 +38,43 @@ class Survey:
     """What lies in the folder, by path."""
 
     covered: dict[str, Seen] = field(default_factory=dict[str, Seen])
-    watched: dict[str, Stamp | None] = field(default_factory=dict[str, Stamp | None])
-    """What git ignores: of files only whether they changed is known, of folders nothing."""
-    place: dict[str, str] = field(default_factory=dict[str, str])
-    """To which ignored file or folder something that is watched belongs."""
+    watched: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
+    """Files that git ignores: only whether they changed is known."""
+    places: set[str] = field(default_factory=set[str])
+    """The ignored files and folders that these belong to."""
     blind: dict[str, str] = field(default_factory=dict[str, str])
     """Folders of which nothing is known: not ours to read, too deep, or more than is watched. And what to call them."""
     repositories: list[str] = field(default_factory=list[str])
 
     def left_out(self, path: str) -> bool:
         """Whether something may have been there that is not covered."""
-        return path in self.watched or self.unseen(path)
+        return any(above in self.places or above in self.blind for above in upwards(path))
 
     def unseen(self, path: str) -> bool:
-        return bool(self.blind) and any(above in self.blind for above in upwards(path))
+        return any(above in self.blind for above in upwards(path))
+
+    def stamp(self, path: str) -> Stamp | None:
+        covered = self.covered.get(path)
+        return covered.stamp if covered else self.watched.get(path)
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """How many ignored files are new, gone or different, by the ignored file or folder they belong to."""
         found: dict[str, int] = {}
-        for path in before.watched.keys() | self.watched.keys():
-            covered = self.covered.get(path)
-            now = covered.stamp if covered and covered.fact.kind != "folder" else None
-            old, new = before.watched.get(path), now or self.watched.get(path)
-            unknown = (old is None and before.unseen(path)) or (new is None and self.unseen(path))
-            if old != new and not unknown and not (old is None and path in before.covered):
-                place = self.place.get(path) or before.place[path]
+        for path in (before.watched | self.watched).keys() - before.covered.keys():
+            old, new = before.stamp(path), self.stamp(path)
+            if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
+                place = next(above for above in upwards(path) if above in before.places | self.places)
                 found[place] = found.get(place, 0) + 1
         return found
 
 
 class FolderWalk:
-    """Goes by handles of folders. Files whose stamp is known, and whose content is kept, are not read again.
+    """Goes by handles of folders. Files whose stamp is known are not read again.
 
     Without `ignored` everything counts, git's own files too."""
 
-    def __init__(self, tree: Tree, contents: Contents, known: Mapping[str, Seen], limits: SurveyLimits) -> None:
+    def __init__(self, tree: Tree, known: Mapping[str, Seen], limits: SurveyLimits) -> None:
         self._tree = tree
-        self._contents = contents
         self._known = known
         self._limits = limits
         self._ignored: IgnoredPaths | None = None
@@ -125,10 +124,15 @@ class FolderWalk:
     def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
         stamp = Stamp.of(facts)
         if place or self._ignores(path, rules, is_folder=False):
-            self._watch(path, stamp, place)
+            self._survey.places.add(place or path)
+            if self._watches_enough:
+                # Its whole folder is unknown then, where that is ignored too.
+                self._survey.blind[path.rpartition("/")[0] if place else path] = place or path
+            else:
+                self._survey.watched[path] = stamp
             return
         known = self._known.get(path)
-        if known is None or known.stamp != stamp or not known.settled or not self._is_kept(known.fact):
+        if known is None or known.stamp != stamp or not known.settled:
             name = path.rpartition("/")[2]
             if OWN_TEMPORARY.fullmatch(name):
                 return
@@ -142,17 +146,14 @@ class FolderWalk:
 
     def _folder(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
         name, known = path.rpartition("/")[2], self._known.get(path)
-        if not place and self._ignores(path, rules, is_folder=True):
-            place = path
-        if place:
-            self._watch(path, None, place)
+        if place or self._ignores(path, rules, is_folder=True):
+            place = place or path
+            self._survey.places.add(place)
         else:
             found = self._tree.see(handle, name, facts)
             self._survey.covered[path] = known if known and known.fact == found.fact else found
-        if path in self._survey.blind:
-            return
         try:
-            if path.count("/") >= MAX_DEPTH:
+            if path.count("/") >= MAX_DEPTH or (place and self._watches_enough):
                 raise PermissionError
             inner = os.open(name, READ_FOLDER, dir_fd=handle)
         except FileNotFoundError:
@@ -165,21 +166,14 @@ class FolderWalk:
         finally:
             os.close(inner)
 
-    def _watch(self, path: str, stamp: Stamp | None, place: str) -> None:
-        survey = self._survey
-        if len(survey.watched) < self._limits.watched:
-            survey.watched[path], survey.place[path] = stamp, place or path
-        else:
-            # A file makes its whole folder unknown, where that is ignored too.
-            survey.blind[path.rpartition("/")[0] if stamp and place else path] = place or path
+    @property
+    def _watches_enough(self) -> bool:
+        return len(self._survey.watched) >= self._limits.watched
 
     def _ignores(self, path: str, rules: RulesFile | None, is_folder: bool) -> bool:
         if self._ignored is None or rules is None:
             return self._ignored is not None and is_folder and path.rpartition("/")[2] in HEAVY
         return self._ignored.ignores(rules, path, is_folder)
-
-    def _is_kept(self, fact: Fact) -> bool:
-        return fact.kind != "file" or fact.elusive or self._contents.holds(fact.content)
 
 
 def _rules_text(folder: int) -> str:

@@ -30,32 +30,24 @@ class Tree:
         self._largest = largest
         self._temporary = temporary_name(token)
 
-    def look(self, path: str, keep: bool = False) -> Seen | None:
-        """What lies there; nothing when there is nothing, or only something beyond a link. `keep`: its content too."""
+    def look(self, path: str) -> Seen | None:
+        """What lies there; nothing when there is nothing, or only something beyond a link. Its content is kept."""
         with _absent_is_nothing(), self._place(path) as (folder, name):
-            return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False), keep)
+            return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
         return None
 
-    def content(self, path: str, blob: str) -> bytes | None:
-        """Of the file, if it still has this content."""
-        with _absent_is_nothing(), self._place(path) as (folder, name):
-            read = self._read(folder, name, keep=False)
-            return read[1] if read and read[0].fact.blob == blob else None
-        return None
-
-    def see(self, folder: int, name: str, facts: os.stat_result, keep: bool = True) -> Seen:
+    def see(self, folder: int, name: str, facts: os.stat_result) -> Seen:
         """What a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
         stamp, kind = Stamp.of(facts), kind_of(facts.st_mode)
         if kind == "file":
-            read = self._read(folder, name, keep)
-            return read[0] if read else _file(stamp, stamp.elusive_content, settled=True)
+            return self._read(folder, name) or _file(stamp, stamp.elusive_content, settled=True)
         if kind == "link":
             fact = Fact(kind, 0, stamp.owner, stamp.group, 0, os.readlink(name, dir_fd=folder))
             return Seen(fact, stamp, stamp.settled)
         return Seen(Fact(kind, facts.st_mode & 0o7777, stamp.owner, stamp.group, 0, ""), stamp, settled=True)
 
-    def _read(self, folder: int, name: str, keep: bool) -> tuple[Seen, bytes] | None:
-        """A plain file with its content; nothing when it is too large, or not ours to read."""
+    def _read(self, folder: int, name: str) -> Seen | None:
+        """A plain file, its content kept; nothing when it is too large, or not ours to read."""
         try:
             handle = open_regular(folder, name)
         except FileNotFoundError:
@@ -72,10 +64,10 @@ class Tree:
                 return None
             stamp = Stamp.of(os.fstat(handle))
         blob = content_id(data)
-        if keep and not self._contents.keep(blob, data):
-            return _file(stamp, stamp.elusive_content, settled=True), data
+        if not self._contents.keep(blob, data):
+            return _file(stamp, stamp.elusive_content, settled=True)
         whole = stamp == before and len(data) == stamp.size
-        return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled), data
+        return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled)
 
     def open_folder(self, path: str) -> int:
         """For listing; the caller closes it."""
@@ -160,7 +152,7 @@ class Tree:
             same = facts is now
         else:
             # The time of the last change also moves when another name of the same file is removed.
-            same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts, keep=False).fact == now.fact
+            same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts).fact == now.fact
         if not same:
             raise changed(path)
 

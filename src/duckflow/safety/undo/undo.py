@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
-from duckflow.safety.undo.preview import Outcome, TurnState, UndoPreview
+from duckflow.safety.undo.preview import Outcome, UndoPreview
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 PLAIN = re.compile(r"((?:[\w ./,:=@%+-]|'[^'\n]*')+)(?:>{1,2} *([\w./+-]+))?")
 WRITERS = ("rm", "rmdir", "mv", "cp", "touch", "mkdir", "chmod", "truncate", "sed -i")
-OnConflict = Literal["refuse", "skip", "overwrite"]
 
 
 def named_targets(command: str) -> list[str]:
@@ -75,34 +74,20 @@ class Undo:
         known = self._roots(named_targets(text))
         return self._window(lambda desk: desk.open_command(self._session, number, left_running, known))
 
-    async def turns(self) -> tuple[TurnState, ...]:
-        """Those of this session that changed something, covered or not; oldest first."""
-        return await self._do(lambda desk: desk.turns(self._session))
-
     async def diff(self, turn: int | None = None) -> UndoPreview:
         """What a turn did; the latest one when none is named."""
         return await self._do(lambda desk: desk.diff(self._session, turn))
 
-    async def preview_undo(self, turn: int | None = None) -> UndoPreview:
-        """What `undo` would do: to the latest turn that is not undone, or to a named one."""
-        return await self._do(lambda desk: desk.preview(self._session, turn, back=True))
+    async def preview(self, back: bool = True) -> UndoPreview:
+        """What `restore` would do."""
+        return await self._do(lambda desk: desk.preview(self._session, back))
 
-    async def preview_redo(self, turn: int | None = None) -> UndoPreview:
-        return await self._do(lambda desk: desk.preview(self._session, turn, back=False))
+    async def restore(self, back: bool = True, only_own: bool = False) -> Outcome:
+        """Bring back the files as they were before the latest turn; or undo the latest undo.
 
-    async def undo(
-        self, turn: int | None = None, on_conflict: OnConflict = "refuse", only_own: bool = False
-    ) -> Outcome:
-        """Bring back the files as they were before a turn.
-
-        Files that someone else changed since are conflicts: with `refuse` nothing at all is done, with `skip` they stay
-        as they are, with `overwrite` they are replaced too, and `redo` gives back what was replaced. `only_own`: what
-        the preview calls `maybe_yours` stays too."""
-        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, only_own, back=True))
-
-    async def redo(self, turn: int | None = None, on_conflict: OnConflict = "refuse") -> Outcome:
-        """Undo the latest undo, or that of a named turn."""
-        return await self._do(lambda desk: desk.restore(self._session, turn, on_conflict, False, back=False))
+        Files that someone else changed since are conflicts, and stay as they are. `only_own`: so does what the preview
+        calls `maybe_yours`."""
+        return await self._do(lambda desk: desk.restore(self._session, back, only_own))
 
     async def close(self) -> None:
         def close() -> None:
