@@ -24,7 +24,7 @@ from duckflow.i18n.words import Words
 from duckflow.llm.connect import Places
 from duckflow.llm.connect import connect as connected
 from duckflow.llm.discover import discover
-from duckflow.llm.provider import Chunk, Provider, Request
+from duckflow.llm.provider import Chunk, Provider, Request, WithoutTools
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 
@@ -50,7 +50,7 @@ PAIRS = (
 Chosen = tuple[str, ...]
 
 
-class Shared:
+class Shared(WithoutTools):
     """A model that stays when a conversation leaves it: loading one takes longer than all the rest."""
 
     def __init__(self, provider: Provider) -> None:

@@ -6,6 +6,7 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 │   ├── ProviderUnreachable    no answer: network, time-out, server down               (exit 5)
 │   ├── ProviderRefused        it answered no: bad key, unknown model, quota, content  (exit 5)
 │   ├── ContextTooLong         the request does not fit the model's window
+│   ├── ToolsRefused           it takes no tools: it is asked for JSON instead
 │   └── ReplyUnusable          a reply that stayed unreadable; `correction` is for the model
 ├── ToolError                  an action could not be done; `for_model` says why
 │   └── PathRefused            the path leaves the work folder or is not a plain file
@@ -48,6 +49,10 @@ class ProviderRefused(ModelError):
 
 
 class ContextTooLong(ModelError):
+    pass
+
+
+class ToolsRefused(ModelError):
     pass
 
 

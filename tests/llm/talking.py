@@ -55,7 +55,7 @@ def text_of(chunks: list[Chunk]) -> str:
                 text += item.text
             case Retrying():
                 text = ""
-            case Finished():
+            case _:
                 pass
     return text
 

@@ -13,7 +13,7 @@ from duckflow.prompts.template import note
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.five import StateDelta
-from duckflow.state.message import Message, Role
+from duckflow.state.message import Message
 from duckflow.state.one_question import one_question
 from duckflow.state.phrase import say
 from duckflow.tools.toolbox import talk_operations
@@ -27,19 +27,17 @@ def accept(reading: Reading, session: Session, phases: Phases, said: Collection[
     decision = _polite(reading.decision, said)
     wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
-    _say(session, "assistant", _as_said(decision))
+    turn, ids = session.state.turn, tuple(action.action_id for action in decision.actions)
+    message = Message(role="assistant", text=_as_said(decision), turn=turn, actions=ids, native=reading.native)
+    session.emit(MessageAdded(message=message))
     if wanted and (wanted.delta.items() or wanted.delta.decision):
         session.emit(FiveChanged(delta=wanted.delta))
     if wanted and wanted.told:
-        _say(session, "system", wanted.told)
+        session.emit(MessageAdded(message=Message(role="system", text=wanted.told, turn=turn)))
     if wanted and wanted.goal_refused:
         session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
     phases.follow(decision)
     return replace(reading, decision=decision)
-
-
-def _say(session: Session, role: Role, text: str) -> None:
-    session.emit(MessageAdded(message=Message(role=role, text=text, turn=session.state.turn)))
 
 
 def _as_said(decision: Decision) -> str:

@@ -77,6 +77,8 @@ class Bodies:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
         history, profile = await self._thinker.history(state, actor.job_id), await self._connection.ready_profile()
+        if profile.native_tools and not actor.job_id:
+            raise ToolError(f"bad args for {action.operation}: {tool.body} is missing. Call it again with all of it.")
         # A small model is shown the file as it is now; a large one has read it in the conversation.
         current = tool.standing(action.args) if profile.led else ""
         moment = BodyMoment(profile, current, _purpose(state, actor))

@@ -5,14 +5,15 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
-from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying
 from duckflow.prompts.settings import PromptSettings
+from duckflow.state.message import ToolCall
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
@@ -20,13 +21,15 @@ EMBEDDED = "local:"
 BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE)
 
 
-def make_profile(name: str, window: int, settings: PromptSettings) -> ModelProfile:
+def make_profile(name: str, window: int, settings: PromptSettings, takes_tools: bool = False) -> ModelProfile:
     """What a model is like. The only place that looks at names and sizes. A small model gets the compact form, is led,
-    and acts once at a time: more in one list it only says twice."""
+    acts once at a time, for more in one list it only says twice, and writes texts in replies of their own."""
     small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
     return ModelProfile(
         name=name,
         window=window,
+        native_tools=takes_tools and not small,
+        bodies="asked" if small else "inline",
         several_actions=not small,
         compact=small,
         led=small,
@@ -49,6 +52,8 @@ class Reply:
     text: str
     finish: Literal["stop", "length", "refusal"]
     prompt_tokens: int = 0
+    calls: tuple[ToolCall, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,6 @@ class Connected:
 
     provider: Provider
     why: Phrase
-    profile: ModelProfile = ANY_MODEL
-    """What it is like; filled in by the connection."""
 
 
 Connect = Callable[[], Awaitable[Connected]]
@@ -97,9 +100,10 @@ class ModelConnection:
         """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
-        connected = await asyncio.shield(self._connecting)
-        self.profile = connected.profile
-        return connected.provider
+        provider = (await asyncio.shield(self._connecting)).provider
+        # Whether it takes tools may have turned out since.
+        self.profile = make_profile(provider.model, provider.window, self._settings, provider.takes_tools)
+        return provider
 
     async def ready_profile(self) -> ModelProfile:
         """What the model is like; it is connected if need be."""
@@ -111,9 +115,8 @@ class ModelConnection:
         return await self._announced(await self._connect())
 
     async def _announced(self, connected: Connected) -> Connected:
-        provider = connected.provider
-        self._session.emit(ModelChosen(model=provider.model, why=connected.why))
-        return replace(connected, profile=make_profile(provider.model, provider.window, self._settings))
+        self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
+        return connected
 
     def switch(self, connect: Connect) -> None:
         """From the next call on, another model."""
@@ -164,6 +167,10 @@ class ModelConnection:
                         pieces.append(chunk.text)
                         if text := live.feed(chunk.text):
                             emit(TextStreamed(text=text, channel=channel))
+                    case CallDelta():
+                        if chunk.name:
+                            emit(Waiting(why=say("wait.call", name=chunk.name)))
+                        emit(TextStreamed(text=chunk.text, channel="body"))
                     case Retrying():
                         pieces.clear()
                         live = shown()
@@ -173,7 +180,8 @@ class ModelConnection:
                         if text := live.end():
                             emit(TextStreamed(text=text, channel=channel))
                         emit(UsageReported(model=provider.model, usage=chunk.usage))
-                        return Reply("".join(pieces), chunk.reason, chunk.usage.prompt_tokens)
+                        text, tokens = "".join(pieces), chunk.usage.prompt_tokens
+                        return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
         raise ModelError("model.no_end", model=provider.model)
 
 

@@ -138,7 +138,8 @@ class Dispatcher:
             if done.stop == "error" and (asked.reads(operation) or (asked.edits(operation) and not done.broken)):
                 going_on.append(action)
             else:
-                self._tell(operation, self._note(f"not_run_{done.stop}", operation=done.failed), actor)
+                why = self._note(f"not_run_{done.stop}", operation=done.failed)
+                self._tell(operation, action.action_id, why, actor)
         return going_on
 
     async def _run_edited(self, one: Ready, text: str, done: Dispatched, actor: Actor) -> None:
@@ -218,7 +219,8 @@ class Dispatcher:
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
         if not (result.ok and result.effect == "talk"):
-            self._tell(result.operation, result.for_model if result.ok else f"ERROR: {result.for_model}", actor)
+            text = result.for_model if result.ok else f"ERROR: {result.for_model}"
+            self._tell(result.operation, result.action_id, text, actor)
 
     async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
@@ -235,8 +237,9 @@ class Dispatcher:
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
 
-    def _tell(self, operation: str, text: str, actor: Actor) -> None:
-        message = Message(role="tool", operation=operation, text=text, turn=self._session.state.turn)
+    def _tell(self, operation: str, answers: str, text: str, actor: Actor) -> None:
+        turn = self._session.state.turn
+        message = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers)
         actor.emit(MessageAdded(message=message))
 
 

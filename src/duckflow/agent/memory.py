@@ -1,6 +1,6 @@
 """One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from duckflow.agent.session import Session
@@ -14,8 +14,8 @@ from duckflow.events.types import (
     PastSummarised,
     TurnEnded,
 )
-from duckflow.llm.usage import TOKENS_PER_MESSAGE
-from duckflow.llm.usage import estimate as rough
+from duckflow.llm.provider import Request
+from duckflow.llm.usage import estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle
@@ -25,7 +25,7 @@ from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
 from duckflow.state.context import Receipt
-from duckflow.state.message import Message, PromptMessage, last_request
+from duckflow.state.message import Message, last_request
 from duckflow.state.phrase import Phrase, say
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ class ConversationMemory:
         state, rooms = self._session.state, self._settings.known_bytes
         return self._facts.text(state.session_id, rooms.get(state.language, min(rooms.values(), default=0)))
 
-    def sent(self, messages: Iterable[PromptMessage]) -> None:
+    def sent(self, request: Request) -> None:
         """What is sent now; what it really took is learned with the reply."""
-        texts = [message.text for message in messages]
+        texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
         self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
-        self._guessed = sum(rough(text) + TOKENS_PER_MESSAGE for text in texts)
+        self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:
         """What the request took. A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""

@@ -13,6 +13,8 @@ class AgentSettings(BaseModel):
     max_budget_usd: float = 0.0
     """0: no limit."""
     decision_tokens: int = 2048
+    inline_tokens: int = 16_384
+    """The longest reply where texts stand in the actions, up to a quarter of the window."""
     body_tokens: int = 8192
     plan_tokens: int = 3072
     steps_at_once: int = 2

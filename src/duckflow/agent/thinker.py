@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.settings import AgentSettings
-from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable
+from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable, ToolsRefused
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed, ReplyRejected, StreamReset
 from duckflow.llm.decision import Reading, read_decision
+from duckflow.llm.native import read_native
 from duckflow.llm.partial import LiveText
 from duckflow.llm.provider import Request
 from duckflow.llm.schema import STEPS, decision_schema
@@ -26,6 +28,7 @@ from duckflow.state.message import Message, PromptMessage
 from duckflow.state.one_question import QuestionStream
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
+from duckflow.state.profile import ModelProfile
 
 SHRINKS = 2
 
@@ -74,21 +77,35 @@ class Thinker:
         corrections: tuple[PromptMessage, ...] = ()
         attempt = 0
         while True:
-            reply = Reply("", "stop")
+            reply, profile = Reply("", "stop"), await self.connection.ready_profile()
+            if attempt:
+                # A long text may be what went wrong: it is asked for by itself.
+                profile = replace(profile, bodies="asked")
             try:
-                profile = await self.connection.ready_profile()
                 offered = self._compiler.offered(state, profile)
                 operations = narrow(offered) if narrow else offered
                 moment = Moment(profile, limit, note, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
-                return read_decision(reply.text, self._operations(), reply.finish, state.phase)
+                return await self._read(reply, state, profile)
+            except ToolsRefused:
+                continue
             except ReplyUnusable as problem:
                 attempt += 1
                 self._emit(StreamReset())
                 self._emit(ReplyRejected(reason=problem.correction, attempt=attempt))
                 if attempt > self._settings.reply_attempts:
                     raise
-                corrections += self._compiler.correction(state.language, reply.text, problem.correction)
+                form = "" if profile.native_tools else "JSON"
+                corrections += self._compiler.correction(state.language, reply.text, problem.correction, form)
+
+    async def _read(self, reply: Reply, state: AgentState, profile: ModelProfile) -> Reading:
+        operations = self._operations()
+        if not profile.native_tools:
+            return read_decision(reply.text, operations, reply.finish, state.phase)
+        reading = read_native(reply.text, reply.calls, reply.finish, operations, state)
+        if reading.native is None:
+            (await self.connection.ready()).forgo_tools()
+        return reading
 
     async def warm(self, state: AgentState) -> None:
         """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
@@ -107,14 +124,14 @@ class Thinker:
         budget = await self.history_budget()
         steps = (Phase.EXECUTION,) if all(one.changes for one in operations) else STEPS
         profile = moment.profile
-        schema = decision_schema(
-            operations, profile.bodies == "inline", not profile.compact, profile.several_actions, steps
-        )
+        inline, tools = profile.bodies == "inline", self._compiler.tools(state.language) if profile.native_tools else ()
+        schema = decision_schema(operations, inline, not profile.compact, profile.several_actions, steps)
+        room = min(self._settings.inline_tokens, profile.window // 4) if inline else self._settings.decision_tokens
         for shrink in range(SHRINKS + 1):
             history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
-            self._remembering.sent(messages)
-            request = Request(messages, schema=schema, max_tokens=self._settings.decision_tokens)
+            request = Request(messages, None if tools else schema, room, tools=tools)
+            self._remembering.sent(request)
             try:
                 heard = partial(LiveReply, self._detectors, self._operations())
                 reply = await self.connection.call(request, heard, "say")

@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
-from duckflow.llm.provider import Chunk, Request
+from duckflow.llm.provider import Chunk, Request, WithoutTools
 from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.phase import Phase
@@ -30,11 +30,12 @@ from duckflow.ui.streams import print_err, print_out
 
 
 @dataclass
-class RequestCatcher:
+class RequestCatcher(WithoutTools):
     """A model that takes one request and says nothing."""
 
     model: str = ""
     window: int = DEFAULT_WINDOW
+    takes_tools: bool = False
     taken: list[Request] = field(default_factory=list[Request])
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
@@ -108,7 +109,7 @@ async def _make_catcher(wiring: Wiring, session: Session) -> RequestCatcher:
     except DuckflowError:
         return RequestCatcher()
     try:
-        return RequestCatcher(provider.model, provider.window)
+        return RequestCatcher(provider.model, provider.window, provider.takes_tools)
     finally:
         await provider.aclose()
 
@@ -119,4 +120,5 @@ async def _connect(letterbox: RequestCatcher) -> Connected:
 
 def _as_json(request: Request) -> dict[str, Any]:
     messages = [{"role": one.role, "content": one.text} for one in request.messages]
-    return {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}
+    told = {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}
+    return told | ({"tools": [asdict(one) for one in request.tools]} if request.tools else {})

@@ -14,12 +14,15 @@ from duckflow.llm.json_fields import as_table
 
 FORMATS = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
+TOOLS = ("", "native", "json")
+"""Whether tools are called: not known, seen or listed to be so, or not."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 FORMAT_NAMED = r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided"
 SCHEMA_NAMED = r"schema"
 LIMIT_NAMED = r"max_(completion_)?tokens"
 LIMIT_TOO_LARGE = r"(?s)max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
+TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?call|\bfunctions\b"
 REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
 
 
@@ -31,6 +34,7 @@ class Abilities:
     stream_usage: bool = True
     reply_limit: str = "max_tokens"
     temperature: bool = True
+    tools: str = ""
 
     def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
         """Without the part of the request that the refusal names; None when it names none of those that were sent."""
@@ -43,11 +47,16 @@ class Abilities:
             return replace(self, reply_limit=self._other_limit(answer))
         if "temperature" in sent and "temperature" in answer:
             return replace(self, temperature=False)
+        if "tools" in sent and re.search(TOOLS_NAMED, answer):
+            return replace(self, tools="json")
         if re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer)):
             return self.with_simpler_format(sent)
         return None
 
     def with_simpler_format(self, sent: Collection[str]) -> "Abilities | None":
+        """What a refusal that names nothing may have meant: tools that were never seen to work, or the format."""
+        if "tools" in sent and not self.tools:
+            return replace(self, tools="json")
         if "response_format" not in sent:
             return None
         return replace(self, format=FORMATS[FORMATS.index(self.format) + 1])
@@ -71,10 +80,11 @@ class AbilityBook:
         learned = entry.get("learned")
         if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
             return default
-        form, limit = entry.get("format"), entry.get("reply_limit")
-        if form not in FORMATS or limit not in LIMITS:
+        form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
+        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS:
             return default
-        return Abilities(form, entry.get("stream_usage") is not False, limit, entry.get("temperature") is not False)
+        temperature = entry.get("temperature") is not False
+        return Abilities(form, entry.get("stream_usage") is not False, limit, temperature, tools or default.tools)
 
     def learn(self, where: str, model: str, abilities: Abilities) -> None:
         if self._path is None:

@@ -32,7 +32,7 @@ from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures, key_refused
 from duckflow.llm.json_fields import as_count
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Request
+from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Request, WithoutTools
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.usage import charge, measure
@@ -44,7 +44,7 @@ Reason = Literal["stop", "length", "refusal"]
 REASONS: dict[str | None, Reason] = {"length": "length", "content_filter": "refusal"}
 
 
-class Bridge:
+class Bridge(WithoutTools):
     """A provider over pydantic-ai's model classes."""
 
     def __init__(

@@ -14,6 +14,7 @@ from duckflow.llm.json_fields import as_table
 from duckflow.llm.repair import ReadJson, json_values
 from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
+from duckflow.state.message import NativeReply
 from duckflow.state.phase import Phase
 
 DEPTH = 40
@@ -58,12 +59,13 @@ EXPECTED = {
 class Reading:
     """A Decision as read. `doubtful`: it was repaired or cut off, so it changes nothing without the user's yes.
 
-    `blocks` are the raw bodies that followed the JSON.
+    `blocks` are the raw bodies that followed the JSON. `native`: it came as tool calls, or as the text without any.
     """
 
     decision: Decision
     doubtful: bool = False
     blocks: tuple[str, ...] = ()
+    native: NativeReply | None = None
 
 
 def read_decision(
@@ -91,7 +93,7 @@ def read_decision(
         raise ReplyUnusable(CUT_OFF)
     doubtful = found.repaired or found.truncated or finish == "length"
     try:
-        decision = _decision(value, operations)
+        decision = make_decision(value, operations)
     except ReplyUnusable:
         if found.truncated:
             raise ReplyUnusable(CUT_OFF) from None
@@ -136,7 +138,8 @@ def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
     raise ReplyUnusable(f"{problem}. Send one JSON object with {', '.join(Decision.model_fields)}.")
 
 
-def _decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+    """The Decision with these fields, or ReplyUnusable with what is wrong about them."""
     if _too_deep(value):
         raise ReplyUnusable(f"The JSON is nested more than {DEPTH} levels deep. Send a simpler Decision.")
     try:

@@ -7,7 +7,7 @@ from typing import Protocol
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
 from duckflow.llm.openai_compatible import OpenAICompatible
-from duckflow.llm.provider import Chunk, Request
+from duckflow.llm.provider import Chunk, Request, WithoutTools
 from duckflow.llm.settings import LlmSettings
 
 NAME = "local"
@@ -29,7 +29,7 @@ class ModelServer(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Embedded:
+class Embedded(WithoutTools):
     """Starts the server with the first request, or before it with `warm`; starts it again if it has died."""
 
     def __init__(self, server: ModelServer, model: str, window: int, settings: LlmSettings) -> None:

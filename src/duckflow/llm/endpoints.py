@@ -30,6 +30,8 @@ class Endpoint:
     """What the endpoint calls the largest number of tokens of a reply."""
     extra: tuple[tuple[str, Any], ...] = ()
     """What is added to every request."""
+    tools: bool = False
+    """Its models are known to call tools; elsewhere it is tried with the first request."""
 
     @property
     def where(self) -> str:
@@ -57,6 +59,7 @@ KNOWN: tuple[Endpoint, ...] = (
         ("OPENAI_API_KEY",),
         "gpt-5-mini",
         reply_limit="max_completion_tokens",
+        tools=True,
     ),
     Endpoint(
         "openrouter",
@@ -65,16 +68,17 @@ KNOWN: tuple[Endpoint, ...] = (
         "openai/gpt-5-mini",
         extra=(("usage", {"include": True}),),
     ),
-    Endpoint("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "openai/gpt-oss-120b"),
+    Endpoint("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "openai/gpt-oss-120b", tools=True),
     Endpoint(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         "gemini-flash-latest",
+        tools=True,
     ),
-    Endpoint("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), "deepseek-chat"),
-    Endpoint("mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "mistral-large-latest"),
-    Endpoint("xai", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4"),
+    Endpoint("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), "deepseek-chat", tools=True),
+    Endpoint("mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "mistral-large-latest", tools=True),
+    Endpoint("xai", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4", tools=True),
     Endpoint("ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), key_needed=False),
     Endpoint("lmstudio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), key_needed=False),
     Endpoint("llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), key_needed=False),
@@ -110,7 +114,7 @@ def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
         # A key is for the address it was made for: another address gets only the key that is named for it.
         url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
         known = endpoint.base_url or endpoint.kind == "bridge"
-        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False, in_keyring=not known)
+        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False)
     if given.key_env:
         endpoint = replace(endpoint, key_names=(given.key_env,), key_needed=True)
     return replace(endpoint, model=given.model or endpoint.model, window=given.window or endpoint.window)
@@ -127,7 +131,13 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
                 return endpoint
             # Another server: whether it wants a key, what it calls things and what it serves is not known.
             return replace(
-                endpoint, base_url=url, model="", key_needed=False, in_keyring=False, reply_limit="max_tokens"
+                endpoint,
+                base_url=url,
+                model="",
+                key_needed=False,
+                in_keyring=False,
+                reply_limit="max_tokens",
+                tools=False,
             )
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
             return replace(endpoint, base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))

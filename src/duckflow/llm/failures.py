@@ -31,7 +31,7 @@ UNKNOWN_MODEL = (
     r"|(unknown|invalid|no such|not a valid) model|no endpoints found|no model.{0,20}loaded"
 )
 CONTENT_REFUSED = r"(?i)content_filter|content_policy|content management policy|moderation|data_inspection_failed"
-BAD_GENERATION = r"(?i)json_validate_failed|failed to generate json"
+BAD_GENERATION = r"(?i)json_validate_failed|tool_use_failed|failed to generate json"
 BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 
 AGAIN = (408, 409, 425)

@@ -9,17 +9,19 @@ from typing import Any
 
 import httpx
 
+from duckflow.errors import ToolsRefused
 from duckflow.llm.abilities import Abilities, AbilityBook
 from duckflow.llm.client import Clients, open_client, setback_of
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Delta, Finished, Request
-from duckflow.llm.retry import persist
+from duckflow.llm.provider import Chunk, Finished, Request
+from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.usage import measure
 from duckflow.llm.windows import known_window
+from duckflow.state.message import PromptMessage, ToolSpec
 
 SCHEMA_NAME = "reply"
 
@@ -41,7 +43,8 @@ class OpenAICompatible:
         self._settings = settings or LlmSettings()
         self._book = book or AbilityBook()
         self._failures = Failures(endpoint, model, key)
-        self._abilities = self._book.recall(endpoint.where, model, Abilities(reply_limit=endpoint.reply_limit))
+        known = Abilities(reply_limit=endpoint.reply_limit, tools="native" if endpoint.tools else "")
+        self._abilities = self._book.recall(endpoint.where, model, known)
         self._clients = Clients(lambda: open_client(endpoint, key, self._settings.connect_seconds))
 
     def __repr__(self) -> str:
@@ -54,6 +57,14 @@ class OpenAICompatible:
     @property
     def window(self) -> int:
         return self._settings.window or self._endpoint.window or known_window(self._endpoint.name, self._model)
+
+    @property
+    def takes_tools(self) -> bool:
+        wanted = self._settings.tools
+        return wanted == "native" or (wanted == "auto" and self._abilities.tools != "json")
+
+    def forgo_tools(self) -> None:
+        self._learn(replace(self._abilities, tools="json"))
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         return persist(lambda: self._attempt(request), self._settings)
@@ -78,9 +89,11 @@ class OpenAICompatible:
                 if response.is_success:
                     self._learn(abilities)
                     listener = ReplyListener(response, self._failures, self._settings)
-                    async with aclosing(listener.texts(deadline)) as texts:
-                        async for text in texts:
-                            yield Delta(text)
+                    async with aclosing(listener.pieces(deadline)) as pieces:
+                        async for piece in pieces:
+                            yield piece
+                    if listener.reply.calls and not abilities.tools:
+                        self._learn(replace(abilities, tools="native"))
                     yield self._finished(request, listener.reply)
                     return
                 answer = await error_text(response)
@@ -92,7 +105,7 @@ class OpenAICompatible:
     def _body(self, request: Request, abilities: Abilities) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "messages": [_message(one) for one in request.messages],
             "stream": True,
             **dict(self._endpoint.extra),
         }
@@ -104,6 +117,8 @@ class OpenAICompatible:
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         if temperature is not None and abilities.temperature:
             body["temperature"] = temperature
+        if request.tools:
+            body["tools"] = [_tool(one) for one in request.tools]
         if request.schema is not None and abilities.format != "text":
             body["response_format"] = _response_format(request.schema, abilities.format)
         return body
@@ -136,7 +151,9 @@ class OpenAICompatible:
 
     def _finished(self, request: Request, reply: StreamedReply) -> Finished:
         price = self._settings.price_of(self._endpoint.name, self._model)
-        return Finished(reply.reason, measure(request, reply.text, reply.reported, price))
+        calls = reply.calls
+        text = reply.text + "".join(call.arguments for call in calls)
+        return Finished(reply.reason, measure(request, text, reply.reported, price), calls)
 
     def _lowered(
         self, abilities: Abilities, response: httpx.Response, answer: str, sent: dict[str, Any], tried: set[Abilities]
@@ -147,6 +164,10 @@ class OpenAICompatible:
         lower = abilities.without_named(status, answer, sent)
         if lower is None and setback.error.key == "model.request_refused":
             lower = abilities.with_simpler_format(sent)
+        if lower and lower.tools == "json" and "tools" in sent and self._settings.tools == "auto":
+            # Without tools it is another request altogether: whoever asked makes it.
+            self._learn(lower)
+            raise Setback(ToolsRefused("model.tools_refused", model=self.model))
         if lower in tried:
             lower = replace(lower, reply_limit="")
         if lower is None or lower in tried:
@@ -159,6 +180,28 @@ class OpenAICompatible:
         if learned != self._abilities:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)
+
+
+def _message(message: PromptMessage) -> dict[str, Any]:
+    told: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.answers:
+        told["tool_call_id"] = message.answers
+    if message.calls:
+        told["tool_calls"] = [
+            {
+                **call.extra,
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.calls
+        ]
+    return message.extra | told
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    told = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": told}
 
 
 def _response_format(schema: dict[str, Any], form: str) -> dict[str, Any]:

@@ -1,31 +1,40 @@
 """What every model looks like from inside: one streaming method."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from duckflow.state.message import PromptMessage
+from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phrase import Phrase
 from duckflow.state.usage import Usage
 
-__all__ = ["Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]
+__all__ = ["CallDelta", "Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent. `schema` asks for JSON of that shape; without it the reply is plain text."""
+    """What is sent. `schema` asks for JSON of that shape; `tools` may be called; without both the reply is text."""
 
     messages: tuple[PromptMessage, ...]
     schema: dict[str, Any] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    tools: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of the reply."""
+    """A piece of the reply's text."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A piece of a call's arguments; the first one names the tool."""
+
+    text: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +47,23 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last chunk. `length` means the reply was cut off by the token limit."""
+    """The last chunk, with all calls. `length` means the reply was cut off by the token limit."""
 
     reason: Literal["stop", "length", "refusal"]
     usage: Usage
+    calls: tuple[ToolCall, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What else came with the reply and is to be sent back with it."""
 
 
-Chunk = Delta | Retrying | Finished
+Chunk = Delta | CallDelta | Retrying | Finished
 
 
 class Provider(Protocol):
     """A model that can be talked to.
 
-    `stream` yields Deltas and ends with exactly one Finished, or raises a ModelError. Closing the iterator (or
-    cancelling the task) stops the call at once.
+    `stream` yields Deltas and CallDeltas and ends with exactly one Finished, or raises a ModelError. Closing the
+    iterator (or cancelling the task) stops the call at once.
     """
 
     @property
@@ -64,6 +76,24 @@ class Provider(Protocol):
         """How many tokens fit into one request and its reply."""
         ...
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether tools may be given, as far as is known."""
+        ...
+
+    def forgo_tools(self) -> None:
+        """Tools were given and not heeded: no more of them from now on."""
+        ...
+
     def stream(self, request: Request) -> AsyncIterator[Chunk]: ...
 
     async def aclose(self) -> None: ...
+
+
+class WithoutTools:
+    """A provider whose models are only asked for JSON."""
+
+    takes_tools = False
+
+    def forgo_tools(self) -> None:
+        pass

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.provider import Chunk, Delta, Finished, Request
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Request
 from duckflow.llm.settings import Price
 from duckflow.llm.usage import measure
+from duckflow.state.action import DECIDE, RESPOND, wire_name
+from duckflow.state.message import ToolCall
 from duckflow.state.usage import Usage
 
 Reason = Literal["stop", "length", "refusal"]
@@ -39,6 +42,8 @@ class ScriptedReply:
     """Raised after the text."""
     when: str = ""
     usage: Usage | None = None
+    calls: tuple[ToolCall, ...] = ()
+    """The tools it calls."""
 
     def pieces(self) -> list[str]:
         size = self.chunk or len(self.text)
@@ -51,14 +56,21 @@ Line = str | Mapping[str, Any] | ScriptedReply
 class Scripted:
     """A provider that plays replies: the first unused one that waits for this request, else the next in order.
 
-    A str is the text, a dict the JSON of the text. `requests` holds what was asked.
+    A str is the text, a dict the JSON of the text. `requests` holds what was asked. With `native` it takes tools, and
+    Decisions become calls.
     """
 
     def __init__(
-        self, replies: Iterable[Line], repeat: bool = False, name: str = "scripted", window: int = WINDOW
+        self,
+        replies: Iterable[Line],
+        repeat: bool = False,
+        name: str = "scripted",
+        window: int = WINDOW,
+        native: bool = False,
     ) -> None:
         self.requests: list[Request] = []
-        script = [_reply(line) for line in replies]
+        self.takes_tools = native
+        script = [_reply(line, native) for line in replies]
         self._expecting = [reply for reply in script if reply.when]
         self._in_order = deque(reply for reply in script if not reply.when)
         self._last: ScriptedReply | None = None
@@ -84,6 +96,9 @@ class Scripted:
     def window(self) -> int:
         return self._window
 
+    def forgo_tools(self) -> None:
+        self.takes_tools = False
+
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         self.requests.append(request)
         reply = self._choose(request)
@@ -91,9 +106,12 @@ class Scripted:
             # Even without a delay others get their turn, as they do with a real model.
             await asyncio.sleep(reply.delay)
             yield Delta(piece)
+        for call in reply.calls:
+            yield CallDelta(call.arguments, call.name)
         if reply.error is not None:
             raise reply.error
-        yield Finished(reply.finish, reply.usage or measure(request, reply.text, {}, Price()))
+        whole = reply.text + "".join(call.arguments for call in reply.calls)
+        yield Finished(reply.finish, reply.usage or measure(request, whole, {}, Price()), reply.calls)
 
     async def aclose(self) -> None:
         pass
@@ -112,14 +130,34 @@ class Scripted:
         return self._last
 
 
-def _reply(line: Line) -> ScriptedReply:
+def _reply(line: Line, native: bool) -> ScriptedReply:
     match line:
         case ScriptedReply():
             return line
         case str():
             return ScriptedReply(line)
+        case _ if native and "actions" in line:
+            return _called(line)
         case _:
             return ScriptedReply(json.dumps(line, ensure_ascii=False))
+
+
+def _called(decision: Mapping[str, Any]) -> ScriptedReply:
+    """A Decision as a model that calls tools would put it: what is said is text, everything else a call."""
+    said, calls, own = list[str](), list[tuple[str, dict[str, Any]]](), dict(decision)
+    for action in cast("list[dict[str, Any]]", own.pop("actions")):
+        if action["operation"] == RESPOND:
+            said.append(action["args"]["text"])
+        else:
+            calls.append((wire_name(action["operation"]), {"reasoning": action["reasoning"], **action["args"]}))
+    rationale = str(own.pop("rationale", ""))
+    if calls or not said:
+        calls.insert(0, (DECIDE, own))
+    made = (
+        ToolCall(call_id=f"call_{secrets.token_hex(4)}", name=name, arguments=json.dumps(args, ensure_ascii=False))
+        for name, args in calls
+    )
+    return ScriptedReply("\n\n".join(said) or rationale, calls=tuple(made))
 
 
 def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
@@ -131,7 +169,7 @@ def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
 
 
 def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
-    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage"}
+    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage", "calls"}
     finish = fields.get("finish", "stop")
     if unknown or finish not in get_args(Reason):
         raise ValueError
@@ -145,4 +183,5 @@ def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
         error=None if error is None else ERRORS[error]("model.scripted_error", kind=error),
         when=str(fields.get("when", "")),
         usage=None if usage is None else Usage(**usage),
+        calls=tuple(ToolCall(**one) for one in fields.get("calls", ())),
     )

@@ -1,5 +1,7 @@
 """Settings of the models."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -40,6 +42,8 @@ class LlmSettings(BaseModel):
     max_reply_tokens: int | None = Field(default=None, gt=0)
     max_reply_characters: int = Field(default=4_000_000, gt=0)
     """A reply that is longer is broken off while it comes."""
+    tools: Literal["auto", "native", "json"] = "auto"
+    """Whether a model's own tool calls are used; auto: where the endpoint takes them. Small models get JSON."""
     window: int = Field(default=0, ge=0)
     """Tokens of a request and its reply; 0: what is known of the model."""
 

@@ -11,7 +11,10 @@ import httpx
 from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_table, as_text, first_table
 from duckflow.llm.partial import Thoughts
+from duckflow.llm.provider import CallDelta, Delta
 from duckflow.llm.settings import LlmSettings
+from duckflow.llm.tool_calls import CallCollector
+from duckflow.state.message import ToolCall
 
 LARGEST = 16 * 1024 * 1024
 MOST_LINES = 64
@@ -102,8 +105,11 @@ REASONS: dict[str, Reason] = {
 FAILED = ("error", "insufficient_system_resource")
 
 
+Piece = Delta | CallDelta
+
+
 class StreamedReply:
-    """Collects text, reason and usage from chunks or from one whole body. Reasoning is not part of the text."""
+    """Collects text, calls, reason and usage from chunks or from one whole body. Reasoning is not part of the text."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -113,6 +119,11 @@ class StreamedReply:
         self._refused = False
         self._texts: list[str] = []
         self._thoughts = Thoughts()
+        self._collector = CallCollector()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return self._collector.calls()
 
     @property
     def text(self) -> str:
@@ -122,8 +133,8 @@ class StreamedReply:
     def reason(self) -> Reason:
         return "refusal" if self._refused else self._reason
 
-    def take(self, event: dict[str, Any]) -> str:
-        """The text that this event adds."""
+    def take(self, event: dict[str, Any]) -> list[Piece]:
+        """What this event adds."""
         usage = event.get("usage") or as_table(event.get("x_groq")).get("usage")
         if usage:
             self.reported = as_table(usage)
@@ -141,15 +152,15 @@ class StreamedReply:
             self.ended = True
             self._reason = REASONS.get(str(finish).lower(), "stop")
             text += self._thoughts.rest()
-        if text:
-            self._texts.append(text)
-        return text
+        return [*self._said(text), *self._collector.take(said.get("tool_calls"))]
 
-    def rest(self) -> str:
+    def rest(self) -> list[Piece]:
         """What is left when an endpoint ends a reply without giving a reason."""
-        text = self._thoughts.rest()
+        return self._said(self._thoughts.rest())
+
+    def _said(self, text: str) -> list[Piece]:
         self._texts.append(text)
-        return text
+        return [Delta(text)] if text else []
 
 
 ERROR_BYTES = 64 * 1024
@@ -169,21 +180,21 @@ class ReplyListener:
         self._settings = settings
         self._pieces = _bytes_of(response)
 
-    async def texts(self, deadline: float) -> AsyncGenerator[str, None]:
-        """The text as it comes. A Setback means that this was no whole reply."""
+    async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
+        """The reply as it comes. A Setback means that this was no whole reply."""
         now = asyncio.get_running_loop().time
         latest = now() + self._settings.reply_seconds
         async with aclosing(self._pieces):
             while not self._reader.done and (data := await self._next(min(deadline, latest))) is not None:
                 for event in self._events(data):
-                    if text := self._take(event):
-                        yield text
+                    for piece in self._take(event):
+                        yield piece
                 patience = USAGE_GRACE_SECONDS if self.reply.ended else self._settings.between_chunks_seconds
                 deadline = now() + patience
             if self._reader.done:
                 await self._drain()
-        for text in self._last_texts():
-            yield text
+        for piece in self._last_pieces():
+            yield piece
 
     async def _next(self, deadline: float) -> bytes | None:
         """The next bytes; None at the end, and when nothing comes any more that the reply needs."""
@@ -215,26 +226,26 @@ class ReplyListener:
         except TooLarge:
             raise self._failures.garbage("") from None
 
-    def _take(self, event: dict[str, Any]) -> str:
+    def _take(self, event: dict[str, Any]) -> list[Piece]:
         if error := event.get("error"):
             raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
-        text = self.reply.take(event)
+        pieces = self.reply.take(event)
         if self.reply.failed:
             raise self._failures.broken()
-        return text
+        return pieces
 
-    def _last_texts(self) -> list[str]:
-        """Text that only the end of the stream gives away."""
-        texts = [self._take(event) for event in self._reader.finish()]
+    def _last_pieces(self) -> list[Piece]:
+        """What only the end of the stream gives away."""
+        pieces = [piece for event in self._reader.finish() for piece in self._take(event)]
         if not self._reader.count and self._reader.stray.strip():
-            texts.append(self._whole(self._reader.stray.decode("utf-8", "replace")))
+            pieces += self._whole(self._reader.stray.decode("utf-8", "replace"))
         elif not self._reader.count and self._reader.done:
             raise self._failures.garbage("")
         elif not self.reply.ended and not self._reader.done:
             raise self._failures.broken()
-        return [text for text in [*texts, self.reply.rest()] if text]
+        return [*pieces, *self.reply.rest()]
 
-    def _whole(self, answer: str) -> str:
+    def _whole(self, answer: str) -> list[Piece]:
         """The reply of an endpoint that does not stream."""
         try:
             value: Any = json.loads(answer)

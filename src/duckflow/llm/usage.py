@@ -1,5 +1,6 @@
 """What a reply consumed: as the endpoint reports it, else estimated."""
 
+import json
 import math
 from typing import Any
 
@@ -18,11 +19,17 @@ def estimate(text: str) -> int:
     return math.ceil(plain / CHARACTERS_PER_TOKEN) + len(text) - plain
 
 
+def estimate_request(request: Request) -> int:
+    """What a request takes: its messages, and the tools it offers."""
+    tools = sum(estimate(f"{one.name}{one.description}{json.dumps(one.parameters)}") for one in request.tools)
+    return tools + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
+
+
 def measure(request: Request, reply: str, reported: dict[str, Any], price: Price) -> Usage:
     prompt = as_count(reported.get("prompt_tokens"))
     completion = as_count(reported.get("completion_tokens"))
     if not prompt and not completion:
-        prompt = sum(estimate(message.text) + TOKENS_PER_MESSAGE for message in request.messages)
+        prompt = estimate_request(request)
         completion = estimate(reply)
     cached = min(prompt, _cached(reported))
     return Usage(

@@ -1,12 +1,13 @@
 """Compiles requests: stable text first, volatile text last."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duckflow.prompts.body import plain_body
 from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
+from duckflow.prompts.native import as_calls, tools
 from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
@@ -14,7 +15,7 @@ from duckflow.prompts.wording import alternate, done_so_far, job_line, last_upda
 from duckflow.state.action import Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
-from duckflow.state.message import Message, PromptMessage, last_request
+from duckflow.state.message import Message, PromptMessage, ToolSpec, last_request
 from duckflow.state.noun import shorten
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
@@ -59,15 +60,22 @@ class Compiler:
 
     def offered(self, state: AgentState, profile: ModelProfile) -> tuple[Operation, ...]:
         """What a model of this size may do now."""
+        if profile.native_tools:
+            # Always the same: the tools stand before everything else that an endpoint's cache keeps.
+            return tuple(self._operations())
         found = offered(self._operations(), profile, state)
         return tuple(map(brief, found)) if profile.compact else found
+
+    def tools(self, language: str) -> tuple[ToolSpec, ...]:
+        """The operations for a model that calls tools."""
+        return tools(self._operations(), language)
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
         history = list(history)
         volatile = PromptMessage("user", "\n\n".join(filter(None, self._volatile(state, history, moment).values())))
         stable = self._stable(state, moment.profile)
-        return alternate([stable, *self._spoken(state, history), volatile, *moment.corrections])
+        return alternate([stable, *self._spoken(state, history, moment.profile), volatile, *moment.corrections])
 
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
@@ -78,7 +86,10 @@ class Compiler:
         if profile.compact and kind == "content":
             return plain_body(state.language, path, moment.current, request, action.reasoning, history)
         wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
-        return alternate([self._stable(state, profile), *self._spoken(state, history), PromptMessage("user", wish)])
+        plain = replace(profile, native_tools=False)
+        return alternate(
+            [self._stable(state, plain), *self._spoken(state, history, plain), PromptMessage("user", wish)]
+        )
 
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
@@ -96,9 +107,9 @@ class Compiler:
             messages.append(PromptMessage("user", render(state.language, "mend", reason=reason)))
         return alternate(messages)
 
-    def correction(self, language: str, reply: str, reason: str) -> tuple[PromptMessage, PromptMessage]:
+    def correction(self, language: str, reply: str, reason: str, form: str) -> tuple[PromptMessage, PromptMessage]:
         """A reply that could not be used, and why."""
-        told = render(language, "correction", reason=reason)
+        told = render(language, "correction", reason=reason, form=form)
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
 
     def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
@@ -136,10 +147,12 @@ class Compiler:
             Layer("specialized", _tokens(count, volatile["procedure"]), settings.specialized_tokens),
             Layer("operations", count(listed(operations, language))),
             Layer("rules", _tokens(count, *rules)),
-            Layer("conversation", _tokens(count, *(one.text for one in self._spoken(state, history)))),
+            Layer("conversation", _tokens(count, *(one.whole for one in self._spoken(state, history, profile)))),
         )
 
-    def _spoken(self, state: AgentState, history: Iterable[Message]) -> list[PromptMessage]:
+    def _spoken(self, state: AgentState, history: Sequence[Message], profile: ModelProfile) -> list[PromptMessage]:
+        if profile.native_tools:
+            return as_calls(history, state.language)
         return [spoken(message, state.language) for message in history]
 
     def _stable(self, state: AgentState, profile: ModelProfile) -> PromptMessage:
@@ -152,7 +165,7 @@ class Compiler:
     def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""
         layers, profile = self._layers, moment.profile
-        operations = self.offered(state, profile)
+        operations = () if profile.native_tools else self.offered(state, profile)
         kept = lasting(operations, profile)
         timely = listed((one for one in operations if one not in kept), state.language)
         return {
@@ -175,6 +188,7 @@ class Compiler:
         if moment.profile.compact:
             return values | {"request": shorten(last_request(history), 500), "done": done_so_far(history, state.turn)}
         return values | {
+            "form": "" if moment.profile.native_tools else "JSON",
             "step": state.phase,
             "status": state.status,
             "loop": str(state.loop),

@@ -73,12 +73,15 @@ class Layers:
 
     def format(self, language: str, operations: Sequence[Operation], profile: ModelProfile) -> str:
         """How to answer, and with which operations."""
+        if profile.native_tools:
+            return render(language, "format_native")
         with_body = ", ".join(operation.name for operation in operations if operation.body)
+        rule = "body_rule" if profile.bodies == "asked" else "body_inline"
         return render(
             language,
             "format_compact" if profile.compact else "format",
-            body_rule=render(language, "body_rule", body_operations=with_body) if with_body else "",
-            operations=listed(operations, language, marked=not profile.compact),
+            body_rule=render(language, rule, body_operations=with_body) if with_body else "",
+            operations=listed(operations, language, not profile.compact, profile.bodies == "inline"),
         )
 
     def main(self, state: AgentState, profile: ModelProfile, values: Mapping[str, str]) -> str:

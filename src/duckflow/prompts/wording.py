@@ -40,18 +40,18 @@ def gist(message: Message) -> str:
     return f"{one_line(message.operation)}: {json.dumps(first, ensure_ascii=False)}"
 
 
-def signature(operation: Operation) -> str:
+def signature(operation: Operation, with_body: bool = False) -> str:
     """`file_ops.read_file(path, start_line?, end_line?)`; what travels outside the JSON is left out."""
     required: list[str] = operation.parameters.get("required", [])
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    names = [name if name in required else f"{name}?" for name in properties if name != operation.body]
+    names = [name if name in required else f"{name}?" for name in properties if with_body or name != operation.body]
     return f"{operation.name}({', '.join(names)})"
 
 
-def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+def listed(operations: Iterable[Operation], language: str, marked: bool = False, with_bodies: bool = False) -> str:
     """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
     signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one)}: {one.told[language]}" for one in operations)
+    return "\n".join(f"{signs[one.changes]} {signature(one, with_bodies)}: {one.told[language]}" for one in operations)
 
 
 def spoken(message: Message, language: str) -> PromptMessage:
@@ -76,7 +76,7 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
     """Join neighbours of the same role: endpoints want user and assistant to take turns."""
     joined: list[PromptMessage] = []
     for message in messages:
-        if joined and joined[-1].role == message.role:
+        if joined and joined[-1].role == message.role and not (joined[-1].calls or message.calls or message.answers):
             joined[-1] = PromptMessage(message.role, f"{joined[-1].text}\n\n{message.text}")
         else:
             joined.append(message)

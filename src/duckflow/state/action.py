@@ -1,5 +1,6 @@
 """What can be done (operations), what is decided, and what came of it."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal, cast
@@ -22,6 +23,9 @@ PlanMoment = Literal["none", "draft", "approved", "jobs"]
 # The operations that Duckflow itself calls, or looks for on the record.
 RESPOND = "response"
 EXIT = "exit"
+DUCK_CALL = "duck_call"
+DECIDE = "decision"
+"""The tool by which a model that calls tools says what changed in its Decision."""
 LIST_FILES = "file_ops.list_files"
 READ_FILE = "file_ops.read_file"
 WRITE_FILE = "file_ops.write_file"
@@ -36,6 +40,11 @@ SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 def subject_of(args: Mapping[str, Any]) -> str:
     """What a call is about, in the words of its most telling argument."""
     return next((str(args[name]) for name in SUBJECTS if args.get(name)), "")
+
+
+def wire_name(operation: str) -> str:
+    """What an operation is called as a tool: wires want names without dots."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", operation)[:64]
 
 
 class Operation(Value):
@@ -70,6 +79,11 @@ class Operation(Value):
     @property
     def changes(self) -> bool:
         return self.effect in CHANGING
+
+    @property
+    def says_why(self) -> bool:
+        """Whether a call of it as a tool must give a reason of its own."""
+        return self.changes or self.effect == "network"
 
     def touched(self, args: Mapping[str, Any]) -> tuple[str, ...]:
         """The files that a call may change, as far as its arguments tell."""

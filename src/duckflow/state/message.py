@@ -2,14 +2,32 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pydantic import Field
 
 from duckflow.state.noun import Value, new_id
 
 Role = Literal["user", "assistant", "tool", "system"]
+
+
+class ToolCall(Value):
+    """A call of a tool as the wire has it; `extra` is what an endpoint adds and wants back."""
+
+    call_id: str
+    name: str
+    arguments: str = ""
+    extra: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class NativeReply(Value):
+    """How a reply with tool calls looked on the wire. The arguments of its actions stand in the Decision, so here they
+    are empty; only the `decision` call has its own."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class Message(Value):
@@ -22,6 +40,11 @@ class Message(Value):
     operation: str = ""
     job: str = ""
     """The background job it belongs to; such a message is no part of the conversation."""
+    actions: tuple[str, ...] = ()
+    """Of a Decision: the ids of its actions, in order."""
+    answers: str = ""
+    """Of a result: the id of its action."""
+    native: NativeReply | None = None
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
     """The user said it while a turn was at work on what they had said before."""
@@ -39,8 +62,26 @@ def last_request(messages: Sequence[Message]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptMessage:
-    """Who speaks, and what. Endpoints want user and assistant to take turns."""
+class ToolSpec:
+    """A tool as a model is told of it."""
 
-    role: Literal["system", "user", "assistant"]
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """Who speaks, and what. Endpoints want user and assistant to take turns. Only where a model has tools of its own
+    there are `calls` of the assistant, and messages of the role tool that answer one."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    answers: str = ""
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def whole(self) -> str:
+        """All that it holds, as one text."""
+        return "\n".join((self.text, *(f"{call.name} {call.arguments}" for call in self.calls)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from duckflow.i18n.words import Words
-from duckflow.llm.provider import Chunk, Delta, Finished, Request
+from duckflow.llm.provider import Chunk, Delta, Finished, Request, WithoutTools
 from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.agent import AgentState
 from duckflow.state.usage import Usage
@@ -134,7 +134,7 @@ def _works(state: AgentState) -> bool:
 PIECE = 12
 
 
-class TourModel:
+class TourModel(WithoutTools):
     """Says what belongs to the stop; to anything else, that it is only a script."""
 
     def __init__(self, words: Words, delay: float) -> None:

@@ -1,0 +1,150 @@
+"""From a reply with tool calls to a Decision, and from one whose calls stand in its text."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from duckflow.errors import ReplyUnusable
+from duckflow.llm.bodies import without_thoughts
+from duckflow.llm.decision import Reading, make_decision, read_decision
+from duckflow.llm.json_fields import as_table
+from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
+from duckflow.state.agent import AgentState
+from duckflow.state.message import NativeReply, ToolCall
+from duckflow.state.noun import shorten
+from duckflow.state.one_question import ends_asking
+from duckflow.state.phase import Phase
+
+CUT_OFF = (
+    "The reply was cut off before its end, so none of its calls was made. "
+    "Make the calls again, fewer at a time; write a long file in several parts."
+)
+REASON = "reasoning"
+WRITTEN_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+WRITTEN_DECISION = re.compile(rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(Decision.model_fields)})"\s*:')
+FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+
+
+def read_native(
+    text: str, calls: Sequence[ToolCall], finish: str, operations: Sequence[Operation], state: AgentState
+) -> Reading:
+    """The Decision that the calls make, with the text before them as its rationale; text without calls is the answer.
+
+    ReplyUnusable, with what the model should change, when a call cannot be read or the reply was cut off: then
+    nothing of it is done."""
+    said = without_thoughts(text).strip()
+    if finish == "length":
+        raise ReplyUnusable(CUT_OFF)
+    if not calls and not said:
+        raise ReplyUnusable("The reply was empty. Call a tool, or answer the user in a text.")
+    if not calls and (heedless := _written_out(said, operations, state)):
+        return heedless
+    reply = NativeReply(text=said, calls=tuple(_without_arguments(call) for call in calls))
+    return _reading(said, calls, operations, state, reply)
+
+
+def _reading(
+    said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState, reply: NativeReply | None
+) -> Reading:
+    known = {wire_name(one.name): one for one in operations}
+    rationale = shorten(said.partition("\n")[0], 200) or ", ".join(call.name for call in calls)
+    given: dict[str, Any] = {}
+    actions: list[dict[str, Any]] = []
+    for call in calls:
+        args = _arguments(call)
+        if call.name == DECIDE:
+            given |= {name: value for name, value in args.items() if value is not None}
+        else:
+            actions.append(_action(call.name, args, known.get(wire_name(call.name)), said and rationale))
+    ends = not actions and given.get("next_step", "done") != "continue"
+    asks = ends_asking(said)
+    if said and (ends or asks):
+        actions.insert(0, {"operation": RESPOND, "args": {"text": said}, "reasoning": rationale})
+    changing = any((one := known.get(wire_name(str(act["operation"])))) and one.changes for act in actions)
+    fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
+    if changing and given.get("step") != Phase.AWAITING_APPROVAL:
+        given.pop("step", None)
+    try:
+        decision = make_decision(fields | given, operations)
+    except ReplyUnusable:
+        # What it says of itself is not worth writing everything again.
+        decision = make_decision(fields, operations)
+    return Reading(decision, native=reply)
+
+
+def _computed(state: AgentState, rationale: str, changing: bool) -> dict[str, Any]:
+    """What a model that only calls tools leaves unsaid: nothing changes of it, but who changes things executes."""
+    step = Phase.EXECUTION if changing else Phase.PLANNING if state.phase is Phase.DONE else state.phase
+    return {
+        "rationale": rationale,
+        "goal_consistency": "yes",
+        "constraint_check": "yes",
+        "confidence": state.vitals.mood,
+        "task_profile": TaskProfile.MULTI_STEP_TASK,
+        "step": step,
+        "prompt_pattern": state.prompt_pattern,
+    }
+
+
+def _next_step(ends: bool, asks: bool) -> str:
+    if asks:
+        return "pending_user"
+    return "done" if ends else "continue"
+
+
+def _action(name: str, args: dict[str, Any], operation: Operation | None, rationale: str) -> dict[str, Any]:
+    """A reason that was left out is the one before the calls. What changes something must have one."""
+    own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
+    reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
+    if not (reasoning or rationale) and operation and operation.says_why:
+        raise ReplyUnusable(f"{name} was called without {REASON}: say why this is needed. Nothing was done.")
+    why = reasoning.strip() or rationale or name
+    return {"operation": operation.name if operation else name, "args": args, "reasoning": why}
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    if not call.arguments.strip():
+        return {}
+    try:
+        value: Any = json.loads(call.arguments, strict=False)
+    except (ValueError, RecursionError) as problem:
+        raise ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}). No call was made.") from None
+    if not isinstance(value, dict):
+        raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object. No call was made.")
+    return cast("dict[str, Any]", value)
+
+
+def _without_arguments(call: ToolCall) -> ToolCall:
+    return call if call.name == DECIDE else call.model_copy(update={"arguments": ""})
+
+
+def _written_out(said: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
+    """A Decision, or calls, written as text: the endpoint did not hand the tools on."""
+    if written := WRITTEN_CALL.findall(said):
+        values = [_loaded(one) for one in written]
+    else:
+        if WRITTEN_DECISION.match(said):
+            return read_decision(said, operations, "stop", state.phase)
+        whole = FENCED.match(said)
+        value = _loaded(whole[1] if whole else said)
+        values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    names = {name for one in operations for name in (one.name, wire_name(one.name))}
+    calls = [call for value in values if (call := _call(as_table(value), names))]
+    if not calls or len(calls) < len(values):
+        return None
+    return _reading(said.partition("<tool_call>")[0].strip() if written else "", calls, operations, state, None)
+
+
+def _call(value: Mapping[str, Any], names: set[str]) -> ToolCall | None:
+    name, args = str(value.get("name", "")), value.get("arguments", value.get("parameters"))
+    if name not in names or not isinstance(args, dict | str):
+        return None
+    return ToolCall(call_id="", name=name, arguments=args if isinstance(args, str) else json.dumps(args))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

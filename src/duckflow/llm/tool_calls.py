@@ -1,0 +1,50 @@
+"""Tool calls as they come in over the wire, in pieces or whole."""
+
+import json
+from typing import Any, cast
+
+from duckflow.llm.json_fields import as_table
+from duckflow.llm.provider import CallDelta
+from duckflow.state.message import ToolCall
+
+KNOWN = ("index", "id", "type", "function")
+
+
+class CallCollector:
+    """Puts the pieces of a reply's calls together, by their index, or by their ids where that is always the same."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+        self._places: dict[Any, int] = {}
+
+    def take(self, given: Any) -> list[CallDelta]:
+        """What these pieces add."""
+        pieces = [as_table(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
+        return [self._piece(piece, number) for number, piece in enumerate(pieces) if piece]
+
+    def _piece(self, piece: dict[str, Any], number: int) -> CallDelta:
+        index, call_id = piece.get("index"), str(piece.get("id") or "")
+        function = as_table(piece.get("function"))
+        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        place = self._places.get(number if index is None else index)
+        if place is None or (call_id and name and self._calls[place]["id"] not in ("", call_id)):
+            place = self._places[number if index is None else index] = len(self._calls)
+            self._calls.append({"id": "", "name": "", "arguments": [], "extra": {}})
+        call = self._calls[place]
+        begins = bool(name) and not call["name"]
+        call["id"], call["name"] = call["id"] or call_id, call["name"] or name
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        call["arguments"].append(text)
+        call["extra"] |= {key: value for key, value in piece.items() if key not in KNOWN and value is not None}
+        return CallDelta(text, name if begins else "")
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(
+            ToolCall(
+                call_id=one["id"] or f"call_{number}",
+                name=one["name"],
+                arguments="".join(one["arguments"]),
+                extra=one["extra"],
+            )
+            for number, one in enumerate(self._calls)
+        )

@@ -1,0 +1,147 @@
+"""The wire's own form, for models that call tools: which tools there are, and the conversation as calls and results."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast, get_args
+
+from duckflow.prompts.template import note, render
+from duckflow.prompts.wording import spoken
+from duckflow.state.action import (
+    DECIDE,
+    DUCK_CALL,
+    EXIT,
+    RESPOND,
+    NextStep,
+    Operation,
+    PromptPattern,
+    TaskProfile,
+    wire_name,
+)
+from duckflow.state.five import StateDelta
+from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
+from duckflow.state.phase import Phase
+
+Schema = dict[str, Any]
+
+REASON = "reasoning"
+TEXT: Schema = {"type": "string"}
+LISTS = ("constraints", "plan_brief", "open_questions")
+LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength", "minimum", "maximum")
+
+
+def tools(operations: Iterable[Operation], language: str) -> tuple[ToolSpec, ...]:
+    """Every operation but `response`, which is text without a call, and what a Decision says besides."""
+    specs = [
+        ToolSpec(wire_name(one.name), one.told[language], _parameters(one)) for one in operations if one.name != RESPOND
+    ]
+    return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
+
+
+def _parameters(operation: Operation) -> Schema:
+    given = operation.parameters
+    told = cast("Schema", _plain(given.get("properties", {}), given.get("$defs", {}), ()))
+    required: list[str] = list(given.get("required", ()))
+    if operation.says_why and REASON not in told:
+        told, required = {REASON: TEXT, **told}, [REASON, *required]
+    return {"type": "object", "properties": told, **({"required": required} if required else {})}
+
+
+def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
+    """Without what only costs room, and with what is referred to written out."""
+    if isinstance(value, list):
+        return [_plain(one, definitions, seen) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    table = cast("Schema", value)
+    if name := str(table.get("$ref", "")).rpartition("/")[2]:
+        # A shape that holds itself cannot be written out; any object may stand there.
+        return {"type": "object"} if name in seen else _plain(definitions[name], definitions, (*seen, name))
+    return {
+        key: _plain(item, definitions, seen)
+        for key, item in table.items()
+        if key not in LEFT_OUT or isinstance(item, dict)
+    }
+
+
+def _decision_parameters() -> Schema:
+    steps = [step for step in Phase if step is not Phase.DONE]
+    delta = {name: {"type": "array", "items": TEXT} if name in LISTS else TEXT for name in StateDelta.model_fields}
+    return {
+        "type": "object",
+        "properties": {
+            "step": _one_of(steps),
+            "next_step": _one_of(get_args(NextStep)),
+            "confidence": {"type": "number"},
+            "goal_consistency": TEXT,
+            "constraint_check": TEXT,
+            "alternative": TEXT,
+            "task_profile": _one_of(TaskProfile),
+            "prompt_pattern": _one_of(get_args(PromptPattern)),
+            "state_delta": {"type": "object", "properties": delta},
+        },
+    }
+
+
+def _one_of(values: Iterable[str]) -> Schema:
+    return {"type": "string", "enum": [str(value) for value in values]}
+
+
+def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
+    """The conversation with every call right before its result, and whatever else was said in its order."""
+    results = {one.answers: one for one in history if one.role == "tool" and one.answers}
+    told: list[PromptMessage] = []
+    shown: set[str] = set()
+    for message in history:
+        if message.role == "assistant":
+            said, ids = _replied(message)
+            told.append(said)
+            for call, action in zip(said.calls, ids, strict=True):
+                shown.add(action)
+                told.append(_result(call, results.get(action), language))
+        elif message.answers not in shown:
+            told.append(spoken(message, language))
+    return told
+
+
+def _result(call: ToolCall, result: Message | None, language: str) -> PromptMessage:
+    if result:
+        return PromptMessage("tool", result.text, answers=call.call_id)
+    heard = call.name in (DECIDE, DUCK_CALL, EXIT)
+    return PromptMessage("tool", note(language, "call_heard" if heard else "call_unanswered"), answers=call.call_id)
+
+
+def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
+    """A Decision as the reply that made it, or would have made it; and for each call the id of its action."""
+    decision, native = _decision(message.text), message.native
+    actions = cast("list[Schema]", decision.get("actions", []))
+    if not decision:
+        return PromptMessage("assistant", message.text), []
+    named = [(one, name) for one, name in zip(actions, message.actions, strict=False) if one["operation"] != RESPOND]
+    if native is None:
+        said = "\n\n".join(str(one["args"].get("text", "")) for one in actions if one["operation"] == RESPOND)
+        calls = tuple(_call(one, ToolCall(call_id=name, name=one["operation"]), "") for one, name in named)
+        return PromptMessage("assistant", said or str(decision.get("rationale", "")), calls), [
+            name for _, name in named
+        ]
+    waiting, ids, calls = iter(named), list[str](), list[ToolCall]()
+    for call in native.calls:
+        action, name = (None, "") if call.name == DECIDE else next(waiting, (None, ""))
+        ids.append(name)
+        calls.append(_call(action, call, str(decision.get("rationale", ""))) if action else call)
+    return PromptMessage("assistant", native.text, tuple(calls), extra=native.extra), ids
+
+
+def _call(action: Mapping[str, Any], call: ToolCall, rationale: str) -> ToolCall:
+    """The call with the action's arguments; a reason that is the whole reply's was none of its own."""
+    why = {} if action["reasoning"] in (rationale, call.name) else {REASON: action["reasoning"]}
+    arguments = json.dumps(why | action["args"], ensure_ascii=False)
+    return call.model_copy(update={"name": wire_name(call.name), "arguments": arguments})
+
+
+def _decision(text: str) -> Schema:
+    """The Decision in a message; nothing where it is cut."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Schema", value) if isinstance(value, dict) else {}
