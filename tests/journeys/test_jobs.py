@@ -54,10 +54,10 @@ async def test_how_far_it_is_is_answered_from_the_state_without_a_call(tmp_path:
     await until(story, lambda: statuses(story) == ["completed", "in_progress"])
     calls = len(story.model.requests)
     assert await story.tell(question) == "done"
-    told = story.all(Noticed)[-1].what
+    told, now = (event.what for event in story.all(Noticed)[-2:])
     assert told.key == "job.progress.running"
-    assert (told.values["done"], told.values["total"]) == (1, 2)
-    assert "b.py" in str(told.values["doing"])
+    assert [told.values[name] for name in ("steps_done", "steps", "done", "total")] == [0, 1, 1, 2]
+    assert now.key == "job.now" and "b.py" in str(now.values["task"]) and now.values["step"] == "Core loop"
     assert len(story.model.requests) == calls
     await story.chat.aclose()
 
@@ -146,7 +146,8 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     await story.tell("tell me something nice meanwhile")
     assert story.said()[-1] == "Hello while it waits."
     await story.tell("how far?")
-    assert noticed(story)[-1] == "job.waits"
+    assert noticed(story)[-3] == "job.waits"
+    assert story.all(Noticed)[-1].what.values["what"] == "a.py", "the open question is repeated"
     await asyncio.sleep(0.4)
     assert statuses(story) == ["in_progress", "pending"], "its time does not run while the user is asked"
 

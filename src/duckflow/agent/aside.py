@@ -6,8 +6,8 @@ from typing import Literal
 
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.progress import progress
+from duckflow.state.phrase import Phrase
+from duckflow.state.progress import job_progress
 
 Wish = Literal["progress", "pause", "resume", "cancel"]
 
@@ -53,10 +53,5 @@ def wish_in(text: str, state: AgentState) -> Wish | None:
 
 
 def progress_report(state: AgentState) -> tuple[Phrase, ...]:
-    """One line a job: how far, and what it is doing or waiting for."""
-    lines: list[Phrase] = []
-    for job in state.live_jobs():
-        now = progress(state, job)
-        key = "job.waits" if job.question else f"job.progress.{job.status}"
-        lines.append(say(key, job=job.name, done=now.done, total=now.total, doing=now.doing or "–"))
-    return tuple(lines)
+    """Of every job: how far, and what it is doing or waiting for."""
+    return tuple(line for job in state.live_jobs() for line in job_progress(state, job))

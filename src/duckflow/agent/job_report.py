@@ -46,7 +46,8 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
     return counts.model_copy(
         update={
             "summary": words.summary,
-            "causes": tuple(words.causes) or counts.causes,
+            # What did not fail has no cause, whatever is said of it; what did is told as it was, too.
+            "causes": (*words.causes, *counts.causes) if status != "completed" else (),
             "next_action": words.next_action,
             "lesson": words.lesson,
             "computed": False,

@@ -98,11 +98,16 @@ class JobWork:
             if not step.tasks and not await self._plan_tasks(step):
                 return []
         steps = [step for step in startable(self._plan, self._step_ids, busy) if step.tasks]
-        return side_by_side(steps, [step for step in self._plan.steps if step.step_id in busy], limit)
+        chosen = side_by_side(steps, [step for step in self._plan.steps if step.step_id in busy], limit)
+        for step in steps:
+            if step not in chosen and step.status == "in_progress":
+                self._mark(step.step_id, "pending")
+        return chosen
 
     async def _plan_tasks(self, step: Step) -> bool:
         try:
             await self._wait_until_clear()
+            self._mark(step.step_id, "in_progress")
             tasks = await self._drafter.tasks(self._plan, step)
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem.key)
@@ -114,7 +119,8 @@ class JobWork:
         return True
 
     async def _run_step(self, step_id: str) -> bool:
-        self._mark(step_id, "in_progress")
+        if (step := self._step(step_id)) and step.status != "in_progress":
+            self._mark(step_id, "in_progress")
         while True:
             await self._wait_until_clear()
             await self._beat()

@@ -182,10 +182,12 @@ class JobRunner:
             await actor.pause.wait_while_paused()
 
     async def _offer_lesson(self, job: Job, actor: Actor) -> None:
-        """When the whole plan is completed, what it taught goes through the Gate like any other change."""
+        """What a completed plan or a failed job has taught goes through the Gate like any other change."""
         state = self._session.state
         plan, lesson = state.plans.get(job.plan_id), job.report.lesson if job.report else ""
-        if not (self._settings.offer_lessons and lesson and plan and plan.status == job.status == "completed"):
+        if not (self._settings.offer_lessons and lesson and plan):
+            return
+        if job.status != "failed" and plan.status != "completed":
             return
         why = render(state.language, "lesson_offer", plan=plan.name)
         remembering = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)

@@ -3,7 +3,9 @@
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_lines, plan_tree
 from duckflow.errors import UsageError
+from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, moved, renamed, without
+from duckflow.state.question import Choice, Question
 
 CONTROLS = ("pause", "resume", "cancel")
 
@@ -51,11 +53,17 @@ def _change(context: CommandContext, new: Plan) -> str:
     return "" if new.status in SHOWN_WHEN_CHANGED else plan_tree(new, context.words)
 
 
-def tasks(context: CommandContext, line: str) -> str:
-    """Show the jobs, or pause, resume, cancel one."""
+async def tasks(context: CommandContext, line: str) -> str:
+    """Show the jobs, or pause, resume, cancel one; `ask` asks whether to."""
     what, _, job = line.partition(" ")
     if not what:
         return job_lines(context.conversation.state, context.words)
+    if what == "ask":
+        names = ", ".join(one.name for one in context.conversation.state.live_jobs())
+        choices = tuple(Choice(key=key, label=say(f"job.ask.{key}")) for key in ("pause", "cancel", "leave"))
+        what = (await context.ask(Question(kind="choice", title=say("job.ask", job=names), choices=choices))).choice
+        if what == "leave":
+            return ""
     if what not in CONTROLS:
         return context.words("job.usage")
     context.conversation.work.control(what, job.strip())

@@ -2,9 +2,9 @@
 
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
-from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.job import ENDED, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
-from duckflow.state.progress import progress
+from duckflow.state.progress import job_progress, progress
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
 UNVERIFIED = "?"
@@ -22,7 +22,8 @@ def plan_tree(plan: Plan, words: Words) -> str:
     for number, step in enumerate(plan.steps, 1):
         last = number == len(plan.steps)
         lines.append(f"{'└─' if last else '├─'} {_step(step, number, numbers, words)}")
-        lines += [f"{'  ' if last else '│ '}   {text}" for text in (step.description, step.success) if text]
+        success = words("plan.success", success=step.success) if step.success else ""
+        lines += [f"{'  ' if last else '│ '}   {text}" for text in (step.description, success) if text]
     if plan.risks:
         lines.append(words("plan.risks", risks="; ".join(plan.risks)))
     return "\n".join(lines)
@@ -51,11 +52,11 @@ def job_lines(state: AgentState, words: Words) -> str:
 
 
 def _job(state: AgentState, job: Job, words: Words) -> str:
-    now = progress(state, job)
-    status = words("job.status.waits" if job.question else f"job.status.{job.status}")
-    return words(
-        "job.line", id=job.job_id, job=job.name, status=status, done=now.done, total=now.total, doing=now.doing
-    ).rstrip()
+    if job.status in ENDED:
+        now = progress(state, job)
+        status = words(f"job.status.{job.status}")
+        return words("job.line", job=job.name, status=status, done=now.steps_done, total=now.steps)
+    return "\n".join(map(words.phrase, job_progress(state, job)))
 
 
 def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -> str:
@@ -65,8 +66,8 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     lines += [words("job.cause", cause=cause) for cause in report.causes]
     lines += [words("job.shown", shown=shown) for shown in report.shown]
     lines += [words("job.unverified", step=step) for step in report.unverified]
-    if report.next_action:
-        lines.append(words("job.next", next=report.next_action))
+    if report.next_action or status != "completed":
+        lines.append(words("job.next", next=report.next_action or words(f"job.next_{status}")))
     return "\n".join(line for line in lines if line)
 
 
@@ -75,4 +76,6 @@ def plan_bar(state: AgentState, words: Words) -> str:
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""
-    return words("plan.bar", name=plan.name, done=plan.done(), total=len(plan.steps))
+    counts = {"name": plan.name, "done": plan.done(), "total": len(plan.steps)}
+    now = plan.current()
+    return words("plan.bar_now", **counts, step=now.name) if now else words("plan.bar", **counts)

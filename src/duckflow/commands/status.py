@@ -2,9 +2,11 @@
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines
+from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
 from duckflow.safety.mode import Mode
+from duckflow.state.progress import job_progress
 from duckflow.store.audit import list_audit
 
 
@@ -26,6 +28,9 @@ def status(context: CommandContext, _: str) -> str:
         "open_questions": "; ".join(state.five.open_questions),
     }
     shown += [f"{words(f'five.{name}')}: {text}" for name, text in five.items() if text]
+    if bar := plan_bar(state, words):
+        shown.append(words("status.plan", plan=bar))
+    shown += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
     if state.files_changed:
         shown.append(words("status.files", files=", ".join(state.files_changed)))
     return "\n".join(shown)

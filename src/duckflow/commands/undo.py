@@ -24,6 +24,8 @@ async def diff(context: CommandContext, rest: str) -> str:
 
 async def _restore(context: CommandContext, back: bool) -> str:
     words, kept = context.words, context.conversation.undo
+    if any(question.kind == "gate" for question in context.conversation.questions):
+        return words("undo.gate_first")
     if context.conversation.state.turn_open:
         return words("undo.busy")
     preview = await kept.preview(back)

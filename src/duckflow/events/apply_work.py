@@ -26,9 +26,13 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
             for task in step.tasks if step else ():
                 if task.task_id == event.task_id:
                     task.status, task.result = event.status, event.result
+                    if event.status == "in_progress":
+                        task.began = event.at
+                    elif event.status == "completed":
+                        task.seconds = event.at - task.began
                     break
         case JobStarted():
-            state.jobs[event.job.job_id] = event.job.model_copy(deep=True)
+            state.jobs[event.job.job_id] = event.job.model_copy(deep=True, update={"began": event.at})
             _forget_old_jobs(state)
         case JobChanged():
             if job := state.jobs.get(event.job_id):
@@ -85,6 +89,8 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     plan, step = state.plans.get(event.plan_id), _step(state, event.plan_id, event.step_id)
     if plan is None or step is None:
         return
+    if event.status == "in_progress":
+        step.began = event.at
     step.status, step.evidence = event.status, event.evidence
     if all(one.status == "completed" for one in plan.steps):
         plan.status = "completed"

@@ -38,6 +38,7 @@ class Job(Noun):
     plan_id: str
     step_ids: list[str] = Field(default_factory=list[str])
     status: JobStatus = "running"
+    began: float = 0.0
     question: Question | None = None
     messages: list[Message] = Field(default_factory=list[Message])
     """What its tasks brought, for the texts that later tasks need; gone when it ends."""

@@ -21,6 +21,9 @@ class Task(Noun):
     reasoning: str = ""
     status: TaskStatus = "pending"
     result: str | None = None
+    began: float = 0.0
+    seconds: float = 0.0
+    """How long it took; 0 before it is over."""
     effect: Effect = "run"
     touches: tuple[str, ...] = ()
     """The files it may change; nothing: any, unless it only reads."""
@@ -55,6 +58,7 @@ class Step(Noun):
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
+    began: float = 0.0
     added: bool = False
     """Duckflow put it there, not the model."""
     task_list: TaskList = Field(default_factory=TaskList)

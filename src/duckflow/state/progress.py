@@ -1,25 +1,55 @@
 """How far a job is, computed from the state."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Step, Task
+
+ENOUGH = 3
+"""So many tasks of a kind tell how long one takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """A step on its way: its task that runs; none while they are being prepared."""
+
+    number: int
+    step: Step
+    task: Task | None
+
+    @property
+    def seconds(self) -> float:
+        began = self.task.began if self.task else self.step.began
+        return max(0.0, time.time() - began) if began else 0.0
+
+    def line(self) -> str:
+        return f"{self.step.name}: {task_line(self.task)}" if self.task else self.step.name
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of tasks, and what is being done."""
+    """Counts of steps, and of the tasks that are known so far; and what is being done."""
 
     done: int
     failed: int
     total: int
-    doing: str
+    steps_done: int
+    steps: int
+    now: tuple[Doing, ...]
 
     @property
     def left(self) -> int:
         return self.total - self.done - self.failed
+
+    @property
+    def doing(self) -> str:
+        return ", ".join(one.line() for one in self.now)
 
 
 def steps_of(state: AgentState, job: Job) -> list[Step]:
@@ -28,15 +58,59 @@ def steps_of(state: AgentState, job: Job) -> list[Step]:
 
 
 def progress(state: AgentState, job: Job) -> Progress:
-    tasks = [task for step in steps_of(state, job) for task in step.tasks]
+    steps = steps_of(state, job)
+    tasks = [task for step in steps for task in step.tasks]
+    plan = state.plans.get(job.plan_id)
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps if plan else (), 1)}
     return Progress(
         done=sum(task.status == "completed" for task in tasks),
         failed=sum(task.status == "failed" for task in tasks),
         total=len(tasks),
-        doing=", ".join(task_line(task) for task in tasks if task.status == "in_progress"),
+        steps_done=sum(step.status == "completed" for step in steps),
+        steps=len(steps),
+        now=tuple(
+            Doing(numbers[step.step_id], step, next((one for one in step.tasks if one.status == "in_progress"), None))
+            for step in steps
+            if step.status == "in_progress"
+        ),
     )
+
+
+def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
+    """A job that is not over: how far, what it does and for how long, and what it asks."""
+    now = progress(state, job)
+    counts = {"steps_done": now.steps_done, "steps": now.steps, "done": now.done, "total": now.total}
+    key = "job.waits" if job.question else f"job.progress.{job.status}"
+    yield say(key, job=job.name, elapsed=duration(max(0.0, time.time() - job.began) if job.began else 0.0), **counts)
+    for one in now.now:
+        values = {"number": one.number, "step": one.step.name, "elapsed": duration(one.seconds)}
+        if one.task is None:
+            yield say("job.preparing", **values)
+        elif usual := usual_seconds(state, one.task):
+            yield say("job.now_usual", **values, task=task_line(one.task), usual=duration(usual))
+        else:
+            yield say("job.now", **values, task=task_line(one.task))
+    if job.status == "running" and not now.now and now.steps_done == now.steps:
+        yield say("job.reporting")
+    if job.question:
+        gate = job.question.gate
+        what = [*gate.commands, *(one.path for one in gate.impacts)] if gate else []
+        yield say("job.asks_for", what=", ".join(what)) if what else job.question.title
+
+
+def usual_seconds(state: AgentState, task: Task) -> float:
+    """What the same took before, or else what enough of its kind took; 0 when nothing tells."""
+    over = [one for plan in state.plans.values() for step in plan.steps for one in step.tasks if one.seconds]
+    same = [one.seconds for one in over if task_line(one) == task_line(task)]
+    alike = [one.seconds for one in over if one.operation == task.operation]
+    return median(same) if same else median(alike) if len(alike) >= ENOUGH else 0.0
 
 
 def task_line(task: Task) -> str:
     """A task in a few words."""
     return f"{task.operation} {subject_of(task.args)}".strip()
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"

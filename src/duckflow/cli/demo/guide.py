@@ -100,6 +100,9 @@ class Guide:
     def pause_or_resume(self) -> None:
         self._chat.pause_or_resume()
 
+    def ask_to_pause(self) -> None:
+        self._chat.ask_to_pause()
+
     def hint(self, key: str) -> str:
         return self._chat.hint(key)
 

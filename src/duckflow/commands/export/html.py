@@ -72,7 +72,7 @@ def _item(item: Item, words: Words, render: Callable[[str], str]) -> Iterator[st
             mark = f'<span class="{_state(item)}">{MARKS[item.ok]}</span>'
             yield _details(item, f"{mark} <code>{safe(item.text)}</code> {told}", words)
         case "gate" | "duck":
-            answer = words("export.answer", answer=item.answer) if item.answer else words("export.unanswered")
+            answer = item.answered(words)
             face = "🦆" if item.kind == "duck" else "?"
             yield _details(item, f"{face} <b>{told}</b> {safe(answer)}", words)
 

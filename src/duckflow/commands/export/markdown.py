@@ -58,7 +58,7 @@ def _item(item: Item, words: Words) -> Iterator[str]:
             yield from details
             yield from _blocks(item)
         case "gate" | "duck":
-            answer = words("export.answer", answer=line(item.answer)) if item.answer else words("export.unanswered")
+            answer = line(item.answered(words))
             yield f"- {'🦆' if item.kind == 'duck' else '?'} **{line(told)}** {answer}"
             yield from details
             yield from _blocks(item)

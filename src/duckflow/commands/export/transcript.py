@@ -36,6 +36,16 @@ class Item:
     output: str = ""
     diff: str = ""
     answer: str = ""
+    choices: dict[str, Phrase] = field(default_factory=dict[str, Phrase])
+    """What may be answered, by its key."""
+
+    def answered(self, words: Words) -> str:
+        """In the user's language."""
+        if not self.answer:
+            return words("export.unanswered")
+        label = self.choices.get(self.answer)
+        said = ": ".join(part for part in (words.phrase(label) if label else self.answer, self.text) if part)
+        return words("export.answer", answer=said)
 
 
 @dataclass(slots=True)
@@ -122,12 +132,13 @@ class Transcript:
         match event:
             case happened.GateOpened() | happened.DuckCalled():
                 self._open[event.question.question_id] = item = self._asks(event.question)
+                item.choices = {choice.key: choice.label for choice in event.question.choices}
                 self._add(item)
             case happened.GateAnswered() | happened.DuckAnswered():
                 if item := self._open.pop(event.question_id, None):
                     answer = event.answer
                     item.ok = answer.choice != "no"
-                    item.answer = clean(f"{answer.choice}: {answer.text}" if answer.text else answer.choice)
+                    item.answer, item.text = answer.choice, clean(answer.text)
 
     def _asks(self, question: Question) -> Item:
         gate = question.gate
@@ -146,6 +157,12 @@ class Transcript:
                 self._add(Item("note", phrase=say("mode.now", mode=event.mode)))
             case happened.PlanChanged() if event.plan.status == "draft":
                 self._add(Item("note", phrase=say("export.plan_drafted", name=event.plan.name)))
+            case happened.PlanChanged() if event.plan.status == "approved":
+                self._add(Item("note", phrase=say("plan.approved", name=event.plan.name)))
+            case happened.JobChanged():
+                status = "resumed" if event.status == "running" else event.status
+                name = self._jobs.get(event.job_id, event.job_id)
+                self._add(Item("note", phrase=say(f"export.job_{status}", job=name)))
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
                 self._add(Item("note", phrase=say("export.job_started", job=event.job.name)))
@@ -153,7 +170,8 @@ class Transcript:
                 report, name = event.report, self._jobs.get(event.job_id, event.job_id)
                 counts = {"done": report.done, "failed": report.failed, "left": report.left}
                 told = say(f"job.ended.{event.status}", job=name, **counts)
-                self._add(Item("note", clean(report.summary), told, ok=event.status == "completed"))
+                told_why = "\n".join((report.summary, *report.causes, report.next_action)).strip()
+                self._add(Item("note", clean(told_why), told, ok=event.status == "completed"))
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
                 key = "undo.done" if event.back else "undo.redone"

@@ -24,7 +24,7 @@ from duckflow.ui.console.keyboard import edit_text
 from duckflow.ui.console.line import Fragments, Line
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import Screen
-from duckflow.ui.console.status_bar import job_progress, status_bar
+from duckflow.ui.console.status_bar import job_bars, status_bar
 from duckflow.ui.console.waiting import Wait
 from duckflow.ui.settings import UiSettings
 
@@ -139,6 +139,11 @@ class Chat:
         running = any(job.status == "running" for job in self._conversation.state.jobs.values())
         self._conversation.work.control("pause" if running else "resume")
 
+    def ask_to_pause(self) -> None:
+        conversation = self._conversation
+        if not conversation.questions and any(job.status == "running" for job in conversation.state.live_jobs()):
+            self._running.append(asyncio.create_task(conversation.run_command("/tasks ask")))
+
     def hint(self, key: str) -> str:
         return self._words(key)
 
@@ -147,7 +152,7 @@ class Chat:
         written = self.screen.written(columns)
         below = self.screen.live(columns)
         below += [wait.line(columns) for wait in self._commands.values()]
-        below += job_progress(conversation.state, self._words, self._printer.glyphs, columns)
+        below += job_bars(conversation.state, self._words, self._printer.glyphs, columns)
         for one in conversation.waiting:
             key = "chat.queued" if one.later else "chat.unheard"
             below.append(fitted(plain(self._words(key, text=one.text)), columns - 1))
@@ -189,9 +194,13 @@ class Chat:
 
     async def _animate(self) -> None:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
+        drawn = 0
         while True:
             await asyncio.sleep(REFRESH)
-            if self.screen.moves() or self._commands:
+            running = any(job.status == "running" for job in self._conversation.state.live_jobs())
+            # Beside the spinners there are the clocks of jobs, which move once a second.
+            if self.screen.moves() or self._commands or (running and drawn != int(time.time())):
+                drawn = int(time.time())
                 self._line.redraw()
 
     async def _edit(self, question: Question) -> None:

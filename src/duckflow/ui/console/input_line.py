@@ -213,6 +213,10 @@ class InputLine:
         if self._handler:
             self._handler.pause_or_resume()
 
+    def ask_to_pause(self) -> None:
+        if self._handler:
+            self._handler.ask_to_pause()
+
     def completions(self, document: Document) -> Iterable[Completion]:
         return self._handler.completions(document) if self._handler else ()
 

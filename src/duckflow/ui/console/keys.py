@@ -29,6 +29,8 @@ class KeyActions(Protocol):
 
     def pause_or_resume(self) -> None: ...
 
+    def ask_to_pause(self) -> None: ...
+
     def next_page(self) -> bool: ...
 
 
@@ -69,8 +71,8 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         buffer = event.app.current_buffer
         if buffer.complete_state:
             buffer.cancel_completion()
-        else:
-            actions.interrupt()
+        elif not actions.interrupt():
+            actions.ask_to_pause()
 
     def on_newline(event: KeyPressEvent) -> None:
         if actions.comes_early():

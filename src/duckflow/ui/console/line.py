@@ -57,6 +57,10 @@ class LineHandler(Protocol):
 
     def pause_or_resume(self) -> None: ...
 
+    def ask_to_pause(self) -> None:
+        """Nothing but background work runs, and it shall perhaps stop."""
+        ...
+
     def hint(self, key: str) -> str: ...
 
     def completions(self, document: "Document") -> "Iterable[Completion]":

@@ -24,14 +24,15 @@ STYLES = {"✓": "green", "✗": "red", "▶": "bold yellow", "?": "yellow"}
 BELOW = str.maketrans({"├": "│", "└": " ", "─": " "})
 
 
-def print_tree(tree: str, printer: Printer) -> None:
-    for line in plain(tree).split("\n"):
+def print_lines(text: str, printer: Printer) -> None:
+    """Lines, and branches of a tree: what is too long goes on below its own beginning."""
+    for line in plain(text).split("\n"):
         found = BRANCH.match(line)
         begin = found[0] if found else ""
         lines = found["lines"] if found else ""
-        mark = (found["mark"] or "") if found else ""
-        text = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
-        printer.wrapped(text, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
+        mark = (found["mark"] or "") if found and lines.strip() else ""
+        told = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
+        printer.wrapped(told, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
 
 
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
@@ -80,7 +81,7 @@ class Screen:
             case happened.ReplyRejected():
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
-                print_tree(plan_tree(event.plan, self._words), self._printer)
+                print_lines(plan_tree(event.plan, self._words), self._printer)
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
@@ -118,13 +119,11 @@ class Screen:
 
     def say(self, text: str) -> None:
         """Duckflow's own words."""
-        diff = looks_like_diff(text)
+        if not looks_like_diff(text):
+            print_lines(text, self._printer)
+            return
         for line in plain(text).split("\n"):
-            if diff:
-                self._printer.line(Text(line, style=diff_style(line)))
-            else:
-                indent = line[: len(line) - len(line.lstrip())]
-                self._printer.wrapped(Text(line.lstrip()), indent)
+            self._printer.line(Text(line, style=diff_style(line)))
 
     def note(self, text: str) -> None:
         self._printer.text(text, "dim", "· ", "  ")

@@ -8,28 +8,40 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
+from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
-from duckflow.state.progress import progress
+from duckflow.state.progress import Progress, duration, progress, task_line
 from duckflow.ui.console.glyphs import Glyphs
 from duckflow.ui.console.waiting import money, thousands
 
 LONGEST_BAR = 12
 
 
-def job_progress(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> list[str]:
+def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> list[str]:
+    """Each with what it does and for how long; the end gives way where there is no room."""
     lines: list[str] = []
     for job in state.live_jobs():
         now = progress(state, job)
         key = "job.bar_paused" if job.status == "paused" else "job.bar"
-        told = words(key, job=job.name, done=now.done, total=now.total)
-        paused = words("job.status.paused") if job.status == "paused" else ""
-        doing = words("job.status.waits") if job.question else paused or now.doing
-        lines.append(glyphs.fit(fitted(plain(f"{told} {bar(now.done, now.total)} {doing}"), columns - 1)))
-    return lines
+        # Of a single step its tasks are counted.
+        done, total = (now.done, now.total) if now.steps == 1 else (now.steps_done, now.steps)
+        told = words(key, job=job.name, done=done, total=total)
+        lines.append(f"{told} {bar(done, total)} {_doing(job, now, words)}")
+    return [glyphs.fit(fitted(plain(line), columns - 1)) for line in lines]
+
+
+def _doing(job: Job, now: Progress, words: Words) -> str:
+    if job.question or job.status == "paused":
+        return words("job.status.waits" if job.question else "job.status.paused")
+    told = [
+        f"{duration(one.seconds)} {task_line(one.task) if one.task else words('job.bar_preparing', step=one.step.name)}"
+        for one in now.now
+    ]
+    return ", ".join(told) or words("job.bar_reporting" if now.steps_done == now.steps else "job.bar_next")
 
 
 def bar(done: int, total: int) -> str:
-    """One sign a task, up to a dozen signs."""
+    """One sign a step or task, up to a dozen signs."""
     length = min(total, LONGEST_BAR)
     filled = round(done / total * length) if total else 0
     return "█" * filled + "░" * (length - filled)

@@ -6,6 +6,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase
+from duckflow.state.progress import duration
 from duckflow.state.usage import Usage
 from duckflow.ui.console.glyphs import Glyphs
 
@@ -59,11 +60,6 @@ class Wait:
         line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {told}"
         hint = f" · {self._words('wait.esc')}"
         return self._glyphs.fit(line + hint if cells(line + hint) < columns else fitted(line, columns - 1))
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
 
 
 def thousands(number: int) -> str:
