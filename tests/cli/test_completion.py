@@ -47,7 +47,7 @@ def test_the_script_is_one_that_the_shell_can_read(bare: Shell, name: str) -> No
     assert "duckflow completion sessions" in script or "duckflow completion $1" in script
     assert all(word in script for word in ("doctor", "if-missing", "full-auto"))
     if shutil.which(name):
-        checked = subprocess.run([name, "-n"], input=script, capture_output=True, text=True, timeout=20, check=False)
+        checked = subprocess.run([name, "-n"], input=script, capture_output=True, text=True, timeout=60, check=False)
         assert (checked.returncode, checked.stderr) == (0, "")
 
 

@@ -51,7 +51,7 @@ async def job_ended(story: Story, number: int = 1) -> JobEnded:
     return story.all(JobEnded)[number - 1]
 
 
-async def until(story: Story, true: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(story: Story, true: Callable[[], bool], seconds: float = 60.0) -> None:
     """Looks again after every event."""
     happened = asyncio.Event()
     unsubscribe = story.session.subscribe(lambda _: happened.set())

@@ -60,6 +60,7 @@ class Story:
         self._home = top / "home"
         self.model = Scripted(replies, window=window)
         self.events: list[Event] = []
+        self._failure: Exception | None = None
         self.questions: list[Question] = []
         self.answers: list[Answer] = []
         self.second = Scripted([], name="scripted:other")
@@ -74,7 +75,10 @@ class Story:
         self.chat = self._wired()
 
     async def tell(self, text: str) -> Outcome:
-        return await self.chat.say(text)
+        outcome = await self.chat.say(text)
+        if self._failure:
+            raise self._failure
+        return outcome
 
     def restart(self, replies: Iterable[Line]) -> "Story":
         """As after a crash: only what is on disk is left."""
@@ -109,6 +113,14 @@ class Story:
         return wired.conversation
 
     def _hear(self, _: int, event: Event) -> None:
+        try:
+            self._take(event)
+        except Exception as problem:
+            # A listener that raises is only logged, and the turn would wait for its answer for ever.
+            self._failure = problem
+            self.chat.interrupt()
+
+    def _take(self, event: Event) -> None:
         if isinstance(event, QuestionClosed):
             return
         if not isinstance(event, QuestionAsked):

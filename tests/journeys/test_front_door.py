@@ -45,7 +45,7 @@ class FrontEnd:
         return [number for number, _ in self.heard if number]
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not true():
                 await self._more.wait()
                 self._more.clear()

@@ -12,10 +12,10 @@ from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Provide
 from duckflow.llm.settings import LlmSettings
 
 QUICK = LlmSettings(
-    connect_seconds=5,
-    first_byte_seconds=5,
-    local_first_byte_seconds=5,
-    between_chunks_seconds=5,
+    connect_seconds=30,
+    first_byte_seconds=30,
+    local_first_byte_seconds=30,
+    between_chunks_seconds=30,
     tries=3,
     backoff_seconds=0.01,
     backoff_max_seconds=0.02,

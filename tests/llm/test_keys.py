@@ -41,7 +41,7 @@ def look(folder: Path, body: str, environ: dict[str, str] | None = None, url: st
         env={**os.environ, "PYTHON_KEYRING_BACKEND": "duckring.Ring", "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
     )
     assert done.stderr == ""

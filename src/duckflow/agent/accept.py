@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
@@ -37,7 +36,7 @@ def accept(reading: Reading, session: Session, phases: Phases, said: Collection[
     if wanted and wanted.goal_refused:
         session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
     phases.follow(decision)
-    return replace(reading, decision=decision)
+    return reading._replace(decision=decision)
 
 
 def _as_said(decision: Decision) -> str:
@@ -77,8 +76,7 @@ def _real(choices: list[Any]) -> list[Any]:
     return kept if len(kept) > 1 else []
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedDelta:
+class CheckedDelta(NamedTuple):
     """What of a change is accepted, and what the model is told of the rest."""
 
     delta: StateDelta

@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
@@ -56,8 +56,7 @@ class Reply:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(NamedTuple):
     """A model that is there, and why it was chosen."""
 
     provider: Provider

@@ -3,7 +3,7 @@
 Patterns are compiled when they are first used: a request needs few of them."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PATH = (
     r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*"
@@ -50,8 +50,7 @@ ASKS = (
 JAPANESE = r"[ぁ-んァ-ヶ一-龠]"
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
+class Errand(NamedTuple):
     """The files of a request, in the order in which it names them; those to be moved or deleted need no look."""
 
     names: tuple[str, ...] = ()

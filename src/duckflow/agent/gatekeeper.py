@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.session import Session
@@ -20,8 +20,7 @@ from duckflow.state.question import Answer, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """An action whose tool, arguments and preview are at hand."""
 
     action: Action
@@ -30,8 +29,7 @@ class Ready:
     preview: Preview
 
 
-@dataclass(frozen=True, slots=True)
-class Clearance:
+class Clearance(NamedTuple):
     """Whether the deeds may be done. `asked`: a person said so. `edited`: their text in place of the proposed one."""
 
     allowed: bool
@@ -98,7 +96,7 @@ class Gatekeeper:
         actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
         clearance = self._meaning(answer, question, risky[0].rule)
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
-        return replace(clearance, asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
+        return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 
     def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:
         offered = {choice.key for choice in question.choices}

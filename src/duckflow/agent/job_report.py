@@ -9,8 +9,6 @@ from duckflow.state.noun import shorten
 from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of, task_line
 from duckflow.tools.plan.drafting import Drafter, drafted
-from duckflow.tools.plan.drafts import ReportDraft, read_draft
-from duckflow.tools.shell.causes import telling_part
 
 RESULT_LINES = 40
 FILES = 12
@@ -19,6 +17,8 @@ CAUSE = 500
 
 async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
     """By the model; computed when it cannot be reached or says nothing usable."""
+    from duckflow.tools.plan.drafts import ReportDraft, read_draft
+
     counts, language = count_results(drafter, job), drafter.state.language
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
@@ -75,6 +75,8 @@ def _told(task: Task, room: int) -> str:
     """What came of a task; of a failure the lines that say why."""
     if task.status != "failed":
         return shorten(task.result or "", room)
+    from duckflow.tools.shell.causes import telling_part
+
     return telling_part(task.result or "", CAUSE).replace("\n", "\n  ")
 
 

@@ -222,7 +222,7 @@ class TaskRunner:
                 if (operation := self._operation(action.operation)) and operation.body:
                     self._explain(plan, step)
                     await self._look(plan, action, actor)
-                done = await self._dispatcher.run(make_reading(action, step.name), actor)
+                done = await self._dispatcher.run(_reading(action, step.name), actor)
         except TimeoutError:
             return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
         except DuckflowError as problem:
@@ -249,24 +249,12 @@ class TaskRunner:
             if path and path not in self._looked_at and self._drafter.folder.exists(path):
                 why = note(self._drafter.state.language, "task_builds_on")
                 look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
-                await self._dispatcher.run(make_reading(look, why), actor)
+                await self._dispatcher.run(_reading(look, why), actor)
                 self._looked_at.add(path)
 
     def _operation(self, name: str) -> Operation | None:
         return next((one for one in self._drafter.operations() if one.name == name), None)
 
 
-def make_reading(action: Action, rationale: str) -> Reading:
-    """An action that follows from what was decided before, as if a model had just said it."""
-    decision = Decision(
-        rationale=rationale,
-        goal_consistency="yes",
-        constraint_check="yes",
-        confidence=1.0,
-        task_profile=TaskProfile.MULTI_STEP_TASK,
-        step=Phase.EXECUTION,
-        next_step="continue",
-        prompt_pattern="base_main",
-        actions=[action],
-    )
-    return Reading(decision)
+def _reading(action: Action, why: str) -> Reading:
+    return Reading(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))

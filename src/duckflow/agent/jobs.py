@@ -9,7 +9,6 @@ from itertools import count
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.job_report import count_results, tell_end, write_report
-from duckflow.agent.job_work import JobWork, make_reading
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
@@ -17,12 +16,14 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
+from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.template import render
-from duckflow.state.action import REMEMBER, REVISE_PLAN, Action
+from duckflow.state.action import REMEMBER, REVISE_PLAN, Action, Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
+from duckflow.state.phase import Phase
 from duckflow.state.progress import steps_of
 from duckflow.tools.plan.drafting import Drafter
 
@@ -148,6 +149,8 @@ class JobRunner:
             self._running.pop(job_id, None)
 
     async def _carry_out(self, job: Job, running: RunningJob) -> None:
+        from duckflow.agent.job_work import JobWork
+
         actor = running.actor
         work = JobWork(
             job,
@@ -191,7 +194,8 @@ class JobRunner:
             return
         why = render(state.language, "lesson_offer", plan=plan.name)
         remembering = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
-        await self._dispatcher.run(make_reading(remembering, why), actor)
+        decision = Decision.made_up(why, [remembering], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION)
+        await self._dispatcher.run(Reading(decision), actor)
 
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
         state, emit = self._session.state, self._session.emit

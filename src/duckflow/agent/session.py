@@ -3,8 +3,8 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.agent.annotations import annotate
 from duckflow.errors import JournalDamaged, JournalError
@@ -114,8 +114,7 @@ class Session:
             self._journal.path.with_suffix(suffix).unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A session that was opened again, and what had to be saved from a damaged journal."""
 
     session: Session

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 
 from duckflow.agent.connection import ModelConnection, Reply, closable
@@ -80,7 +79,7 @@ class Thinker:
             reply, profile = Reply("", "stop"), await self.connection.ready_profile()
             if attempt:
                 # A long text may be what went wrong: it is asked for by itself.
-                profile = replace(profile, bodies="asked")
+                profile = profile._replace(bodies="asked")
             try:
                 offered = self._compiler.offered(state, profile)
                 operations = narrow(offered) if narrow else offered

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.turn import Begin, Turn
@@ -11,8 +10,7 @@ from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment, Unheard
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingMessage:
+class WaitingMessage(NamedTuple):
     """What was said, and who waits for the end of its turn. `later`: not before the running one is over."""
 
     text: str

@@ -6,8 +6,8 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.parser import Options
@@ -29,8 +29,7 @@ Here = Callable[[], Wiring]
 """What a conversation in the folder one is in is built from."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenSession:
+class ChosenSession(NamedTuple):
     """A session, what it runs in, and what the user should see before going on."""
 
     session: Session
@@ -73,7 +72,7 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
         journal = Sessions(left.wiring.paths.sessions_of(left.wiring.folder)).path(left.session.state.session_id)
         # Nothing had been said in the one that was left: it is gone.
         back = _resumed(journal, here()) if journal.exists() else _new(here())
-        return replace(back, opening=(told,))
+        return back._replace(opening=(told,))
 
 
 def _in_mode(wiring: Wiring, mode: str) -> Wiring:
@@ -81,7 +80,7 @@ def _in_mode(wiring: Wiring, mode: str) -> Wiring:
     if not mode:
         return wiring
     safety = wiring.settings.safety.model_copy(update={"mode": Mode(mode)})
-    return replace(wiring, settings=wiring.settings.model_copy(update={"safety": safety}))
+    return wiring._replace(settings=wiring.settings.model_copy(update={"safety": safety}))
 
 
 def enter_folder(journal: Path) -> bool:

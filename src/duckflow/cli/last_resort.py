@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 
@@ -25,6 +24,8 @@ def report_lost_output() -> int:
 
 def write_traceback(problem: BaseException) -> str:
     """A new file with the traceback, for when there is no log; a dash when even that cannot be written."""
+    import tempfile
+
     try:
         handle, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:

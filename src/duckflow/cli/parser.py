@@ -3,9 +3,8 @@
 import argparse
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
@@ -58,8 +57,7 @@ COMPLAINTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(NamedTuple):
     """One option or argument, as a shell's completion needs it."""
 
     names: tuple[str, ...]

@@ -4,7 +4,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
 async def _show(options: Options, wiring: Wiring, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # What is kept of a conversation is kept there, and gone afterwards.
-        aside = replace(wiring, paths=replace(wiring.paths, data=Path(folder)))
+        aside = wiring._replace(paths=wiring.paths._replace(data=Path(folder)))
         _copy_facts(facts_of(wiring), facts_of(aside))
         session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
         letterbox = await _make_catcher(wiring, session)
@@ -81,17 +81,7 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
 def _set_phase(session: Session, phase: Phase, pattern: Any) -> None:
     if phase is not session.state.phase:
         session.emit(PhaseMoved(source=session.state.phase, target=phase))
-    decision = Decision(
-        rationale="preview",
-        goal_consistency="yes",
-        constraint_check="yes",
-        confidence=1.0,
-        task_profile=TaskProfile.GENERAL_CHAT,
-        step=phase,
-        next_step="done",
-        prompt_pattern=pattern,
-        actions=[],
-    )
+    decision = Decision.made_up("preview", [], TaskProfile.GENERAL_CHAT, phase, "done", prompt_pattern=pattern)
     session.emit(DecisionMade(decision=decision))
 
 
@@ -121,4 +111,4 @@ async def _connect(letterbox: RequestCatcher) -> Connected:
 def _as_json(request: Request) -> dict[str, Any]:
     messages = [{"role": one.role, "content": one.text} for one in request.messages]
     told = {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}
-    return told | ({"tools": [asdict(one) for one in request.tools]} if request.tools else {})
+    return told | ({"tools": [one._asdict() for one in request.tools]} if request.tools else {})

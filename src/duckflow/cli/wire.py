@@ -50,9 +50,8 @@ from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
 from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
-from duckflow.tools.plan.task_check import usable_in_tasks
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 

@@ -1,8 +1,8 @@
 """What a conversation is built from."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
@@ -12,8 +12,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
+class Wiring(NamedTuple):
     """Where a conversation is held, with which settings and in which words."""
 
     settings: Settings

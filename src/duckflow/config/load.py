@@ -3,9 +3,8 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,8 +27,7 @@ FROM_ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The settings, and for each value that is not a default the place it came from."""
 
     settings: Settings

@@ -1,8 +1,7 @@
 """What crosses the port `Conversation`: plain values, and views of what lies behind it."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import FileImpact
@@ -11,16 +10,14 @@ Meaning = Literal["nothing", "answer", "unclear", "edit", "closed", "command", "
 JobWish = Literal["pause", "resume", "cancel"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(NamedTuple):
     """What comes with a message and is not the user's words: `stdin` for what was piped in."""
 
     name: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(NamedTuple):
     """What a line or an answer was taken for, and what to tell the person who gave it.
 
     `unclear`: the question is still open. `edit`: the person wants to change the question's `gate.editable` first and
@@ -31,16 +28,14 @@ class Taken:
     question_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unheard:
+class Unheard(NamedTuple):
     """A message the model has not heard yet: it will before its next call, or (`later`) after the running turn."""
 
     text: str
     later: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
+class SessionSummary(NamedTuple):
     """One line of the list of sessions. `here`: it belongs to the folder one is in."""
 
     session_id: str
@@ -53,8 +48,7 @@ class SessionSummary:
     here: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NextSession:
+class NextSession(NamedTuple):
     """Where the user goes when a conversation is left for another session, or for a branch of one."""
 
     journal: Path

@@ -6,9 +6,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from duckflow.llm.json_fields import as_table
 
@@ -26,8 +25,7 @@ TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?call|\bfunctions\b"
 REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
 
 
-@dataclass(frozen=True, slots=True)
-class Abilities:
+class Abilities(NamedTuple):
     """Which optional parts of a request an endpoint takes for one model."""
 
     format: str = "strict"
@@ -42,13 +40,13 @@ class Abilities:
             return None
         answer = answer.lower()
         if "stream_options" in sent and re.search(r"stream_options|include_usage", answer):
-            return replace(self, stream_usage=False)
+            return self._replace(stream_usage=False)
         if self.reply_limit in sent and re.search(LIMIT_NAMED, answer):
-            return replace(self, reply_limit=self._other_limit(answer))
+            return self._replace(reply_limit=self._other_limit(answer))
         if "temperature" in sent and "temperature" in answer:
-            return replace(self, temperature=False)
+            return self._replace(temperature=False)
         if "tools" in sent and re.search(TOOLS_NAMED, answer):
-            return replace(self, tools="json")
+            return self._replace(tools="json")
         if re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer)):
             return self.with_simpler_format(sent)
         return None
@@ -56,10 +54,10 @@ class Abilities:
     def with_simpler_format(self, sent: Collection[str]) -> "Abilities | None":
         """What a refusal that names nothing may have meant: tools that were never seen to work, or the format."""
         if "tools" in sent and not self.tools:
-            return replace(self, tools="json")
+            return self._replace(tools="json")
         if "response_format" not in sent:
             return None
-        return replace(self, format=FORMATS[FORMATS.index(self.format) + 1])
+        return self._replace(format=FORMATS[FORMATS.index(self.format) + 1])
 
     def _other_limit(self, answer: str) -> str:
         other = "max_completion_tokens" if self.reply_limit == "max_tokens" else "max_tokens"
@@ -90,7 +88,7 @@ class AbilityBook:
         if self._path is None:
             return
         entries = self._read()
-        entries[_entry_name(where, model)] = asdict(abilities) | {"learned": int(self._now())}
+        entries[_entry_name(where, model)] = abilities._asdict() | {"learned": int(self._now())}
         draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 EDITS = "edits"
 MARKDOWN = ("md", "markdown", "mdx")
@@ -16,16 +16,14 @@ SEARCH = re.compile(r"<{5,9} ?SEARCH\b")
 REPLACE = re.compile(r">{5,9} ?REPLACE\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """A body. Not `complete`: its fence or its edit was never closed, so it was probably cut off."""
 
     text: str
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """What a fence encloses, or a run of edits with their markers; `end` is the line after it."""
 
     lines: Sequence[str]

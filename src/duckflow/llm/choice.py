@@ -1,15 +1,13 @@
 """Which model is used, and why."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
 from duckflow.state.phrase import Phrase
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """The outcome of the search for a model; nothing has been built or asked yet."""
 
     kind: Literal["openai", "bridge", "embedded", "scripted"]

@@ -1,8 +1,8 @@
 """From a choice to a provider. What is slow to import is imported for the kind of model that needs it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.errors import UsageError
 from duckflow.llm.abilities import AbilityBook
@@ -14,8 +14,7 @@ from duckflow.llm.provider import Provider
 from duckflow.llm.settings import LlmSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where providers keep things; without a place for them abilities and the local log are not kept."""
 
     models: Path

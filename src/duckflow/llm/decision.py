@@ -3,19 +3,20 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
 from duckflow.llm.json_fields import as_table
-from duckflow.llm.repair import ReadJson, json_values
 from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
 from duckflow.state.message import NativeReply
 from duckflow.state.phase import Phase
+
+if TYPE_CHECKING:
+    from duckflow.llm.repair import ReadJson
 
 DEPTH = 40
 PROBLEMS_TOLD = 8
@@ -55,8 +56,7 @@ EXPECTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A Decision as read. `doubtful`: it was repaired or cut off, so it changes nothing without the user's yes.
 
     `blocks` are the raw bodies that followed the JSON. `native`: it came as tool calls, or as the text without any.
@@ -110,22 +110,17 @@ def _spoken(text: str, operations: Sequence[Operation], finish: str, phase: Phas
     if text.startswith("[") or RESPOND not in {operation.name for operation in operations}:
         raise ReplyUnusable("There is no Decision in the reply. Send one JSON object, the Decision.")
     answer = Action(operation=RESPOND, args={"text": text}, reasoning="the model answered in plain text")
-    decision = Decision(
-        rationale="answered in plain text",
-        goal_consistency="yes",
-        constraint_check="yes",
-        confidence=0.5,
-        task_profile=TaskProfile.GENERAL_CHAT,
-        step=Phase.PLANNING if phase is Phase.DONE else phase,
-        next_step="pending_user",
-        prompt_pattern="base_main",
-        actions=[answer],
+    step = Phase.PLANNING if phase is Phase.DONE else phase
+    decision = Decision.made_up(
+        "answered in plain text", [answer], TaskProfile.GENERAL_CHAT, step, "pending_user", confidence=0.5
     )
     return Reading(decision, doubtful=True)
 
 
-def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
+def _find(text: str) -> tuple["ReadJson", dict[str, Any]]:
     """The first object that has a Decision's fields; what else looks like JSON stands in the prose around it."""
+    from duckflow.llm.repair import json_values
+
     is_list = False
     for found in json_values(text):
         listed = isinstance(found.value, list)

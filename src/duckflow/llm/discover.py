@@ -3,10 +3,9 @@
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from duckflow.errors import ProviderUnreachable, UsageError
 from duckflow.llm.choice import ModelChoice
@@ -22,8 +21,7 @@ NEAR = 3
 WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx")
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A model that an endpoint has, and its window if that was said."""
 
     endpoint: Endpoint
@@ -177,4 +175,4 @@ def embedded_default() -> str:
 
 
 def _with_window(found: Listed) -> Endpoint:
-    return replace(found.endpoint, window=found.endpoint.window or found.window)
+    return found.endpoint._replace(window=found.endpoint.window or found.window)

@@ -1,8 +1,7 @@
 """Where models are served: the known endpoints, and the user's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from duckflow.errors import UsageError
@@ -11,8 +10,7 @@ from duckflow.llm.settings import EndpointSettings
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """An address that serves models. `kind` says who speaks to it: Duckflow itself, or the bridge."""
 
     name: str
@@ -114,10 +112,10 @@ def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
         # A key is for the address it was made for: another address gets only the key that is named for it.
         url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
         known = endpoint.base_url or endpoint.kind == "bridge"
-        endpoint = replace(endpoint, base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False)
+        endpoint = endpoint._replace(base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False)
     if given.key_env:
-        endpoint = replace(endpoint, key_names=(given.key_env,), key_needed=True)
-    return replace(endpoint, model=given.model or endpoint.model, window=given.window or endpoint.window)
+        endpoint = endpoint._replace(key_names=(given.key_env,), key_needed=True)
+    return endpoint._replace(model=given.model or endpoint.model, window=given.window or endpoint.window)
 
 
 def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
@@ -130,8 +128,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             if url == endpoint.base_url:
                 return endpoint
             # Another server: whether it wants a key, what it calls things and what it serves is not known.
-            return replace(
-                endpoint,
+            return endpoint._replace(
                 base_url=url,
                 model="",
                 key_needed=False,
@@ -140,7 +137,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
                 tools=False,
             )
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
-            return replace(endpoint, base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
+            return endpoint._replace(base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
         case _:
             return endpoint
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -64,7 +63,7 @@ class OpenAICompatible:
         return wanted == "native" or (wanted == "auto" and self._abilities.tools != "json")
 
     def forgo_tools(self) -> None:
-        self._learn(replace(self._abilities, tools="json"))
+        self._learn(self._abilities._replace(tools="json"))
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         return persist(lambda: self._attempt(request), self._settings)
@@ -93,7 +92,7 @@ class OpenAICompatible:
                         async for piece in pieces:
                             yield piece
                     if listener.reply.calls and not abilities.tools:
-                        self._learn(replace(abilities, tools="native"))
+                        self._learn(abilities._replace(tools="native"))
                     yield self._finished(request, listener.reply)
                     return
                 answer = await error_text(response)
@@ -168,15 +167,15 @@ class OpenAICompatible:
             # Without tools it is another request altogether: whoever asked makes it.
             self._learn(lower)
             raise Setback(ToolsRefused("model.tools_refused", model=self.model))
-        if lower in tried:
-            lower = replace(lower, reply_limit="")
+        if lower and lower in tried:
+            lower = lower._replace(reply_limit="")
         if lower is None or lower in tried:
             raise setback
         return lower
 
     def _learn(self, abilities: Abilities) -> None:
         # A limit left out may have been too large just once.
-        learned = abilities if abilities.reply_limit else replace(abilities, reply_limit=self._abilities.reply_limit)
+        learned = abilities if abilities.reply_limit else abilities._replace(reply_limit=self._abilities.reply_limit)
         if learned != self._abilities:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)

@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from duckflow.llm.reading import unescaped
-
 OPEN, CLOSE = "<think>", "</think>"
 
 
@@ -185,6 +183,8 @@ class LiveText:
             return len(text)
         escape = ESCAPE.match(text, position)
         end = escape.end() if escape else position + 1
+        from duckflow.llm.reading import unescaped
+
         self._take(unescaped(text[position:end]))
         return end
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phrase import Phrase
@@ -11,8 +11,7 @@ from duckflow.state.usage import Usage
 __all__ = ["CallDelta", "Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What is sent. `schema` asks for JSON of that shape; `tools` may be called; without both the reply is text."""
 
     messages: tuple[PromptMessage, ...]
@@ -22,23 +21,20 @@ class Request:
     tools: tuple[ToolSpec, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """A piece of the reply's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallDelta:
+class CallDelta(NamedTuple):
     """A piece of a call's arguments; the first one names the tool."""
 
     text: str
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Retrying:
+class Retrying(NamedTuple):
     """The call is tried again after `seconds`; whatever came so far does not count."""
 
     why: Phrase

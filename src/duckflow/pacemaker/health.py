@@ -1,7 +1,7 @@
 """The health report: vitals, their faces, and how they went lately."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.state.phrase import Phrase, say
@@ -11,8 +11,7 @@ BARS = "▁▂▃▄▅▆▇█"
 BRIGHT = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """What `/status`, the status bar and a Duck Call show. The trends are lines of bars, oldest first."""
 
     vitals: Vitals

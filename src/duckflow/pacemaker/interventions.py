@@ -1,7 +1,7 @@
 """What the Pacemaker does: a hint, a replan, or a Duck Call with choices that fit the situation."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from duckflow.pacemaker.health import Health
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
@@ -58,8 +58,7 @@ BACK_TO_PLANNING = frozenset({Effect.RESTART, Effect.REPLAN, Effect.SPLIT})
 KNOWS_WHAT_WAS_TRIED = frozenset({Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELSEWHERE, Effect.SECOND_OPINION})
 
 
-@dataclass(frozen=True, slots=True)
-class DuckChoice:
+class DuckChoice(NamedTuple):
     """One numbered choice. `wants_text`: it makes sense only with words of the user's own."""
 
     key: str
@@ -105,8 +104,7 @@ CHOICES: dict[Pattern, tuple[DuckChoice, ...]] = {
 ANOTHER_WAY = DuckChoice("another_way", Effect.RESTART)
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """A line for the next prompt, and why. The loop goes on."""
 
     why: tuple[Phrase, ...]
@@ -114,8 +112,7 @@ class Hint:
     """Names of notes in the prompts' templates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replan:
+class Replan(NamedTuple):
     """Back to PLANNING, once, with what was tried. The loop goes on."""
 
     finding: Finding
@@ -130,8 +127,7 @@ class Replan:
         return (say("replan"), *not_to_repeat(self.tried))
 
 
-@dataclass(frozen=True, slots=True)
-class DuckCall:
+class DuckCall(NamedTuple):
     """The loop stops and asks."""
 
     reason: Reason
@@ -161,8 +157,7 @@ class DuckCall:
 Verdict = Hint | Replan | DuckCall | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What an answer to a Duck Call means: what to do, what the user said, what the next prompt says first."""
 
     effect: Effect

@@ -1,6 +1,6 @@
 """How many loops a turn may take, and why, in words."""
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from duckflow.pacemaker.settings import LimitSettings
 from duckflow.state.phrase import Phrase, say
@@ -10,8 +10,7 @@ ALMOST = 1e-9
 """So that 15 times 1.2 is 18 and not 17.999…"""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """What the limit depends on besides the vitals."""
 
     profile: str
@@ -21,8 +20,7 @@ class Load:
     plan_running: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LoopLimit:
+class LoopLimit(NamedTuple):
     """The limit with its explanation, part by part. `fallback`: the calculation failed."""
 
     value: int
@@ -73,7 +71,7 @@ def extend_limit(limit: LoopLimit, by: int, settings: LimitSettings) -> LoopLimi
     if value == limit.value:
         return limit
     part = say("limit.extended", by=value - limit.value, limit=value)
-    return replace(limit, value=value, parts=(*limit.parts, part), extended=value - limit.value)
+    return limit._replace(value=value, parts=(*limit.parts, part), extended=value - limit.value)
 
 
 def vitals_score(vitals: Vitals, settings: LimitSettings) -> float:

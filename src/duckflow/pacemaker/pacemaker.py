@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow.pacemaker.detectors import Sighting
 from duckflow.pacemaker.health import Health, make_health
@@ -53,8 +53,7 @@ TRIED = 8
 MOSTLY = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class LoopView:
+class LoopView(NamedTuple):
     """Where the loop stands when the Pacemaker is asked. `loop` is how many this turn has taken so far."""
 
     loop: int

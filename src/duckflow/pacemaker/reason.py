@@ -1,7 +1,7 @@
 """Why the Pacemaker steps in, how grave that is, and what it found."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from duckflow.state.phrase import Phrase, say
 
@@ -35,8 +35,7 @@ class Escalation(IntEnum):
     CALL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What was repeated, how often, since which step of the turn, and what that cost."""
 
     reason: Reason

@@ -1,14 +1,12 @@
 """What the Pacemaker sees: one step of a loop, whoever runs it (the chat or a background job)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckflow.state.action import Action, ActionResult, StepKind
 
 
-@dataclass(frozen=True, slots=True)
-class LoopStep:
+class LoopStep(NamedTuple):
     """One action with what came of it. `text` is what a step that talks has said; `tokens` what its loop consumed."""
 
     name: str

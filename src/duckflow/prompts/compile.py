@@ -1,8 +1,8 @@
 """Compiles requests: stable text first, volatile text last."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from duckflow.prompts.body import plain_body
 from duckflow.prompts.budget import Count
@@ -42,8 +42,7 @@ class Moment:
     evidence: str = ""
 
 
-@dataclass(frozen=True)
-class BodyMoment:
+class BodyMoment(NamedTuple):
     """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
 
     profile: ModelProfile = ANY_MODEL
@@ -86,7 +85,7 @@ class Compiler:
         if profile.compact and kind == "content":
             return plain_body(state.language, path, moment.current, request, action.reasoning, history)
         wish = render(state.language, f"body_{kind}", path=path, why=action.reasoning, request=request)
-        plain = replace(profile, native_tools=False)
+        plain = profile._replace(native_tools=False)
         return alternate(
             [self._stable(state, plain), *self._spoken(state, history, plain), PromptMessage("user", wish)]
         )

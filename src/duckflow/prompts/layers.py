@@ -1,7 +1,7 @@
 """The layers of a prompt: Base, Main, Specialized, and the project's own rules; each within its budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow.prompts.budget import Count, fitted
 from duckflow.prompts.quoted import mark_for, one_line, quoted
@@ -20,8 +20,7 @@ OUTSIDE = ("results", "failed", "files", "files_changed")
 """What procedures are told that others may have written: results, and names of files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A part of a request; without a budget of its own it has 0."""
 
     name: str

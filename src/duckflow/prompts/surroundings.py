@@ -1,12 +1,10 @@
 """What lies around a conversation, as far as prompts tell of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class NearRules:
+class NearRules(NamedTuple):
     """An AGENTS.md below the work folder's own, for the files beside and beneath it."""
 
     folder: str

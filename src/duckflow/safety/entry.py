@@ -2,14 +2,12 @@
 
 import os
 import stat
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["file", "folder", "link", "special"]
 
 
-@dataclass(frozen=True, slots=True)
-class FolderEntry:
+class FolderEntry(NamedTuple):
     """One name, with its path relative to the work folder."""
 
     path: str

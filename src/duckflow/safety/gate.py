@@ -1,7 +1,7 @@
 """The Gate: one question for the risky part of an ActionList."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow.safety.permissions import Permission
 from duckflow.safety.risk import Assessment, highest
@@ -10,8 +10,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, GateRequest, Preview, Question
 
 
-@dataclass(frozen=True, slots=True)
-class RiskyAction:
+class RiskyAction(NamedTuple):
     """One action that needs a yes."""
 
     action: Action

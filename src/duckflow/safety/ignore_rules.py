@@ -4,9 +4,9 @@ import contextlib
 import os
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_plain, read_settings
 from duckflow.safety.wildcard import Wildcard
@@ -23,8 +23,7 @@ HEAVY = frozenset(
 """Folders that are made anew at will: left out by name, unless git tracks what is in them."""
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
+class IgnoreRule(NamedTuple):
     """One line. `by_name`: it is held against the name alone, not against the path."""
 
     wildcard: Wildcard

@@ -4,8 +4,8 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.safety.secrets import secret_name
 
@@ -19,8 +19,7 @@ TELLING = re.compile(r"(?i)key|token|secret|pass|pwd|credential|auth")
 SHORTEST_VALUE, SHORTEST_RANDOM = 8, 16
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSecrets:
+class KnownSecrets(NamedTuple):
     """Whole lines, and the values in them that can only be secrets."""
 
     lines: frozenset[str] = frozenset()

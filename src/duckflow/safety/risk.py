@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.safety.risky_names import names_of_git, runs_later
 from duckflow.safety.secrets import secret_name, secret_text
@@ -27,8 +27,7 @@ REVEALING = frozenset(("risk.secret_read", "harm.reads_secret", "harm.shows_envi
 Verdict = Literal["safe", "ask", "dangerous"]
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class JudgedCommand(NamedTuple):
     """What a shell command was judged to be, and what it is given."""
 
     verdict: Verdict
@@ -40,8 +39,7 @@ class JudgedCommand:
     """It has the network, asked for or by the settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deed:
+class Deed(NamedTuple):
     """What an action would do, as far as it can be computed."""
 
     effect: Effect
@@ -56,8 +54,7 @@ class Deed:
         return self.effect in CHANGING
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(NamedTuple):
     """The level, the reasons, and whether it is asked for in every mode."""
 
     level: Risk = "low"

@@ -5,9 +5,8 @@ import os
 import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.atomic import rename_new, write_whole
@@ -23,8 +22,7 @@ READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 HERE = "."
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A name in an open folder. What is done with it is done relative to the folder's handle."""
 
     folder: int

@@ -162,6 +162,30 @@ class Decision(Value):
             raise ValueError("step is one of PLANNING, EXECUTION, REVIEW, AWAITING_APPROVAL")
         return step
 
+    @classmethod
+    def made_up(
+        cls,
+        rationale: str,
+        actions: list[Action],
+        task_profile: TaskProfile,
+        step: Phase,
+        next_step: NextStep = "continue",
+        confidence: float = 1.0,
+        prompt_pattern: PromptPattern = "base_main",
+    ) -> "Decision":
+        """One that no model wrote: it follows from what was said or decided before, and nothing speaks against it."""
+        return cls(
+            rationale=rationale,
+            goal_consistency="yes",
+            constraint_check="yes",
+            confidence=confidence,
+            task_profile=task_profile,
+            step=step,
+            next_step=next_step,
+            prompt_pattern=prompt_pattern,
+            actions=actions,
+        )
+
     def objection(self) -> str:
         """The reason, when one of the two checks says no; else nothing."""
         for check in (self.goal_consistency, self.constraint_check):

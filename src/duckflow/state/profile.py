@@ -1,11 +1,9 @@
 """What a model is like, as far as the program goes by it."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ModelProfile:
+class ModelProfile(NamedTuple):
     """Made once when a model is connected, and carried by the caller; nobody asks for the model's name again."""
 
     name: str = ""

@@ -8,7 +8,6 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,8 +48,7 @@ KEPT_SNAPSHOTS = 2
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The state, without its messages, as it was after event `seq`."""
 
     seq: int

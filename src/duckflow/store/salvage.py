@@ -5,8 +5,8 @@ Every entry has a checksum, so whatever is found is either whole or passed over.
 import contextlib
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.events.apply import apply
 from duckflow.state.agent import AgentState
@@ -20,8 +20,7 @@ NUMBERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
 LARGEST_ENTRY = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(NamedTuple):
     """What came of it: how many events were saved, and where the damaged file now lies."""
 
     kept: int

@@ -5,8 +5,8 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
@@ -17,8 +17,7 @@ from duckflow.store.journal import Journal, Lock, read_event
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEntry:
+class SessionEntry(NamedTuple):
     """One line of the list of sessions. `here`: it belongs to the folder one is in."""
 
     session_id: str

@@ -1,7 +1,7 @@
 """How a run without a person reports, and what it does when the Pacemaker asks."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class OutputFormat(StrEnum):
@@ -10,8 +10,7 @@ class OutputFormat(StrEnum):
     STREAM_JSON = "stream-json"
 
 
-@dataclass(frozen=True, slots=True)
-class DuckPolicy:
+class DuckPolicy(NamedTuple):
     """What a Duck Call finds when nobody is there: stop, or go on (or plan anew) so many times and then stop."""
 
     name: str = "stop"

@@ -18,7 +18,7 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 
 SECRET = "a-secret-that-nobody-may-read"
 TOP = Path(__file__).parents[3]
-SECONDS = 20
+SECONDS = 60
 
 PYTHON = str(Path(sys.executable).resolve())
 """The interpreter itself: a virtual environment may lie where the sandbox hides it."""

@@ -8,8 +8,9 @@ import pytest
 from duckflow.errors import ReplyUnusable
 from duckflow.state.action import Operation
 from duckflow.state.plan import Plan, Step, Task
+from duckflow.tools.plan.drafting import usable_in_tasks
 from duckflow.tools.plan.drafts import plan_from, revised_from
-from duckflow.tools.plan.task_check import task_problems, usable_in_tasks
+from duckflow.tools.plan.task_check import task_problems
 from duckflow.tools.toolbox import packaged_operations
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from rich.text import Text
 from tests.journeys.story import decide, respond
 
 READING_SECONDS = 0.35
+PATIENCE = 60.0
+"""Seconds for what must come: a busy machine may take long, and when all is well nobody waits for it."""
 
 
 class _AnsweringScreen(pyte.HistoryScreen):
@@ -55,6 +58,7 @@ class Terminal:
         self._screen = _AnsweringScreen(columns, 40, history=1000)
         self._stream = pyte.ByteStream(self._screen)
         settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+        settings["PYTHONFAULTHANDLER"] = "1"
         same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         self.process: Any = pexpect.spawn(
             command[0] if command else sys.executable,
@@ -62,7 +66,7 @@ class Terminal:
             cwd=str(self.work),
             env=same | {"HOME": str(top)} | settings | environment,
             dimensions=(40, columns),
-            timeout=10,
+            timeout=PATIENCE,
         )
 
         # Fingers wait a moment before they type; a terminal answers at once.
@@ -101,15 +105,16 @@ class Terminal:
         ]
         return "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
 
-    def wait_for(self, text: str, seconds: float = 15.0) -> str:
+    def wait_for(self, text: str, seconds: float = PATIENCE) -> str:
         return self.wait_until(lambda screen: text in screen, seconds, repr(text))
 
-    def wait_until(self, seen: Callable[[str], bool], seconds: float = 15.0, what: str = "it") -> str:
+    def wait_until(self, seen: Callable[[str], bool], seconds: float = PATIENCE, what: str = "it") -> str:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if seen(screen := self.shown()):
                 return screen
-        raise AssertionError(f"{what} never came; the screen shows:\n{self.shown()}")
+        screen = self.shown()
+        raise AssertionError(f"{what} never came; the screen shows:\n{screen}\nThe program:\n{self._stacks()}")
 
     def styled(self) -> list[Text]:
         """The lines of the screen in their colours."""
@@ -137,6 +142,16 @@ class Terminal:
         except (pexpect.TIMEOUT, pexpect.EOF, ValueError):
             # Nothing new, or the program has ended: what was shown still stands.
             return
+
+    def _stacks(self) -> str:
+        """Where the program is: Python tells it as its last words."""
+        if not self.process.isalive():
+            return f"has ended: {self.process.exitstatus or self.process.signalstatus}"
+        said = len(self.raw)
+        self.process.kill(signal.SIGABRT)
+        with suppress(pexpect.ExceptionPexpect):
+            self.process.expect(pexpect.EOF, timeout=5)
+        return (self.raw[said:] + (self.process.before or b"")).decode("utf-8", "replace")
 
     def _take(self, data: bytes) -> None:
         self.raw += data

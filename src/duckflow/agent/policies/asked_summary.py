@@ -7,13 +7,13 @@ from duckflow.state.action import RESPOND, Decision
 
 LONG_ANSWER = 1200
 LONG_JAPANESE = 500
-JAPANESE = re.compile(r"[ぁ-んァ-ヶ一-龠]")
+JAPANESE = "[ぁ-んァ-ヶ一-龠]"
 WANTS_SUMMARY = re.compile(
     r"\b(?:with|add|plus|and|include)\s+(?:me\s+)?(?:a\s+)?(?:short\s+|brief\s+)?(?:summary|tl;?dr)\b"
     r"|\bsummary at the end\b|(?:要約|まとめ)(?:も|を?(?:付|つ)け|付き|つき)|最後に(?:要約|まとめ)",
     re.IGNORECASE,
 )
-SUMMARY = re.compile(r"\b(?:summary|in short|in brief|to sum up|tl;?dr)\b|要約|まとめ|要するに", re.IGNORECASE)
+SUMMARY = r"(?i)\b(?:summary|in short|in brief|to sum up|tl;?dr)\b|要約|まとめ|要するに"
 
 
 class AskedSummary(Policy):
@@ -35,5 +35,5 @@ class AskedSummary(Policy):
 def _lacks_summary(decision: Decision) -> bool:
     """Whether a long answer ends the turn without one."""
     said = "\n".join(str(one.args.get("text", "")) for one in decision.actions if one.operation == RESPOND)
-    long = LONG_JAPANESE if JAPANESE.search(said) else LONG_ANSWER
-    return decision.next_step == "done" and len(said) > long and not SUMMARY.search(said)
+    long = LONG_JAPANESE if re.search(JAPANESE, said) else LONG_ANSWER
+    return decision.next_step == "done" and len(said) > long and not re.search(SUMMARY, said)

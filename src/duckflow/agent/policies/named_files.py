@@ -38,15 +38,5 @@ class ReadNamedFiles(Policy):
 
 def _reading(turn: TurnSoFar, names: list[str]) -> Reading:
     why = turn.note("files_named")
-    decision = Decision(
-        rationale=why,
-        goal_consistency="yes",
-        constraint_check="yes",
-        confidence=1.0,
-        task_profile=TaskProfile.FILE_OPERATION,
-        step=Phase.PLANNING,
-        actions=[Action(operation=READ_FILE, args={"path": name}, reasoning=why) for name in names],
-        next_step="continue",
-        prompt_pattern="base_main",
-    )
-    return Reading(decision)
+    actions = [Action(operation=READ_FILE, args={"path": name}, reasoning=why) for name in names]
+    return Reading(Decision.made_up(why, actions, TaskProfile.FILE_OPERATION, Phase.PLANNING))

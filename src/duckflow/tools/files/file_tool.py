@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import islice
 
 from duckflow.errors import ToolError
@@ -84,7 +83,7 @@ class FileTool(Tool[A]):
         deed = super().deed(args, preview)
         if deed.reads:
             with suppress(ToolError):
-                return replace(deed, reads=self.real_path(deed.reads))
+                return deed._replace(reads=self.real_path(deed.reads))
         return deed
 
     def real_path(self, path: str, follow: bool = True) -> str:

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import tomllib
 import warnings
 from collections.abc import Callable
 
@@ -19,6 +18,8 @@ def fault_in(path: str, text: str, before: str = "") -> str:
         case "json":
             return _data_fault(text, json.loads)
         case "toml":
+            import tomllib
+
             return _data_fault(text, tomllib.loads)
         case _:
             return ""

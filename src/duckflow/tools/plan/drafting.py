@@ -12,16 +12,19 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
-from duckflow.tools.plan.drafts import PlanDraft, RevisedPlanDraft, TasksDraft, plan_from, read_draft, revised_from
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think
-from duckflow.tools.plan.task_check import still_with_tests, task_problems, with_tests
 
 T = TypeVar("T")
 MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
+
+
+def usable_in_tasks(operations: Sequence[Operation], few: bool = False) -> tuple[Operation, ...]:
+    """Tasks do things; they do not talk and do not plan. A small model does better with few kinds of them."""
+    return tuple(one for one in operations if one.in_tasks and (one.led_in_tasks or not few))
 
 
 async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
@@ -54,6 +57,9 @@ class Drafter:
         self.operations = operations
 
     async def plan(self, goal: str) -> Plan:
+        from duckflow.tools.plan.drafts import PlanDraft, plan_from
+        from duckflow.tools.plan.task_check import with_tests
+
         values = {
             "goal": goal,
             "request": last_request(self.state.messages)[:CONVERSATION],
@@ -64,6 +70,9 @@ class Drafter:
         return with_tests(plan, self.folder, self.state.language)
 
     async def revise(self, plan: Plan, changes: str) -> Plan:
+        from duckflow.tools.plan.drafts import RevisedPlanDraft, revised_from
+        from duckflow.tools.plan.task_check import still_with_tests
+
         values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
         schema = strict_schema(RevisedPlanDraft.model_json_schema())
         revised = await drafted(self.think, "revise", values, schema, lambda text: revised_from(text, plan))
@@ -99,6 +108,9 @@ class Drafter:
         return done + tasks
 
     def _tasks_from(self, text: str, operations: tuple[Operation, ...]) -> list[Task]:
+        from duckflow.tools.plan.drafts import TasksDraft, read_draft
+        from duckflow.tools.plan.task_check import task_problems
+
         draft = read_draft(text, TasksDraft)
         known = {operation.name: operation for operation in operations}
         tasks: list[Task] = []

@@ -14,11 +14,6 @@ from duckflow.tools.plan.ports import Folder
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
 
 
-def usable_in_tasks(operations: Sequence[Operation], few: bool = False) -> tuple[Operation, ...]:
-    """Tasks do things; they do not talk and do not plan. A small model does better with few kinds of them."""
-    return tuple(one for one in operations if one.in_tasks and (one.led_in_tasks or not few))
-
-
 def task_problems(
     tasks: Sequence[Task], operations: Sequence[Operation], there: Callable[[str], bool] = lambda path: True
 ) -> list[str]:
