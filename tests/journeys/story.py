@@ -13,6 +13,7 @@ from duckflow.config.settings import Settings
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
 from duckflow.i18n.words import Words
+from duckflow.llm.provider import Provider
 from duckflow.llm.scripted import WINDOW, Line, Scripted
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
@@ -54,11 +55,13 @@ class Story:
         language: str = "en",
         settings: dict[str, Any] | None = None,
         window: int = WINDOW,
+        native: bool = False,
     ) -> None:
         self.folder = top / "work"
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
-        self.model = Scripted(replies, window=window)
+        self.model = Scripted(replies, window=window, native=native)
+        self.provider: Provider = self.model
         self.events: list[Event] = []
         self._failure: Exception | None = None
         self.questions: list[Question] = []
@@ -105,7 +108,7 @@ class Story:
         wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
 
         async def connect(second: bool) -> Connected:
-            return Connected(self.second if second else self.model, say("model.chosen.flag"))
+            return Connected(self.second if second else self.provider, say("model.chosen.flag"))
 
         wired = wire(wiring, self.session, connect)
         self.toolbox = wired.toolbox

@@ -1,0 +1,145 @@
+"""Tool calls over real HTTP, through the whole program: what comes in pieces, badly, or not at all."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import Answer, FakeEndpoint, chunk, refuses_field, says, sends
+from talking import QUICK, provider_for
+
+from duckflow.events.types import ReplyRejected
+from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.settings import LlmSettings
+from tests.journeys.story import Story, act, decide, respond
+
+WRITE = "file_ops_write_file"
+HELLO = {"reasoning": "it was asked for", "path": "a.txt", "content": "hello\n"}
+
+
+def piece(index: int, arguments: str, call_id: str = "", name: str = "", **more: Any) -> dict[str, Any]:
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    call: dict[str, Any] = {"index": index, "function": function} | ({"id": call_id} if call_id else {}) | more
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]}
+
+
+def calls(
+    *made: tuple[str, dict[str, Any]], text: str = "So it goes.", size: int = 7, finish: str = "tool_calls"
+) -> Answer:
+    """A reply that calls these, their arguments in pieces."""
+    events = [chunk(text)]
+    for index, (name, args) in enumerate(made):
+        written = json.dumps(args)
+        events.append(piece(index, "", f"call_{name}_{index}", name, extra_content={"sign": "s"}))
+        events += [piece(index, written[start : start + size]) for start in range(0, len(written), size)]
+    return sends(*events, chunk(finish="tool_calls"))
+
+
+def story_with(server: FakeEndpoint, top: Path, book: AbilityBook | None = None, **settings: Any) -> Story:
+    story = Story(top, [])
+    story.provider = provider_for(server, QUICK.model_copy(update=settings), book=book)
+    return story
+
+
+async def test_calls_in_pieces_are_done_in_order_and_go_back_as_they_came(tmp_path: Path) -> None:
+    read = ("file_ops_read_file", {"path": "a.txt"})
+    edit = {"reasoning": "better", "path": "a.txt", "edits": [{"old": "hello", "new": "good day"}]}
+    with FakeEndpoint(calls((WRITE, HELLO), ("file_ops_edit_file", edit), read), says("It is written.")) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("write a.txt") == "done"
+        assert (story.folder / "a.txt").read_text() == "good day\n"
+        assert story.said() == ["It is written."]
+        first, second = server.received
+    assert {tool["function"]["name"] for tool in first["tools"]} >= {
+        WRITE,
+        "file_ops_edit_file",
+        "shell_run",
+        "decision",
+    }
+    assert "response" not in {tool["function"]["name"] for tool in first["tools"]}
+    assert "response_format" not in first
+    assert second["messages"][: len(first["messages"]) - 1] == first["messages"][:-1], (
+        "only the state at the end is new"
+    )
+    replied, *results = second["messages"][-5:-1]
+    assert replied["content"] == "So it goes."
+    assert [json.loads(call["function"]["arguments"]) for call in replied["tool_calls"]] == [HELLO, edit, read[1]]
+    assert {call["extra_content"]["sign"] for call in replied["tool_calls"]} == {"s"}
+    assert [result["tool_call_id"] for result in results] == [call["id"] for call in replied["tool_calls"]]
+    assert "good day" in results[-1]["content"] and {result["role"] for result in results} == {"tool"}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        sends(piece(0, '{"path": "a.txt", "content": "half', "c1", WRITE), chunk(finish="length")),
+        sends(piece(0, json.dumps(HELLO), "c1", WRITE), piece(1, '{"pa', "c2", WRITE), chunk(finish="length")),
+        sends(piece(0, json.dumps(HELLO), "c1", WRITE), piece(1, '{"path": a.txt}', "c2", WRITE), chunk(finish="stop")),
+        sends(piece(0, '["a.txt"]', "c1", WRITE), chunk(finish="tool_calls")),
+        sends(piece(0, '{"path": "a.txt", "content": "x"}', "c1", WRITE), chunk(finish="tool_calls")),
+        says(""),
+    ],
+    ids=["cut in a call", "cut after a call", "broken", "no object", "no reason", "empty"],
+)
+async def test_what_cannot_be_read_whole_is_asked_for_again_and_nothing_of_it_is_done(
+    tmp_path: Path, bad: Answer
+) -> None:
+    with FakeEndpoint(bad, calls((WRITE, HELLO | {"path": "b.txt"})), says("Now it is.")) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("write") == "done"
+        assert [path.name for path in story.folder.iterdir()] == ["b.txt"]
+        assert len(story.all(ReplyRejected)) == 1
+        assert "could not be used" in server.received[1]["messages"][-1]["content"]
+
+
+async def test_a_tool_that_does_not_exist_is_a_result(tmp_path: Path) -> None:
+    with FakeEndpoint(calls(("file_ops_reed", {"path": "x"})), says("I was wrong.")) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("read x") == "done"
+        [result] = [one for one in server.received[1]["messages"] if one["role"] == "tool"]
+    assert "unknown operation" in result["content"] and "file_ops.read_file" in result["content"]
+
+
+async def test_a_question_before_the_calls_holds_them_back(tmp_path: Path) -> None:
+    with FakeEndpoint(calls((WRITE, HELLO), text="Shall I write it to a.txt?")) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("write") == "pending_user"
+    assert list(story.folder.iterdir()) == [] and story.said() == ["Shall I write it to a.txt?"]
+
+
+async def test_who_refuses_tools_is_asked_for_json_and_remembered(tmp_path: Path) -> None:
+    fine = says(json.dumps(decide(respond("Hello."), step="PLANNING")))
+    book = AbilityBook(tmp_path / "abilities.json")
+    with FakeEndpoint(refuses_field("tools", "this model does not support tools", fine)) as server:
+        assert await story_with(server, tmp_path, book).tell("hi") == "done"
+        assert ["tools" in body for body in server.received] == [True, False]
+        assert server.received[1]["response_format"]["type"] == "json_schema"
+        provider = provider_for(server, book=book)
+        assert not provider.takes_tools
+        await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(decide(act("file_ops.write_file", path="a.txt", content="hello\n"), next_step="continue")),
+        "I write.\n<tool_call>\n" + json.dumps({"name": WRITE, "arguments": HELLO}) + "\n</tool_call>",
+        "```json\n" + json.dumps({"name": "file_ops.write_file", "parameters": HELLO}) + "\n```",
+    ],
+    ids=["decision", "tagged call", "bare call"],
+)
+async def test_who_does_not_heed_tools_is_understood_and_remembered(tmp_path: Path, text: str) -> None:
+    book = AbilityBook(tmp_path / "abilities.json")
+    done = says(json.dumps(decide(respond("Done."))))
+    with FakeEndpoint(says(text), done) as server:
+        story = story_with(server, tmp_path, book)
+        assert await story.tell("write") == "done"
+        assert (story.folder / "a.txt").read_text() == "hello\n"
+        assert ["tools" in body for body in server.received] == [True, False]
+
+
+async def test_the_setting_decides(tmp_path: Path) -> None:
+    with FakeEndpoint(says(json.dumps(decide(respond("Hello."), step="PLANNING")))) as server:
+        assert await story_with(server, tmp_path, tools="json").tell("hi") == "done"
+    assert "tools" not in server.received[0]
+    assert LlmSettings().tools == "auto"
