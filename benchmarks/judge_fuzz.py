@@ -1,6 +1,7 @@
 """Commands made at random and judged; those judged safe are run for real: none may change, run or send anything.
 
-usage: python -m benchmarks.judge_fuzz [COUNT] [SEED]      (default 20000 and 1; 0 changed, read, tried, heard is right)
+usage: python -m benchmarks.judge_fuzz [COUNT] [SEED] [SANDBOX]     (default 20000, 1 and the best there is)
+0 changed, read, tried, heard is right.
 
 They run in a throw-away folder in the project's own sandbox, with everything in it writable and with network, so that
 what a judge overlooks is seen and not merely stopped: files whose content, rights and times are compared, programs that
@@ -162,11 +163,11 @@ class Ear:
             self.heard += 1
 
 
-def fuzz(count: int, seed: int, top: Path) -> Tally:
+def fuzz(count: int, seed: int, top: Path, kind: str = "auto") -> Tally:
     """Makes `count` commands; every second batch works in the hostile repository."""
     ear, tally, pond = Ear(), Tally(), Pond(new_folder(top / "pond"))
     facts = [pond.facts(work) for work in pond.works]
-    sandbox = choose(SandboxSettings(), top)
+    sandbox = choose(SandboxSettings.model_validate({"kind": kind}), top)
     tally.sandbox = sandbox.kind
     maker = CommandMaker(random.Random(seed), ear.port, str(pond.top))
     safe = list[str](), list[str]()
@@ -225,9 +226,9 @@ def new_folder(folder: Path) -> Path:
 
 if __name__ == "__main__":
     os.nice(10)
-    given = [int(word) for word in sys.argv[1:]]
+    count, seed, kind = (*sys.argv[1:], *("20000", "1", "auto")[len(sys.argv) - 1 :])
     with tempfile.TemporaryDirectory() as scratch:
-        told = fuzz(given[0] if given else 20_000, given[1] if len(given) > 1 else 1, Path(scratch).resolve())
+        told = fuzz(int(count), int(seed), Path(scratch).resolve(), kind)
     for kind in ("changed", "leaked", "refused"):
         for command in list(getattr(told, kind))[:20]:
             print(f"{kind}: {command!r}")

@@ -15,7 +15,7 @@ BANNED_NAMES = {"utils", "helpers", "manager", "core"}
 SILENCED = re.compile(r"#\s*(type:\s*ignore|pyright:\s*ignore|noqa|TODO|FIXME|XXX)")
 
 
-MAY_BE_SHORT = ("duckflow.agent.policies.", "duckflow.tools.", "duckflow.safety.")
+MAY_BE_SHORT = ("duckflow.agent.policies.", "duckflow.tools.")
 PROGRAM = 'if __name__ == "__main__":'
 
 

@@ -54,9 +54,8 @@ def top(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("use_openat2", [True, False], ids=["openat2", "walk"])
-def test_reading_never_brings_what_is_outside(top: Path, use_openat2: bool) -> None:
-    workspace = Workspace(top / "work", use_openat2)
+def test_reading_never_brings_what_is_outside(top: Path) -> None:
+    workspace = Workspace(top / "work")
     seen: set[bytes] = set()
     with swapping(top / "work"):
         end = time.monotonic() + SECONDS
@@ -67,9 +66,8 @@ def test_reading_never_brings_what_is_outside(top: Path, use_openat2: bool) -> N
     assert seen == {b"inside"}
 
 
-@pytest.mark.parametrize("use_openat2", [True, False], ids=["openat2", "walk"])
-def test_changing_never_reaches_what_is_outside(top: Path, use_openat2: bool) -> None:
-    workspace = Workspace(top / "work", use_openat2)
+def test_changing_never_reaches_what_is_outside(top: Path) -> None:
+    workspace = Workspace(top / "work")
     done = 0
     with swapping(top / "work"):
         end = time.monotonic() + SECONDS

@@ -13,10 +13,10 @@ from duckflow.safety.digest import ABSENT, digest
 from duckflow.safety.workspace import Workspace
 
 
-@pytest.fixture(params=[True, False], ids=["openat2", "walk"])
-def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Workspace:
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
     (tmp_path / "work").mkdir(mode=0o755)
-    return Workspace(tmp_path / "work", use_openat2=request.param)
+    return Workspace(tmp_path / "work")
 
 
 @contextmanager

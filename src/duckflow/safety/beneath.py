@@ -1,24 +1,18 @@
-"""Two ways to open a folder beneath a root, so that no link leads out, even one swapped in meanwhile.
+"""Opening a folder beneath a root, so that no link leads out, even one swapped in meanwhile.
 
-Both hold only handles of folders: what is opened next is opened relative to a handle, never by a whole path."""
+Only handles of folders are held: what is opened next is opened relative to a handle, never by a whole path."""
 
 import contextlib
 import errno
 import os
 from collections import deque
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 from duckflow.safety.path_names import beneath, outside, split
 
 MAX_LINKS = 40
 FOLDER: int = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 NOT_A_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
-
-OPENAT2 = 437
-RESOLVE_NO_MAGICLINKS = 0x02
-RESOLVE_BENEATH = 0x08
 
 
 def link_text(folder: int, name: str) -> str | None:
@@ -67,7 +61,7 @@ class Trail:
 
 
 class Walk:
-    """Goes down name by name and resolves every link itself; for systems without openat2, and for what it refuses."""
+    """Goes down name by name, and resolves every link itself."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -131,36 +125,3 @@ class Walk:
         names = beneath(target, os.fstat(self._root))
         trail.to_root()
         return names
-
-
-class Openat2:
-    """Lets the kernel stay beneath the root (Linux 5.6 and later)."""
-
-    def __init__(self, root: int) -> None:
-        self._root = root
-
-    def open_folder(self, names: Sequence[str]) -> int | None:
-        """The folder's handle, or nothing: then the walk decides, and says what is wrong."""
-        libc = _libc()
-        if libc is None:
-            return None
-        import ctypes
-
-        flags = FOLDER & ~os.O_NOFOLLOW
-        how = (ctypes.c_uint64 * 3)(flags, 0, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)
-        path = os.fsencode("/".join(names) or ".")
-        size = ctypes.c_size_t(ctypes.sizeof(how))
-        handle = libc.syscall(ctypes.c_long(OPENAT2), self._root, path, ctypes.byref(how), size)
-        return handle if handle >= 0 else None
-
-
-@cache
-def _libc() -> Any:
-    """The C library on Linux, where number 437 is openat2 on every architecture; elsewhere nothing."""
-    if os.uname().sysname != "Linux":
-        return None
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    libc.syscall.restype = ctypes.c_long
-    return libc

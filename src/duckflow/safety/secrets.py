@@ -11,38 +11,16 @@ NAMES = frozenset(
 )
 BEGINNINGS = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 ENDINGS = (
-    ".env",
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".keystore",
-    ".kdbx",
-    ".ovpn",
-    ".ppk",
-    ".tfvars",
-    ".secret",
-) + ("_token", ".token")
+    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".ppk", ".tfvars", ".secret", "_token",
+    ".token",
+)  # fmt: skip
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", ".pub", ".example", ".pem.txt")
 WORDS = re.compile(r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json")
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
 CODE = (
-    ".py",
-    ".pyi",
-    ".js",
-    ".mjs",
-    ".cjs",
-    ".jsx",
-    ".ts",
-    ".tsx",
-    ".vue",
-    ".svelte",
-    ".go",
-    ".rs",
-    ".java",
-    ".kt",
-) + (".rb", ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html")
+    ".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".java", ".kt", ".rb",
+    ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html",
+)  # fmt: skip
 """A word as a name says little of a file with code in it; what looks like a key there is found by its look."""
 CONTENTS = re.compile(
     r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----"

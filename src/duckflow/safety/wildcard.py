@@ -1,23 +1,26 @@
-"""Patterns over paths: `*`, `?` and `[…]` within a name, `**` across folders, `{a,b}`. Matched without backtracking.
+"""Patterns over paths: `*`, `?` and `[…]` within a name, `**` across folders, `{a,b}`. None takes long to match.
 
-A star is tried at one place only, the first that fits, so a pattern of a thousand stars costs no more than its length
-times that of the path. A regular expression made of it could take for ever."""
+Within a name the standard library's patterns try a star at one place only, the first that fits; across folders it is
+the same here. So a pattern of a thousand stars costs no more than its length times that of the path."""
 
+import fnmatch
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 MOST_BRACES = 64
 ANY_FOLDERS = "**"
+PARTS = re.compile(r"\[([!^]?)(\]?[^\]]*)\]|\\(.)", re.DOTALL)
+"""A class of characters, which may begin with `!` or `^`, or a character that is meant as it stands."""
 
 
 class Wildcard:
     """One pattern for the whole of a path whose names are parted by `/`."""
 
     def __init__(self, pattern: str) -> None:
-        self._names = [_Name(part) for part in _without_doubles(pattern.split("/"))]
-        self.readable = all(name.readable for name in self._names)
-        """Whether all of it makes sense; what does not fits nothing."""
+        self._names = [_name(part) for part in _without_doubles(pattern.split("/"))]
+        self.readable = not any(name and "(?!)" in name.pattern for name in self._names)
+        """Not with a range in it that runs backwards, such as `[z-a]`: that fits nothing."""
 
     def matches(self, path: str) -> bool:
         return _match(self._names, path.split("/"))
@@ -34,54 +37,30 @@ def wildcards(pattern: str) -> tuple[Wildcard, ...]:
     return tuple(Wildcard(one) for one in _unbraced(pattern))
 
 
-class _Name:
-    """The pattern for one name: pieces of fixed length, with a star between each two."""
-
-    def __init__(self, pattern: str) -> None:
-        self.any_folders = pattern == ANY_FOLDERS
-        self.readable = True
-        try:
-            self._pieces = [re.compile(piece, re.DOTALL) for piece in _pieces(pattern)]
-        except re.error:
-            # A range that runs backwards, such as `[z-a]`, holds nothing.
-            self.readable = False
-            self._pieces = [re.compile("(?!)")]
-
-    def fits(self, name: str) -> bool:
-        first, *middle = self._pieces
-        if not middle:
-            return first.fullmatch(name) is not None
-        last = middle.pop()
-        found = first.match(name)
-        for piece in middle:
-            if not found:
-                return False
-            found = piece.search(name, found.end())
-        return found is not None and _ends_with(last, name, found.end())
+def _name(pattern: str) -> re.Pattern[str] | None:
+    """For one name; nothing stands for any folders."""
+    if pattern == ANY_FOLDERS:
+        return None
+    return re.compile(fnmatch.translate(PARTS.sub(_as_library_says, pattern)))
 
 
-def _ends_with(piece: re.Pattern[str], name: str, start: int) -> bool:
-    """The piece has one length for all that it fits, so there is one place where it can stand."""
-    place = len(name) - _length(piece.pattern)
-    return place >= start and piece.fullmatch(name, place) is not None
+def _as_library_says(found: re.Match[str]) -> str:
+    if found[3] is None:
+        return f"[{'!' if found[1] else ''}{found[2]}]"
+    return found[3] if found[3] == "!" else f"[{found[3]}]"
 
 
-@lru_cache(maxsize=1024)
-def _length(pattern: str) -> int:
-    """How many characters a piece stands for."""
-    return len(re.findall(r"\[(?:\\.|[^\]\\])*\]|\\.|.", pattern, re.DOTALL))
-
-
-def _match(names: Sequence[_Name], path: Sequence[str]) -> bool:
+def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
     """Folder by folder; after a `**` the rest is tried further down until it fits."""
     at = place = 0
     back: tuple[int, int] | None = None
     while place < len(path):
-        if at < len(names) and names[at].any_folders:
+        name = names[at] if at < len(names) else None
+        if at < len(names) and name is None:
             if at + 1 == len(names):
                 return True
             back, at = (at + 1, place), at + 1
-        elif at < len(names) and names[at].fits(path[place]):
+        elif name and name.match(path[place]):
             at, place = at + 1, place + 1
         elif back:
             at, place = back[0], back[1] + 1
@@ -98,43 +77,6 @@ def _without_doubles(names: Sequence[str]) -> Iterator[str]:
         if not name == before == ANY_FOLDERS:
             yield name
         before = name
-
-
-def _pieces(pattern: str) -> Iterator[str]:
-    """Regular expressions without repetitions, parted at the stars."""
-    piece, at, starred = "", 0, False
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "*":
-            if not starred:
-                yield piece
-            piece, starred = "", True
-            at += 1
-            continue
-        starred = False
-        if char == "[" and (end := _class_end(pattern, at)):
-            piece += _class(pattern[at + 1 : end])
-            at = end + 1
-            continue
-        if char == "\\" and at + 1 < len(pattern):
-            at += 1
-            piece += re.escape(pattern[at])
-        else:
-            piece += "." if char == "?" else re.escape(char)
-        at += 1
-    yield piece
-
-
-def _class_end(pattern: str, start: int) -> int:
-    """Where a `[…]` closes; 0 when it does not. A `]` right after the opening belongs to it."""
-    skip = 3 if pattern[start + 1 : start + 2] in ("!", "^") else 2
-    return max(0, pattern.find("]", start + skip))
-
-
-def _class(inside: str) -> str:
-    negated = inside[0] in "!^"
-    members = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside[1:] if negated else inside)
-    return f"[{'^' if negated else ''}{members}]"
 
 
 def _unbraced(pattern: str) -> list[str]:

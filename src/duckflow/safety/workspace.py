@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.atomic import rename_new, write_whole
-from duckflow.safety.beneath import MAX_LINKS, Openat2, Walk, link_text
+from duckflow.safety.beneath import MAX_LINKS, Walk, link_text
 from duckflow.safety.digest import digest
 from duckflow.safety.entry import FolderEntry, entry
 from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
@@ -35,13 +35,12 @@ class Workspace:
     Missing files, full disks and the like come as OSError; what is refused comes as PathRefused. `private`: places
     beneath the folder that are refused all the same."""
 
-    def __init__(self, folder: Path, use_openat2: bool = True, private: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()
         self.private = tuple(private)
         self._root = os.open(self.root, READ_FOLDER)
         weakref.finalize(self, os.close, self._root)
         self._walk = Walk(self._root)
-        self._kernel = Openat2(self._root) if use_openat2 else None
 
     def relative(self, path: str, follow: bool = True) -> str:
         """The one spelling of a path: relative, without links and `..`. `follow`: also for the last name."""
@@ -167,8 +166,8 @@ class Workspace:
         """Follows a link in last place by its text, so that what is opened in the end is never a link."""
         for _ in range(MAX_LINKS):
             if not names or names[-1] == "..":
-                return Place(self._open_folder(names, create), HERE)
-            folder = self._open_folder(names[:-1], create)
+                return Place(self._walk.open_folder(names, create), HERE)
+            folder = self._walk.open_folder(names[:-1], create)
             try:
                 target = link_text(folder, names[-1]) if follow else None
             except BaseException:
@@ -180,10 +179,6 @@ class Workspace:
             absolute = target.startswith("/")
             names = beneath(target, os.fstat(self._root)) if absolute else [*names[:-1], *split(target)]
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), names[-1])
-
-    def _open_folder(self, names: list[str], create: bool) -> int:
-        handle = self._kernel.open_folder(names) if self._kernel else None
-        return self._walk.open_folder(names, create) if handle is None else handle
 
     def _entry(self, place: Place, path: str, follow: bool) -> FolderEntry:
         facts = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)

@@ -9,9 +9,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.handle import hold
 from duckflow.safety.sandbox.paths import SandboxPaths, between
-from duckflow.safety.sandbox.repositories import Repositories, repositories
+from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox, close_all
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from duckflow.safety.sandbox.handle import held
-
+HOLD: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 ALWAYS = ("hooks", "config")
 IF_THERE = ("config.worktree", "commondir")
 REDIRECT = "commondir"
@@ -46,8 +45,12 @@ class Repositories:
         changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
         for path in changed:
             if path.name == REDIRECT and path not in before:
-                with contextlib.suppress(OSError), held(top, path.parent) as folder:
-                    os.unlink(path.name, dir_fd=folder)
+                with contextlib.suppress(OSError):
+                    folder = hold(top, path.parent)
+                    try:
+                        os.unlink(path.name, dir_fd=folder)
+                    finally:
+                        os.close(folder)
         return tuple(str(path.relative_to(top)) for path in changed)
 
 
@@ -126,3 +129,19 @@ def _kind(path: Path) -> int:
         return stat.S_IFMT(path.lstat().st_mode)
     except OSError:
         return 0
+
+
+def hold(top: Path, path: Path) -> int:
+    """Opens what is beneath `top` without going through any link; a link on the way is an OSError."""
+    folder = os.open(top, HOLD | os.O_DIRECTORY)
+    *parents, last = path.relative_to(top).parts
+    for name in parents:
+        try:
+            below = os.open(name, HOLD | os.O_DIRECTORY, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = below
+    try:
+        return os.open(last, HOLD, dir_fd=folder)
+    finally:
+        os.close(folder)

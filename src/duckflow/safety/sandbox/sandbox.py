@@ -2,21 +2,15 @@
 
 import contextlib
 import os
-import re
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.state.phrase import Phrase
 
-if TYPE_CHECKING:
-    from duckflow.safety.sandbox.process_tree import ProcessTree
-
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
-CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 
 
 def nothing() -> tuple[str, ...]:
@@ -36,9 +30,6 @@ class Launch:
     """Where bubblewrap tells its first process."""
     lifeline: int | None = None
     """Closing it ends everything that the launcher looks after."""
-    _first: int | None = field(default=None, init=False)
-    _ended: bool = field(default=False, init=False)
-    _processes: "ProcessTree | None" = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
@@ -48,46 +39,6 @@ class Launch:
         """The child has its own copies now."""
         close_all(self.fds)
         self.fds = ()
-
-    def first_process(self) -> int | None:
-        """The process that all others in the sandbox die with; none when there is no such process."""
-        if self.info is not None and self._first is None:
-            with contextlib.suppress(OSError):
-                found = CHILD.search(os.read(self.info, 4096))
-                self._first = int(found[1]) if found else None
-        return self._first
-
-    def stop(self, pid: int) -> bool:
-        """One look at all processes of the command: those that move are stopped. Whether none moved; else look again.
-        The launcher is not stopped: it sees to it that nothing is left when Duckflow dies."""
-        if not self.takes_along:
-            return _signal_group(pid, signal.SIGSTOP)
-        from duckflow.safety.sandbox.process_tree import ProcessTree
-
-        if self._processes is None:
-            self._processes = ProcessTree(pid, head_too=self.lifeline is None)
-        return self._processes.stop()
-
-    def go_on(self, pid: int) -> None:
-        if self._processes:
-            self._processes.go_on()
-        elif not self.takes_along:
-            _signal_group(pid, signal.SIGCONT)
-
-    def end(self, pid: int) -> None:
-        """End all processes of the command; `pid` is the one that was spawned. Once is enough."""
-        if self._ended:
-            return
-        self._ended = True
-        if self.lifeline is not None:
-            os.close(self.lifeline)
-            self.lifeline = None
-        elif self.info is not None:
-            from duckflow.safety.sandbox.process_tree import end_process_tree
-
-            end_process_tree(pid)
-        else:
-            _signal_group(pid, signal.SIGKILL)
 
     def close(self) -> None:
         self.started()
@@ -111,13 +62,6 @@ class Sandbox(ABC):
     def close(self) -> None:
         """Remove what was kept for the commands: their temporary files."""
         self.paths.scratch.close()
-
-
-def _signal_group(pid: int, number: int) -> bool:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
-        return True
-    return False
 
 
 def close_all(fds: Iterable[int]) -> None:

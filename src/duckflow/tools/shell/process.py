@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from duckflow.safety.sandbox.sandbox import Launch
+from duckflow.tools.shell.process_tree import ProcessTree
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class Process:
 
     def __init__(self, launch: Launch, child: asyncio.subprocess.Process, output: "Pipe") -> None:
         self._launch = launch
+        self._tree = ProcessTree(launch, child.pid)
         self._child = child
         self._output = output
         self._settled = False
@@ -147,7 +149,7 @@ class Process:
         for _ in range(LOOKS):
             if not self._stopped or self._child.returncode is not None:
                 return True
-            calm = calm + 1 if self._launch.stop(self._child.pid) else 0
+            calm = calm + 1 if self._tree.stop() else 0
             if calm == CALM_LOOKS:
                 return True
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
@@ -159,13 +161,13 @@ class Process:
             self.stood_seconds += time.monotonic() - self._stopped
         self._stopped = 0.0
         if self._child.returncode is None:
-            self._launch.go_on(self._child.pid)
+            self._tree.go_on()
 
     async def end(self) -> bool:
         """Kill whatever is left of it; whether it is certain that nothing is."""
         self._stopped = 0.0
         if self._child.returncode is None:
-            self._launch.end(self._child.pid)
+            self._tree.end()
         try:
             await asyncio.wait_for(self._child.wait(), PATIENCE_SECONDS)
         except TimeoutError:
@@ -178,8 +180,8 @@ class Process:
     async def _settle(self) -> bool:
         if not self._launch.takes_along:
             # Nobody ends what the command left behind, so at least its group is ended here.
-            self._launch.end(self._child.pid)
-        first = self._launch.first_process()
+            self._tree.end()
+        first = self._tree.first_process()
         gone = first is None or await _gone(first)
         drained = await self._output.drained()
         if not self._settled:

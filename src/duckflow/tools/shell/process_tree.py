@@ -1,0 +1,107 @@
+"""A command's process and all the processes it started: made to stand still, to go on, ended."""
+
+import contextlib
+import os
+import re
+import signal
+import time
+
+from duckflow.safety.sandbox.launcher import descendants, state
+from duckflow.safety.sandbox.sandbox import Launch
+
+CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
+STOPPED = frozenset("TtZX")
+MOVING = frozenset("RS")
+TRIES = 100
+PAUSE_SECONDS = 0.0005
+
+
+class ProcessTree:
+    """Seen from outside, so that a sandbox with processes of its own counts; `pid` is the process that was spawned."""
+
+    def __init__(self, launch: Launch, pid: int) -> None:
+        self._launch = launch
+        self._pid = pid
+        self._ended = False
+        self._first: int | None = None
+        self._stopped: set[int] = set()
+        self._left_alone: set[int] = set()
+
+    def first_process(self) -> int | None:
+        """The process that all others in the sandbox die with; none when there is no such process."""
+        if self._launch.info is not None and self._first is None:
+            with contextlib.suppress(OSError):
+                found = CHILD.search(os.read(self._launch.info, 4096))
+                self._first = int(found[1]) if found else None
+        return self._first
+
+    def stop(self) -> bool:
+        """One look: stop whoever still moves. Whether there was somebody, and nobody moved; if not, look again: a
+        process may have been just about to start another."""
+        if not self._launch.takes_along:
+            return self._signal_group(signal.SIGSTOP)
+        members = self._members()
+        moving = False
+        for pid in members:
+            how = state(pid)
+            if how == "T" and pid not in self._stopped:
+                # It stood still by its own will, and is not to be woken by ours.
+                self._left_alone.add(pid)
+            if pid in self._left_alone:
+                continue
+            # One that waits for a disk, or whose first thread has ended, does not look as if it moved.
+            _send(pid, signal.SIGSTOP)
+            moving |= how in MOVING
+            self._stopped.add(pid)
+        return bool(members) and not moving
+
+    def go_on(self) -> None:
+        if not self._launch.takes_along:
+            self._signal_group(signal.SIGCONT)
+        for pid in self._members() if self._stopped else ():
+            if pid in self._stopped:
+                _send(pid, signal.SIGCONT)
+        self._stopped.clear()
+        self._left_alone.clear()
+
+    def end(self) -> None:
+        """Once is enough."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._launch.lifeline is not None:
+            os.close(self._launch.lifeline)
+            self._launch.lifeline = None
+        elif self._launch.info is not None:
+            self._end_sandbox()
+        else:
+            self._signal_group(signal.SIGKILL)
+
+    def _end_sandbox(self) -> None:
+        """While it stands still it cannot start a process that would be overlooked: bubblewrap's child, at its
+        beginning, does not yet die with its parent."""
+        _send(self._pid, signal.SIGSTOP)
+        for _ in range(TRIES):
+            if state(self._pid) in STOPPED:
+                break
+            time.sleep(PAUSE_SECONDS)
+        family = descendants(self._pid)
+        for each in family:
+            _send(each, signal.SIGKILL)
+        # Let go, it puts its child away and ends; killed, it would leave that to whoever is the first process here.
+        _send(self._pid, signal.SIGCONT if family else signal.SIGKILL)
+
+    def _members(self) -> list[int]:
+        """The launcher does not stand still: it sees to it that nothing is left when Duckflow dies."""
+        return [*([self._pid] if self._launch.lifeline is None else []), *sorted(descendants(self._pid))]
+
+    def _signal_group(self, number: int) -> bool:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, number)
+            return True
+        return False
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
