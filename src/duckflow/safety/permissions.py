@@ -47,8 +47,8 @@ WRAPPER = re.compile(
     r"|stdbuf(?: -\S+)+) "
 )
 RUNS_ANYTHING = frozenset((
-    "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su", "npx",
-    "bunx", "pnpx", "uvx", "pipx", "make", "gmake", "just", "task", "ssh", "docker", "podman", "find", "watch",
+    "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su",
+    "npx", "bunx", "pnpx", "uvx", "pipx", "make", "gmake", "just", "task", "ssh", "docker", "podman", "find", "watch",
 ))  # fmt: skip
 """No rule is made for these: it would allow far more than it looks like."""
 CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")

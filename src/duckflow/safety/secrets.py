@@ -11,8 +11,8 @@ NAMES = frozenset(
 )
 BEGINNINGS = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 ENDINGS = (
-    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".ppk", ".tfvars", ".secret", "_token",
-    ".token",
+    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".ppk", ".tfvars", ".secret",
+    "_token", ".token",
 )  # fmt: skip
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", ".pub", ".example", ".pem.txt")
 WORDS = re.compile(r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json")
