@@ -27,10 +27,10 @@ class BenchMemory:
 
     def context(self) -> list[tuple[str | None, str]]:
         """Every message of the prompt; one that was cut, or that tells of others, has no id."""
-        whole = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
+        whole = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None}
         shown = self._bubble.view(self._budget)
         return [(one.message_id if one.message_id in whole else None, one.text) for one in shown]
 
     def recall(self, question: str, limit: int) -> list[str]:
-        in_context = {entry.message.message_id for entry in self._bubble.entries if entry.whole}
+        in_context = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None}
         return [found.message_id for found in self._gravel.search(question, limit, leave_out=in_context)]

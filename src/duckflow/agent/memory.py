@@ -78,6 +78,12 @@ class ConversationMemory:
         self._took(self._bubble.fit(self._room()))
         return self._bubble.view(self._room())
 
+    def shown(self, budget: int) -> list[Message]:
+        """As the last Decision saw them, and what came since: between a Decision and what belongs to it nothing is
+        pruned. What would not fit at all is cut."""
+        self._follow()
+        return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
+
     def history_of_job(self, own: Sequence[Message], budget: int) -> list[Message]:
         """The conversation, then the job's own messages. Nothing is pruned: the context belongs to the conversation."""
         room = budget / self._tokens.factor
@@ -175,7 +181,7 @@ class ConversationMemory:
 
     def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
         self._follow()
-        shown = {entry.message.message_id for entry in self._bubble.entries if entry.whole and not in_context}
+        shown = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None and not in_context}
         return self._gravel.search(question, limit, shown, reach)
 
     def _took(self, pruned: Pruned | None, told: bool = True) -> None:
@@ -188,7 +194,7 @@ class ConversationMemory:
             tokens_after=pruned.tokens_after,
             turn=self._session.state.turn,
         )
-        self._session.emit(ContextPruned(kept=pruned.kept, upto=pruned.upto, receipt=receipt))
+        self._session.emit(ContextPruned(kept=pruned.kept, cut=pruned.cut, upto=pruned.upto, receipt=receipt))
         if told and pruned.dropped:
             self._session.emit(Noticed(what=receipt_phrase(receipt)))
         if self.on_dropped and pruned.dropped:

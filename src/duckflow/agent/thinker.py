@@ -144,13 +144,13 @@ class Thinker:
 
     async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
         """The parts of the next request with their tokens."""
-        history = self._remembering.history(await self.history_budget())
+        history = self._remembering.shown(await self.history_budget())
         return self._compiler.weighed(state, history, Moment(await self.connection.ready_profile()))
 
     async def history(self, state: AgentState, job_id: str) -> list[Message]:
         """The conversation as far as it fits; in a job, with what its tasks have brought."""
         budget, job = await self.history_budget(), state.jobs.get(job_id)
-        return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.history(budget)
+        return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.shown(budget)
 
     async def history_budget(self) -> int:
         profile = await self.connection.ready_profile()

@@ -64,7 +64,7 @@ def apply_memory(
 ) -> None:
     match event:
         case happened.ContextPruned():
-            state.context.kept, state.context.upto = list(event.kept), event.upto
+            state.context.kept, state.context.cut, state.context.upto = list(event.kept), dict(event.cut), event.upto
             state.context.receipts = [*state.context.receipts, event.receipt][-RECEIPTS_LIMIT:]
         case happened.PastSummarised():
             state.context.add_summary(event.summary)

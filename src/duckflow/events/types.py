@@ -9,6 +9,8 @@ Live events (`journaled` is false) are for the screen only: they change no state
 
 from typing import Literal
 
+from pydantic import Field
+
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.action import Action, ActionResult, Decision
@@ -153,6 +155,8 @@ class ContextPruned(Event):
 
     kind = "context_pruned"
     kept: tuple[int, ...]
+    cut: dict[int, int] = Field(default_factory=dict[int, int])
+    """The tokens to which some of these were cut."""
     upto: int
     receipt: Receipt
 

@@ -1,14 +1,12 @@
 """Bubble: the part of the conversation that is in the prompt."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
-from duckflow.memory.clip import clip
-from duckflow.memory.digest import Past
-from duckflow.memory.score import HistoryEntry, Unit, group_entries
-from duckflow.memory.settings import MemorySettings
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
+from duckflow.memory.entries import HistoryEntry, group_entries
+from duckflow.memory.past import Past
+from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.state.context import Context
 from duckflow.state.message import Message
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 UNSCORED = 1000
 """Tokens below which there is nothing to choose from."""
+TAIL = 50
 TOLD_ANEW = 500
 """Messages that are looked at when what is said of the past has to be found out again."""
 
@@ -26,6 +25,8 @@ class Pruned(NamedTuple):
     """What a pruning did."""
 
     kept: tuple[int, ...]
+    cut: dict[int, int]
+    """The tokens to which those kept were cut, by number."""
     dropped: tuple[int, ...]
     upto: int
     tokens_before: int
@@ -33,26 +34,28 @@ class Pruned(NamedTuple):
 
 
 class Pins:
-    """Numbers of the messages that stay word for word."""
+    """Numbers of the messages that stay word for word: the first instruction, and the current one with what was
+    added to it meanwhile."""
 
     def __init__(self) -> None:
         self.first = -1
-        self.current: set[int] = set()
+        self._current: list[int] = []
 
     def take(self, number: int, message: Message) -> None:
         if message.role == "user":
-            self.current = self.current | {number} if message.meanwhile else {number}
+            self._current = [*self._current, number] if message.meanwhile else [number]
             if self.first < 0:
                 self.first = number
 
-    def __contains__(self, number: int) -> bool:
-        return number == self.first or number in self.current
+    def __contains__(self, number: object) -> bool:
+        return number == self.first or number in self._current
 
 
 class Bubble:
     """Follows the conversation: each message is counted and scored once; history itself is never changed.
 
-    All figures are estimated tokens; whoever asks divides the budget by the model's factor."""
+    What it shows only grows at its end, until a pruning. All figures are estimated tokens; whoever asks divides the
+    budget by the model's factor."""
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
@@ -63,6 +66,7 @@ class Bubble:
         self._aside = 0
         self._forgotten = 0
         self._tokens = 0.0
+        self._budget = float(LEAST_BUDGET)
         self._pins = Pins()
         self._past = Past()
 
@@ -106,49 +110,77 @@ class Bubble:
             self._pins.take(number, messages[number])
             if number in chosen:
                 self._put(number, messages[number])
-        self._shorten_results()
+        for entry in self._entries:
+            if entry.number in context.cut:
+                entry.cut_to(context.cut[entry.number])
+        self._only(self._entries)
         self._tell_anew(messages, aside, set(context.forgotten))
 
     def fit(self, budget: float) -> Pruned | None:
         """Prune when the budget is nearly full."""
-        if self._tokens + self._past.tokens <= budget * self._settings.full_at:
+        self._budget = budget
+        if self.tokens <= budget * self._settings.full_at:
             return None
         return self.prune(budget, self._settings.prune_to)
 
     def prune(self, budget: float, share: float, focus: str = "") -> Pruned | None:
-        """Drop what is worth least until this share of the budget is left. Nothing, when that would not shrink it."""
-        before, shown = self._tokens, {entry.number for entry in self._entries}
-        self._shorten_results()
-        self._keep(self._chosen(budget, share, focus))
-        dropped = sorted(shown - {entry.number for entry in self._entries})
-        if self._tokens >= before:
+        """Cut and drop what is worth least until this share of the budget is left. Nothing, when that would not
+        shrink it."""
+        from duckflow.memory.pruning import Pruning, squeeze
+
+        self._score()
+        before = self.tokens
+        target = budget * share - self._past.tokens
+        kept = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
+        if sum(entry.tokens for entry in kept) > budget * (self._settings.full_at - self._settings.past_share):
+            kept = squeeze(kept, self._pins, target)
+        chosen = {entry.number for entry in kept}
+        dropped = [entry for entry in self._entries if entry.number not in chosen]
+        self._only(kept)
+        if dropped:
+            self._past.leave(dropped[0].number, (entry.original for entry in dropped))
+        if self.tokens >= before:
             return None
         return Pruned(
             kept=tuple(entry.number for entry in self._entries),
-            dropped=tuple(dropped),
+            cut={entry.number: entry.cut for entry in self._entries if entry.cut is not None},
+            dropped=tuple(entry.number for entry in dropped),
             upto=self._taken,
             tokens_before=round(before),
-            tokens_after=round(self._tokens + self._past.tokens),
+            tokens_after=round(self.tokens),
         )
 
     def view(self, budget: float) -> list[Message]:
         """The messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
         self._past.describe(budget * self._settings.past_share)
-        entries = self._entries
-        if self._tokens + self._past.tokens > budget * self._settings.full_at:
-            entries = self._cut_to(budget)
-        shown = [entry.message for entry in entries]
-        if self._past.text and entries is self._entries:
-            place = next((place for place, one in enumerate(entries) if one.number > self._pins.first), len(shown))
-            shown.insert(place, self._past.message())
-        return shown
+        if self.tokens > budget * self._settings.full_at:
+            from duckflow.memory.pruning import squeeze
+
+            squeezed = squeeze(map(copy, self._entries), self._pins, budget * 0.9)
+            return [entry.message for entry in squeezed]
+        return self._with_notes()
 
     def summarise(self, summaries: Sequence[str]) -> None:
         """What the model says of the messages that are left out."""
-        self._past.summarise(summaries)
+        self._past.summarise(summaries, self._end())
+
+    def _with_notes(self) -> list[Message]:
+        """A note stands where what it tells of stood, but never between a call and its results."""
+        shown: list[Message] = []
+        notes = list(self._past.notes)
+        for entry in self._entries:
+            while notes and notes[0].place <= entry.number and not entry.result:
+                shown.append(notes.pop(0).message)
+            shown.append(entry.message)
+        return [*shown, *(note.message for note in notes)]
+
+    def _end(self) -> int:
+        """Where something can be added: before a call whose results may still be coming."""
+        last = group_entries(self._entries[-TAIL:])[-1].entries[0] if self._entries else None
+        return last.number if last and last.message.role == "assistant" else self._taken
 
     def _put(self, number: int, message: Message) -> None:
-        entry = HistoryEntry(number, message, estimate(message.text) + MESSAGE_OVERHEAD)
+        entry = HistoryEntry(number, message)
         self._entries.append(entry)
         self._unscored.append(entry)
         self._tokens += entry.tokens
@@ -161,106 +193,29 @@ class Bubble:
 
         self._scores = self._scores or Scores()
         for entry in self._unscored:
-            entry.base, entry.new_words = self._scores.score(entry.message, entry.tokens)
+            entry.base, entry.new_words = self._scores.score(entry.original, entry.size)
         self._unscored = []
 
     def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], gone: Collection[int]) -> None:
         """What is said of the messages that are left out, from the latest of them."""
+        from duckflow.memory.digest import Digest
+
         shown = {entry.number for entry in self._entries}
         left_out = [
             number
             for number in range(max(0, self._taken - TOLD_ANEW), self._taken)
             if not (number in shown or number in gone or _within(number, aside))
         ]
-        self._past.tell_anew((messages[number] for number in left_out), self._taken - len(shown))
-
-    def _keep(self, kept: Iterable[HistoryEntry]) -> None:
-        """Only these stay; the others are remembered by what they were about."""
-        chosen = {entry.number for entry in kept}
-        self._past.take([entry.message for entry in self._entries if entry.number not in chosen])
-        self._only(entry for entry in self._entries if entry.number in chosen)
+        digest = Digest()
+        digest.take(messages[number] for number in left_out)
+        digest.messages = self._taken - len(shown)
+        place = next((number for number in range(self._taken) if number not in shown), 0)
+        self._past.tell_anew(place, digest, self._budget * self._settings.past_share)
 
     def _only(self, kept: Iterable[HistoryEntry]) -> None:
         self._entries = list(kept)
         self._tokens = sum(entry.tokens for entry in self._entries)
 
-    def _chosen(self, budget: float, share: float, focus: str) -> list[HistoryEntry]:
-        self._score()
-        units = group_entries(self._entries)
-        recent = self._first_recent(units, budget)
-        kept: list[Unit] = []
-        rest: list[tuple[float, Unit]] = []
-        weight = _weighing(focus)
-        for unit in units:
-            if unit.entries[0].number >= recent or unit.entries[0].number in self._pins:
-                kept.append(unit)
-            else:
-                rest.append((unit.worth(self._taken) * weight(unit), unit))
-        room = budget * share - self._past.tokens - sum(unit.tokens for unit in kept)
-        for _, unit in sorted(rest, key=lambda one: one[0], reverse=True):
-            if unit.tokens <= room:
-                room -= unit.tokens
-                kept.append(unit)
-        return [entry for unit in kept for entry in unit.entries]
-
-    def _first_recent(self, units: list[Unit], budget: float) -> int:
-        """Where the latest exchanges begin; the very last one is always among them."""
-        room, messages = budget * self._settings.recent_share, self._settings.recent_messages
-        begin = self._taken
-        for unit in reversed(units):
-            room -= unit.tokens
-            messages -= len(unit.entries)
-            if begin < self._taken and (room < 0 or messages < 0):
-                break
-            begin = unit.entries[0].number
-        return begin
-
-    def _shorten_results(self) -> None:
-        """Results that are no longer recent keep their head and tail."""
-        for entry in self._entries[: -self._settings.recent_messages]:
-            if entry.result and entry.tokens > self._settings.result_tokens:
-                self._tokens -= entry.tokens
-                _cut(entry, self._settings.result_tokens)
-                self._tokens += entry.tokens
-
-    def _cut_to(self, budget: float) -> list[HistoryEntry]:
-        """The way out when even what must stay is too much: pins and the latest, each cut to a share of the room."""
-        last = self._entries[-1].number
-        must = [copy(one) for one in self._entries if one.number in self._pins or one.number == last]
-        for entry in must:
-            _cut(entry, budget * 0.9 / len(must) - MESSAGE_OVERHEAD)
-        room = budget * 0.9 - sum(entry.tokens for entry in must)
-        numbers = {entry.number for entry in must}
-        for entry in reversed(self._entries):
-            if entry.number not in numbers:
-                room -= entry.tokens
-                if room < 0:
-                    break
-                must.append(entry)
-        cut = sorted(must, key=lambda entry: entry.number)
-        # A result without the call it belongs to says nothing.
-        return [
-            one
-            for place, one in enumerate(cut)
-            if not one.result or one.number == last or (place and cut[place - 1].number == one.number - 1)
-        ]
-
-
-def _weighing(focus: str) -> Callable[[Unit], float]:
-    if not focus.strip():
-        return lambda unit: 1.0
-    from duckflow.memory.score import Focus
-
-    return Focus(focus).weight
-
 
 def _within(number: int, ranges: Iterable[Range]) -> bool:
     return any(start <= number < end for start, end in ranges)
-
-
-def _cut(entry: HistoryEntry, tokens: float) -> None:
-    if entry.tokens > tokens + MESSAGE_OVERHEAD:
-        text = clip(entry.message.text, tokens, entry.tokens)
-        entry.message = entry.message.model_copy(update={"text": text})
-        entry.tokens = estimate(text) + MESSAGE_OVERHEAD
-        entry.whole = False

@@ -1,12 +1,11 @@
-"""What is told of messages that left the context: a digest computed from them, and the model's summaries."""
+"""What is told of messages that left the context, computed from them."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from duckflow.memory.clip import clip
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
+from duckflow.memory.tokens import estimate
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 
@@ -40,11 +39,6 @@ class Digest:
                 if len(known) > KEPT:
                     del known[min(list(known)[: KEPT // 2], key=known.__getitem__)]
 
-    def forget(self, words: str) -> None:
-        for known in self._facts.values():
-            for fact in [one for one in known if words.casefold() in one.casefold()]:
-                del known[fact]
-
     def text(self, tokens: float) -> str:
         """The digest, the most telling first, within a number of tokens."""
         lines: list[str] = []
@@ -71,89 +65,54 @@ def _fit(known: dict[str, int], room: float) -> list[str]:
 
 
 def find_facts(message: Message) -> Iterator[tuple[str, str]]:
-    text = message.text[:LOOKED_AT]
+    line = gist(message) if message.role in ("user", "assistant") else ""
+    # Of a Decision only what was given to the operations: the names of its fields say nothing.
+    decision = _decision(message)
+    given = [str(value) for action in _actions(decision) for value in _args(action).values()]
+    text = ("\n".join(given) if decision else message.text)[:LOOKED_AT]
     yield from (("files", path) for path in dict.fromkeys(_PATH.findall(text)))
     yield from (("names", name) for name in dict.fromkeys(_NAME.findall(text)))
-    if message.role == "tool" and (code := _EXIT.search(text)):
-        yield "ran", shorten(f"{message.operation or 'command'} → {code[1] or code[2]}", LINE)
-    if message.role == "tool" and (error := _ERROR.search(text)):
-        yield "errors", shorten(error[0], LINE)
-    if message.role in ("user", "assistant") and (line := gist(message)):
+    if message.role == "tool":
+        ran = _EXIT.search(text)
+        code = ran[1] or ran[2] if ran else ""
+        if code:
+            yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)
+        # What reads like an error in a file that was looked at is none.
+        if (text.startswith("ERROR") or code not in ("", "0")) and (error := _ERROR.search(text)):
+            yield "errors", shorten(error[0].strip(), LINE)
+    if line:
         yield "said", shorten(line, LINE)
 
 
 def gist(message: Message) -> str:
     """A message in one line. A Decision is told by what was done and said."""
-    if message.role == "assistant" and message.text.startswith("{"):
-        try:
-            decision: Any = json.loads(message.text)
-            return _told(cast("dict[str, Any]", decision))
-        except (ValueError, TypeError, AttributeError):
-            pass
+    if decision := _decision(message):
+        return "; ".join(map(_done, _actions(decision))) or str(decision.get("rationale", ""))
     return next((line for line in message.text.splitlines() if line.strip()), "")
 
 
-def _told(decision: dict[str, Any]) -> str:
-    actions = cast("list[dict[str, Any]]", decision.get("actions") or [])
-    return "; ".join(map(_done, actions)) or str(decision.get("rationale", ""))
+def _decision(message: Message) -> dict[str, Any]:
+    if message.role != "assistant" or not message.text.startswith("{"):
+        return {}
+    try:
+        decision: Any = json.loads(message.text)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
+
+
+def _actions(decision: dict[str, Any]) -> list[dict[str, Any]]:
+    actions: Any = decision.get("actions")
+    given = cast("list[Any]", actions) if isinstance(actions, list) else []
+    return [cast("dict[str, Any]", one) for one in given if isinstance(one, dict)]
+
+
+def _args(action: dict[str, Any]) -> dict[str, Any]:
+    args: Any = action.get("args")
+    return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
 
 def _done(action: dict[str, Any]) -> str:
     """What an action said, else what it did to what."""
-    args = cast("dict[str, Any]", action.get("args") or {})
-    first = next(iter(args.values()), "")
-    return str(args.get("text") or f"{action.get('operation', '')} {first}")
-
-
-class Past:
-    """The model's summaries and the computed digest, put into words only when a prompt is built."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.tokens = 0.0
-        self._digest: Digest | None = None
-        self._leaving: list[Message] = []
-        self._summaries: Sequence[str] = ()
-        self._room = -1.0
-
-    def take(self, messages: Iterable[Message]) -> None:
-        """These leave the context."""
-        self._leaving += messages
-
-    def tell_anew(self, messages: Iterable[Message], left_out: int) -> None:
-        """Of these only; `left_out` is how many there are in all."""
-        self._digest = None
-        told = self._told_of(messages)
-        told.messages = left_out
-        self._leaving, self._room = [], -1.0
-
-    def summarise(self, summaries: Sequence[str]) -> None:
-        """What the model says of them."""
-        self._summaries, self._room = tuple(summaries), -1.0
-
-    def describe(self, room: float) -> None:
-        """Put it into words, within so many tokens. Taking a message in never waits for it."""
-        if not self._leaving and self._room == room:
-            return
-        if self._leaving or self._digest:
-            digest = self._told_of(self._leaving)
-            self.text = self._told(digest, room - MESSAGE_OVERHEAD) if digest.messages else ""
-            self.tokens = estimate(self.text) + MESSAGE_OVERHEAD if self.text else 0.0
-        self._leaving, self._room = [], room
-
-    def message(self) -> Message:
-        return Message(message_id="past", role="system", text=self.text, at=0.0)
-
-    def _told_of(self, messages: Iterable[Message]) -> "Digest":
-        """The digest, with these in it; made with the first message that leaves."""
-        if self._digest is None:
-            self._digest = Digest()
-        self._digest.take(messages)
-        return self._digest
-
-    def _told(self, digest: "Digest", room: float) -> str:
-        told = [f"[{digest.messages} earlier messages are left out here]"]
-        if self._summaries:
-            told.append(clip("\n".join(self._summaries), room / 2))
-        told.append(digest.text(room - sum(map(estimate, told)) - len(told)))
-        return "\n".join(filter(None, told))
+    args = _args(action)
+    return str(args.get("text") or f"{action.get('operation', '')} {next(iter(args.values()), '')}")

@@ -1,4 +1,4 @@
-"""What a message is worth, and the units in which messages are kept or dropped."""
+"""What a message is worth."""
 
 import math
 import re
@@ -74,63 +74,18 @@ RECENT = 60
 """Messages after which recency has fallen to a third."""
 
 
-class HistoryEntry:
-    """A message in the context, looked at once."""
-
-    def __init__(self, number: int, message: Message, tokens: float) -> None:
-        self.number = number
-        self.message = message
-        self.tokens = tokens
-        self.base = 0.0
-        self.new_words = 0
-        self.whole = True
-
-    @property
-    def result(self) -> bool:
-        return self.message.role == "tool"
-
-
-class Unit:
-    """Messages that stay together: a call with its results, or one thing said."""
-
-    def __init__(self, entry: HistoryEntry) -> None:
-        self.entries = [entry]
-        self.tokens = entry.tokens
-
-    def add(self, entry: HistoryEntry) -> None:
-        self.entries.append(entry)
-        self.tokens += entry.tokens
-
-    def worth(self, latest: int) -> float:
-        """The mean of its messages, each by its length."""
-        together = 0.0
-        for one in self.entries:
-            together += compute_worth(one.base, one.new_words, one.tokens, latest - one.number) * one.tokens
-        return together / self.tokens
-
-
-def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
-    """A result goes with the call right before it."""
-    units: list[Unit] = []
-    for entry in entries:
-        if entry.result and units and units[-1].entries[-1].number == entry.number - 1:
-            units[-1].add(entry)
-        else:
-            units.append(Unit(entry))
-    return units
-
-
 def compute_worth(base: float, new_words: int, tokens: float, age: int) -> float:
     """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
 
 
 class Focus:
-    """Weighs what stays by how much it has to do with the words."""
+    """Weighs what stays by how much it has to do with the words; without any, all the same."""
 
     def __init__(self, text: str) -> None:
-        self._words = terms(text)
+        self._words = terms(text) if text.strip() else set[str]()
 
-    def weight(self, unit: Unit) -> float:
-        shared = self._words & terms(" ".join(one.message.text for one in unit.entries))
-        return 1.0 + 4 * len(shared) / max(1, len(self._words))
+    def weight(self, texts: Iterable[str]) -> float:
+        if not self._words:
+            return 1.0
+        return 1.0 + 4 * len(self._words & terms(" ".join(texts))) / len(self._words)

@@ -10,13 +10,11 @@ from duckflow.prompts.template import note, render
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
-from duckflow.state.message import Message, PromptMessage
+from duckflow.state.message import PAST, Message, PromptMessage
 from duckflow.state.noun import shorten
 from duckflow.state.progress import progress
 
 A_WHILE = 3600
-PAST = "past"
-"""The id of the message that stands for those left out: what it tells was said by anyone."""
 GIVEN = ("@", "!", "stdin")
 """Beginnings of `operation` in a message that holds material the user gave, not a result."""
 
@@ -63,7 +61,7 @@ def spoken(message: Message, language: str) -> PromptMessage:
             given = message.operation.startswith(GIVEN)
             source = message.operation if given else render(language, "result", operation=message.operation)
             return PromptMessage("user", quoted(language, source, message.text))
-        case "system" if message.message_id == PAST:
+        case "system" if message.message_id.startswith(PAST):
             return PromptMessage("user", quoted(language, "memory", message.text))
         case "system":
             return PromptMessage("user", f"[duckflow]\n{message.text}")

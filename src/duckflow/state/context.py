@@ -41,6 +41,8 @@ class Context(Noun):
     """As of the last pruning."""
 
     kept: list[int] = Field(default_factory=list[int])
+    cut: dict[int, int] = Field(default_factory=dict[int, int])
+    """Of those, the tokens to which they were cut."""
     upto: int = 0
     forgotten: list[int] = Field(default_factory=list[int])
     """Numbers of messages that the user wanted forgotten: they are in no prompt and no search any more."""

@@ -9,6 +9,8 @@ from pydantic import Field
 
 from duckflow.state.noun import Value, new_id
 
+PAST = "past"
+"""How the id of a message begins that stands for others: what it tells was said by anyone."""
 Role = Literal["user", "assistant", "tool", "system"]
 
 
