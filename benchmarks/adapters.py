@@ -42,7 +42,7 @@ def answer(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    from duckflow.state.one_question import ends_asking
+    from duckflow.state.asking import ends_asking
 
     return ends_asking(text)
 

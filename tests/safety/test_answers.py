@@ -1,20 +1,60 @@
 """A yes is only a yes when it is nothing else."""
 
+import json
+import time
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
-from duckflow.safety.answers import read_answer
+from duckflow.safety.answers import read_answer, yes_or_no
 
+PHRASES = [json.loads(line) for line in Path("tests/words/answers.jsonl").read_text("utf-8").splitlines()]
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]
 NO = ["n", "no", "No.", "2", "２", "いいえ", "やめて", "だめ"]
 UNCLEAR = [
-    "",
-    "maybe",
-    "はい、でも名前を変えて",
-    "yes but rename it",
-    "12",
-    "yes no",
-    "?",
-    "okay then do something else",
+    *("", "maybe", "はい、でも名前を変えて", "yes but rename it", "12", "yes no", "?", "okay then do something else"),
+    *("try again", "you sure", "good question", "it works on my machine", "I'll do it myself", "go back", "start over"),
+    *(
+        "もう一度お願いします",
+        "変更をお願いします",
+        "英語でお願いします",
+        "進め方を変えて",
+        "やり直して",
+        "消さないで進めて",
+    ),
+    *(
+        "テストなしで進めて",
+        "大丈夫なら進めて",
+        "問題があります",
+        "いいの",
+        "なるほど",
+        "ありがとう",
+        "やめないで",
+        "わかりません",
+    ),
+]
+AGREES = [one["text"] for one in PHRASES if one["kind"] == "yes"]
+WISHES = [
+    *(
+        "but use tabs",
+        "if the tests pass",
+        "only step 1",
+        "except the docs",
+        "after lunch",
+        "in Rust",
+        "what is step 2",
+    ),
+    *(
+        "でもステップ3は外して",
+        "ただしタブで",
+        "テストが通ったら",
+        "二番目だけ",
+        "READMEは除いて",
+        "明日から",
+        "名前はappで",
+    ),
 ]
 
 
@@ -37,6 +77,7 @@ def test_no(text: str) -> None:
         ("no: because it is wrong", "because it is wrong"),
         ("いいえ、名前が違います", "名前が違います"),
         ("no use tabs", "use tabs"),
+        ("don't delete the files", "don't delete the files"),
     ],
 )
 def test_a_no_may_say_why(text: str, reason: str) -> None:
@@ -47,3 +88,26 @@ def test_a_no_may_say_why(text: str, reason: str) -> None:
 @pytest.mark.parametrize("text", UNCLEAR)
 def test_anything_else_is_unclear(text: str) -> None:
     assert read_answer(text) is None
+
+
+@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase["text"])
+def test_people_say_it_in_many_ways(phrase: dict[str, str]) -> None:
+    found = yes_or_no(phrase["text"]) or "other"
+    assert found == phrase["kind"] or (found, phrase["text"]) == ("other", "ちょっと待って、考える")
+
+
+@given(some.sampled_from(AGREES), some.sampled_from(["", " ", ", ", "、", ". ", "。"]), some.sampled_from(WISHES))
+def test_a_yes_with_a_wish_or_a_condition_is_none(yes: str, gap: str, wish: str) -> None:
+    assert yes_or_no(f"{yes}{gap or ' '}{wish}") != "yes" and yes_or_no(f"{wish}{gap or ' '}{yes}") != "yes"
+
+
+@given(some.text(max_size=60))
+def test_no_number_of_strange_signs_is_a_yes(text: str) -> None:
+    assert read_answer(f"{text}\u2603 not this") is None or read_answer(f"{text}\u2603 not this") != "yes"
+
+
+def test_a_long_answer_is_read_at_once() -> None:
+    begin = time.process_time()
+    for text in ("はい" * 20_000, "ok " * 20_000, "それで" * 20_000, "no, " + "a" * 50_000):
+        read_answer(text)
+    assert time.process_time() - begin < 3

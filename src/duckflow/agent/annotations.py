@@ -3,8 +3,9 @@
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded
 from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
+from duckflow.state.asking import ends_asking
 from duckflow.state.noun import shorten
-from duckflow.state.one_question import ends_asking, last_question
+from duckflow.state.one_question import last_question
 from duckflow.state.phase import Phase
 
 TELLING = 12

@@ -1,14 +1,21 @@
-"""What an answer at the Gate means. Unclear is never a yes."""
+"""What an answer means: a number, a word for a choice, or a yes or no as people say it. Unclear is never a yes.
 
+An answer is read word for word, each word by its kind. A yes is made of words that agree and words that say nothing, a
+no also of words that refuse. Any other word makes it a wish, a condition or a question, and then it is neither.
+Patterns are compiled when the first answer is read."""
+
+import re
 import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
+from duckflow.state.asking import asks
 from duckflow.state.question import Answer
 
 WORDS: dict[str, tuple[str, ...]] = {
-    "yes": ("y", "yes", "ok", "okay", "sure", "はい", "うん", "ええ", "お願い", "お願いします", "おねがいします")
-    + ("いいよ", "いいです", "了解", "承認", "どうぞ"),
-    "no": ("n", "no", "nope", "cancel", "stop", "いいえ", "いや", "だめ", "ダメ", "駄目", "やめて", "やめてください")
-    + ("中止", "却下", "拒否"),
+    "yes": ("y",),
+    "no": ("n",),
     "edit": ("e", "edit", "change", "編集", "直す", "編集する"),
     "session": ("s", "session", "for this session", "このセッション", "今回は全部", "セッション"),
     "always": ("always", "いつも", "常に", "毎回"),
@@ -16,22 +23,66 @@ WORDS: dict[str, tuple[str, ...]] = {
 MEANINGS = {word: choice for choice, words in WORDS.items() for word in words}
 PERMANENT = "always"
 """A rule that stays is never given by one key."""
+LONGEST = 80
+"""Characters: nobody says a plain yes or no in more."""
+GAP = r"[\s,、。.!~〜ー…♪☆;:\-\"'「」()*笑]+"
 PUNCTUATION = " 。、.,!！"
+
+WORD_FILE = Path(__file__).parent / "answer_words.txt"
+
+
+@cache
+def _kinds() -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The words of both languages as one pattern; its groups in their order, and the kind of each."""
+    english, japanese = (
+        [line.partition(": ")[::2] for line in part.splitlines() if ": " in line]
+        for part in WORD_FILE.read_text("utf-8").split("[english]")[1].split("[japanese]")
+    )
+    alone = [rf"(?<![a-z'])(?:{words})(?![a-z'])" for _, words in english]
+    patterns = [GAP, *(f"({words})" for words in (*alone, *(words for _, words in japanese)))]
+    return re.compile("|".join(patterns)), tuple(kind for kind, _ in (*english, *japanese))
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no")) -> Answer | None:
-    """A number of the offered list, a word for it, or `no: because …`; anything else is unclear and gives nothing."""
+    """A number of the offered list, a word for it, a yes or a no, or `no: because …`; anything else is unclear."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.strip(PUNCTUATION).casefold()
     if word.isdecimal() and 1 <= int(word) <= len(offered):
         choice = offered[int(word) - 1]
         return None if choice == PERMANENT else Answer(choice=choice)
-    if MEANINGS.get(word) in offered:
-        return Answer(choice=MEANINGS[word])
+    meaning = MEANINGS.get(word) or yes_or_no(plain)
+    if meaning in offered:
+        return Answer(choice=meaning, text=plain if "deed" in _read(plain) else "")
     head, separator, reason = _split_reason(plain)
-    if separator and MEANINGS.get(head.strip(PUNCTUATION).casefold()) == "no" and reason.strip():
+    refuses = separator and next(_read(plain), "") in ("refuse", "glue") and yes_or_no(head) == "no"
+    if refuses and "no" in offered and reason.strip():
         return Answer(choice="no", text=reason.strip())
     return None
+
+
+def yes_or_no(text: str) -> str:
+    """`yes` or `no` where a text says just that; nothing where it says more, or both, or asks."""
+    found = {""} if asks(text) else set(_read(text))
+    if found & {"unclear", ""} or {"yes", "refuse"} <= found:
+        return ""
+    if "refuse" in found:
+        return "no"
+    return "yes" if found & {"yes", "agree"} and "deed" not in found else ""
+
+
+def _read(text: str) -> Iterator[str]:
+    """The kinds of its words, as far as they are known; the last is empty where they are not."""
+    plain = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
+    words, kinds = _kinds()
+    place = 0
+    while place < len(plain):
+        word = words.match(plain, place)
+        if word is None or len(text) > LONGEST:
+            yield ""
+            return
+        place = word.end()
+        if word.lastindex:
+            yield kinds[word.lastindex - 1]
 
 
 def means_always(text: str, offered: tuple[str, ...]) -> bool:

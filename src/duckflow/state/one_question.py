@@ -17,7 +17,6 @@ STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
 QUESTION_MARKS = "?？"
 LAST_QUESTIONS = 50
 """Only so many at the end are looked at: a text may be made of nothing else."""
-LONGEST_END = 400
 LONGEST_HELD, REMEMBERED = 4000, 2000
 """Characters: nothing longer is held back for a question; what was passed on so long ago decides nothing any more."""
 
@@ -26,15 +25,11 @@ def has_question(text: str) -> bool:
     return "?" in text or "？" in text
 
 
-def ends_asking(text: str) -> bool:
-    """Whether the last thing said is a question, perhaps with a remark in brackets behind it."""
-    return has_question(text) and re.search(ASKED + r"\s*\Z", text.rstrip()[-LONGEST_END:]) is not None
-
-
 def last_question(text: str) -> str:
     """The question that a text ends with, without what was said before it."""
     line = text.rstrip().rpartition("\n")[2]
-    return re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)[-1].strip()
+    parts = re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)
+    return next((part.strip() for part in reversed(parts) if part.strip()), "")
 
 
 def one_question(text: str) -> str:

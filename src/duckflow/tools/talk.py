@@ -2,7 +2,7 @@
 
 from pydantic import AliasChoices, Field
 
-from duckflow.state.one_question import ends_asking
+from duckflow.state.asking import ends_asking
 from duckflow.state.phrase import SAID, Texts, say
 from duckflow.tools.tool import Args, Done, Tool
 

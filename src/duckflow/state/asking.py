@@ -1,0 +1,106 @@
+"""Whether a text asks the user something: by a question mark, by how its last sentence is built, or by asking for a
+decision. Small grammars of Japanese and English; patterns are compiled when they are first used."""
+
+import re
+import unicodedata
+
+from duckflow.state.one_question import HIDDEN, ITEM
+
+LONGEST_END = 600
+"""Characters at the end that are looked at: what is asked further up is not what it ends with."""
+MARKED = r"[?？]+[)）*_\"”’']*\Z"
+SENTENCES = r"(?<=[。！？])|(?<=[^\d][.!?])(?=\s)|(?<=[?？][)）])|\n+"
+ENDING = r"[\s。．.!！…~〜ー:：;；*_)）]+\Z"
+BESIDE = (
+    rf"(?i){ITEM}|[(（\[].*[)）\]]$|x*$"
+    r"|(?:if|otherwise|or else|until then|i(?:['’]ll| will| am|['’]m) (?:wait|hold)|(?:many )?thanks|thank you)\b"
+    r"|それとも|または|あるいは|もし|でなければ|(?:よ|宜し|よろし)ければ|(?:はい|いいえ|ok)(?:の場合|なら)|お待ち|待って(?:い|お)ます|それまで"
+)
+"""What may stand behind a question without taking it back: its choices, a remark in brackets, what follows from it."""
+
+# English: an inverted verb, a question word before one, a short question word alone, or somebody is told to decide.
+WHO = r"(?:i|we|you|they|he|she|it|this|that|these|those|there|the|my|your|our|any|all|both|either|everything)"
+VERB = (
+    r"(?:shall|should|may|might|can|could|would|will|does|did|is|are|was|were|am|has"
+    r"|(?:do|have|need)(?= (?:i|we|you|they)\b))"
+)
+WH = r"(?:what|which|where|when|who|whom|whose|how|why)"
+LEAD = r"(?:(?:so|and|but|or|well|ok|okay|first|now|also|then|finally)\b[,:]? |.{1,60}[,:;–—-] )?"
+SAY = (
+    r"(?:tell me|let me know|confirm|choose|pick|select|decide|specify|clarify|advise|give me|send me|point me"
+    r"|approve)"
+)
+SAY_PLEASE = (
+    rf"(?:{SAY}|indicate|reply|respond|answer|say|provide|share|name|type|enter|state|describe|explain|weigh in|grant)"
+)
+DECISION = (
+    r"(?:call|choice|decision|turn|pick|preferences?|approval|go-ahead|ok|okay|confirmation|answer|input|opinion|thoughts"
+    r"|instructions?|permission|consent|sign-?off|feedback|guidance|view|verdict|word|wish(?:es)?|reply|response)"
+)
+ASKED_EN = (
+    rf"(?i)^{LEAD}(?:{VERB}(?:n['’]t)? {WHO}\b"
+    rf"|(?:(?:at|in|to|for|by|from|with|on) )?{WH}(?: (?!{WHO}\b|{VERB}\b)[\w'-]+){{0,4}} {VERB}\b (?:{WHO}\b|be\b)"
+    rf"|(?:open |one |another |quick )?questions?(?: for you)?:"
+    rf"|want me\b|(?:ok|okay) (?:to|for me|if i)\b|(?:sound|look) (?:good|right|ok)"
+    rf"|(?:please |kindly |just |do |could you |can you |would you )+{SAY_PLEASE}\b|{SAY}(?: (?!to\b)\w+.*)?$"
+    rf"|(?:any )?(?:preferences?|objections?|thoughts|opinions?|wishes)$)"
+    rf"|(?:^|[:;–—] ){WH}(?: (?!{WHO}\b)\w+){{0,3}}$|(?:^|[:;–—] )(?:\w+ ){{1,3}}or(?: \w+){{1,3}}$"
+    rf"|\bplease {SAY_PLEASE}\b|[,;:–—] {SAY}$|\band (?:let me know|tell me)\b|[(\[]y(?:es)?/no?[)\]]"
+    rf"|\b(?:wait(?:ing)?(?: here)? (?:for|on)|await(?:ing)?|need|require|depends on|asking for)"
+    rf" (?:you$|your {DECISION}\b)"
+    rf"|\byour {DECISION}(?: (?:on|about|for|to|before|first|here|now|please|then)\b.*)?$|\b(?:up|over) to you$"
+    rf"|\b(?:need|like|want|wait(?:ing)? for|ask) you to {SAY_PLEASE}\b"
+    rf"|\byou(?:['’]ll)? (?:need|have|must|want)(?: to)? {SAY_PLEASE}\b"
+    r"|\bi(?:['’]d| would| must)? (?:like|need|want|have) to know\b|\bi(?: was| am|['’]m)? wonder(?:ing)?\b"
+    r"|\b(?:not sure|unsure|unclear) (?:which|whether|what|if|how)[^,;]*\b(?:you|want|prefer)\b"
+    r"|\b(?:once|when|as soon as|after|unless|until|if) you(?:['’]ve| have)?"
+    r" (?:approved?|confirm(?:ed)?|agreed?|decided?|say|tell|chosen?|choose)\b"
+)
+CLOSING_EN = (
+    r"(?i)let me know if (?:you (?:have|need|run|see|hit|notice|find)|anything|something|there|any\b)|further questions"
+)
+
+# Japanese: the particle at the end, a question word that nothing takes up, or a polite request for a decision.
+OPEN_WORD = (
+    r"(?:何|なに|なん|どれ|どの|どち|どっち|どこ|どう(?!ぞ|やら)|どん(?!どん)|いつ|誰|だれ|いく[つら]|なぜ"
+    r"|どなた)(?!より)"
+)
+DECIDING = (
+    r"(?:教え|知らせ|聞かせ|伺わ|決め|選ん|選び|選択|指示|判断|返事|返信|返答|回答|答え|意見|希望|承認|許可|承諾|了承|同意|許し|指定|意向"
+    r"|確認|検討|おっしゃ|仰っ|言っ|一言|コメント|合図|決定|決断|フィードバック|好み|明示|ゴーサイン|申し付け|番号)"
+)
+ASKED_JA = (
+    r"(?:[すんいるただのくむぬつうぐぶけめてでァ-ヶa-z0-9]|[\u4e00-\u9fff])(?<!どう|なん)(?<![何静確豊僅愚密遥])か"
+    r"(?:な|ね|ねえ|しら|い)?$"
+    rf"|{OPEN_WORD}(?:(?!か(?!ら)|も)[^、。])*$|(?:ます|です|[いるん])よね$|よろしいですね$|(?:いい|する|やる)の$"
+    r"|(?:でしょう|だろう|よろしい|いいです|構いません|かまいません)か[、,]"
+    rf"|{DECIDING}[^、。]{{0,10}}(?:ください|下さい|くれ|お願い|願い(?:ます|たい)|願えま|いただ|頂|もらえ|もらいた|ほしい|欲しい|幸い"
+    r"|助かり|どうぞ)(?!いた|き、?ありがとう|きまし)"
+    r"|(?:教え|知らせ|聞かせ|決め|選ん|答え|言っ)[てで][ねよ]?$"
+    rf"|{DECIDING}[^、。]{{0,6}}(?:待ち|待って|次第|しだい|が必要|が欲しい|がほしい)|[ごお]{DECIDING}[をは]$"
+)
+CLOSING_JA = r"(?:何か|不明|質問|気にな|お困り).{0,14}(?:あれば|たら|でしたら)"
+PLAIN_CHECK = r"(?:ご?確認|検討)[^かが、。]{0,8}(?:ください|下さい|お願い|いただ)"
+"""Somebody may look at what is done: only with something to decide is that a question."""
+
+
+def ends_asking(text: str) -> bool:
+    """Whether what is said last asks for an answer, perhaps with its choices or a remark behind it."""
+    end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
+    for sentence in reversed([one.strip() for one in re.split(SENTENCES, end) if one and one.strip()]):
+        if asks(sentence.strip(" -*_#>")):
+            return True
+        if not re.match(BESIDE, sentence):
+            return False
+    return False
+
+
+def asks(sentence: str) -> bool:
+    if re.search(MARKED, sentence):
+        return True
+    plain = re.sub(ENDING, "", sentence)
+    if re.search(ASKED_EN, plain):
+        return re.search(CLOSING_EN, plain) is None
+    if re.search(ASKED_JA, plain) is None or re.search(CLOSING_JA, plain):
+        return False
+    return re.search(PLAIN_CHECK, plain) is None or re.search(rf"か[、,を]|よければ|{OPEN_WORD}", plain) is not None
