@@ -90,7 +90,20 @@ def test_a_proper_reply_is_a_decision_without_doubt() -> None:
         ({"constraint_check": "No constraints are violated."}, "constraint_check", "yes"),
         ({"constraint_check": "no: no constraints are violated"}, "constraint_check", "yes"),
         ({"constraint_check": "no: reason"}, "constraint_check", "yes"),
-        ({"constraint_check": "No constraint allows it"}, "constraint_check", "No constraint allows it"),
+        ({"constraint_check": "No constraint allows it"}, "constraint_check", "no: No constraint allows it"),
+        ({"constraint_check": "いいえ"}, "constraint_check", "no"),
+        ({"constraint_check": "false"}, "constraint_check", "no"),
+        ({"constraint_check": "いいえ、制約に違反"}, "constraint_check", "no: 制約に違反"),
+        ({"constraint_check": "違反しています"}, "constraint_check", "no: 違反しています"),
+        ({"constraint_check": "違反はありません"}, "constraint_check", "yes"),
+        ({"constraint_check": "not violated"}, "constraint_check", "yes"),
+        ({"goal_consistency": "The action serves the goal"}, "goal_consistency", "yes"),
+        ({"goal_consistency": "目標に沿っていない"}, "goal_consistency", "no: 目標に沿っていない"),
+        (
+            {"goal_consistency": "no: it breaks the rule not to write"},
+            "goal_consistency",
+            "no: it breaks the rule not to write",
+        ),
         ({"goal_consistency": "no"}, "goal_consistency", "no"),
         ({"constraint_check": "no: it deletes"}, "constraint_check", "no: it deletes"),
         ({"state_delta": {}}, "state_delta", None),
@@ -99,6 +112,12 @@ def test_a_proper_reply_is_a_decision_without_doubt() -> None:
 )
 def test_harmless_variations_are_taken(given: dict[str, Any], field: str, value: Any) -> None:
     assert getattr(read(reply(**given)), field) == value
+
+
+@pytest.mark.parametrize("said", ["Noted", "yes, but it deletes a file", "maybe", ""])
+def test_a_check_that_says_neither_is_asked_for_again(said: str) -> None:
+    told = correction(json.dumps(reply(goal_consistency=said)))
+    assert "goal_consistency is" in told and 'it must be "yes" or "no: reason"' in told
 
 
 def test_a_delta_may_leave_things_empty_and_give_one_line_for_a_list() -> None:

@@ -72,6 +72,10 @@ class Dispatcher:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
             await self._run_part(part, reading, blocks, done, actor)
+            waits = reading.decision.next_step == "pending_user" and done.results and done.results[-1].effect == "talk"
+            if waits and not done.stop and any(self._preparation.acts(one.operation) for one in waiting):
+                # What was said waits for an answer, however it was put.
+                done.stop = "question"
         return done
 
     async def free(self, action: Action) -> bool:

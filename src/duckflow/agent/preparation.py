@@ -51,6 +51,11 @@ class Preparation:
         tool = self.tool(operation)
         return tool is not None and tool.effect == "read"
 
+    def acts(self, operation: str) -> bool:
+        """Whether it does more than read and talk: it may also set work going."""
+        tool = self.tool(operation)
+        return tool is not None and tool.effect not in ("read", "talk")
+
     def tool(self, operation: str) -> AnyTool | None:
         try:
             return self._toolbox.find(operation)

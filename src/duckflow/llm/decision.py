@@ -11,6 +11,7 @@ from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
 from duckflow.llm.json_fields import as_table
 from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
+from duckflow.state.checks import read_check
 from duckflow.state.five import StateDelta
 from duckflow.state.message import NativeReply
 from duckflow.state.phase import Phase
@@ -30,12 +31,6 @@ FORGOTTEN = ("", "}", "]}", "}]}")
 CLOSED_LIST = ("", "}")
 CHECK = '"yes" or "no: reason"'
 LINES = "null or a list of short texts"
-# "No constraints are violated" is a yes, and so is the placeholder of the prompt, copied word for word.
-NO_OBJECTION = re.compile(
-    r"(?:no\b[:,.]?\s*)?(?:none|nothing|not applicable|no (?:constraint|violation|issue|problem|conflict|concern)s?)"
-    r"(?: (?:is|are|was|were|have been))?(?: (?:violated|broken|affected|found|given|set))?|no: reason",
-    re.IGNORECASE,
-)
 EXPECTED = {
     "rationale": "one line of text: why this, now",
     "goal_consistency": CHECK,
@@ -180,7 +175,8 @@ def _name(text: str) -> str:
 def _check(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "yes" if isinstance(value, str) and NO_OBJECTION.fullmatch(value.strip().rstrip(".")) else value
+    # What says neither is no text that a check can be.
+    return read_check(value) or [value] if isinstance(value, str) else value
 
 
 def _confidence(value: Any) -> float | str:

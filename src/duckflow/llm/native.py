@@ -11,9 +11,9 @@ from duckflow.llm.decision import Reading, make_decision, read_decision
 from duckflow.llm.json_fields import as_table
 from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
 from duckflow.state.agent import AgentState
+from duckflow.state.asking import ends_asking
 from duckflow.state.message import NativeReply, ToolCall
 from duckflow.state.noun import shorten
-from duckflow.state.one_question import ends_asking
 from duckflow.state.phase import Phase
 
 CUT_OFF = (
@@ -58,10 +58,12 @@ def _reading(
         else:
             actions.append(_action(call.name, args, known.get(wire_name(call.name)), said and rationale))
     ends = not actions and given.get("next_step", "done") != "continue"
-    asks = ends_asking(said)
+    called = [one for act in actions if (one := known.get(wire_name(str(act["operation"]))))]
+    changing = any(one.changes for one in called)
+    # Who asks and only looks around asks nobody but itself.
+    asks = (ends or any(one.effect != "read" for one in called)) and ends_asking(said)
     if said and (ends or asks):
         actions.insert(0, {"operation": RESPOND, "args": {"text": said}, "reasoning": rationale})
-    changing = any((one := known.get(wire_name(str(act["operation"])))) and one.changes for act in actions)
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
     if changing and given.get("step") != Phase.AWAITING_APPROVAL:
         given.pop("step", None)

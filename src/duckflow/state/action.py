@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from duckflow.state.checks import read_check
 from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line200, Value, new_id
 from duckflow.state.phase import Phase
@@ -189,8 +190,9 @@ class Decision(Value):
     def objection(self) -> str:
         """The reason, when one of the two checks says no; else nothing."""
         for check in (self.goal_consistency, self.constraint_check):
-            if check.strip().lower().startswith("no"):
-                return check.strip().partition(":")[2].strip() or check.strip()
+            said, _, reason = read_check(check).partition(": ")
+            if said == "no":
+                return reason or said
         return ""
 
 
