@@ -11,34 +11,42 @@ PARALLEL := -n $(JOBS) --dist worksteal --inline-snapshot=disable
 # They start hundreds of processes: what Python compiles is kept, even where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run install test test-all check fix screenshots constraints clean
+.PHONY: run install test test-all check compiled fix screenshots constraints clean
 
-run: $(VENV)/.run
+run: $(VENV)/.run compiled
 	$(BIN)/duckflow models pull --if-missing
 	@$(BIN)/python -m duckflow.cli.sandboxes
 	$(BIN)/duckflow -m local
 
 # `duckflow` in every folder: a link to the one in the virtual environment.
-install: $(VENV)/.run
+install: $(VENV)/.run compiled
 	mkdir -p "$(PREFIX)/bin"
 	ln -sf "$(CURDIR)/$(BIN)/duckflow" "$(PREFIX)/bin/duckflow"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Now: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
-test: check
-	$(BIN)/pytest $(PARALLEL)
+# The checks run beside the tests and tell what they found after them; either can fail it.
+test: $(VENV)/.dev
+	@make --no-print-directory check > $(VENV)/checks.txt 2>&1 & checks=$$!; \
+	$(BIN)/pytest $(PARALLEL); tests=$$?; \
+	wait $$checks; checks=$$?; cat $(VENV)/checks.txt; \
+	exit $$((tests || checks))
 
 # Also what needs more (other programs, the large local model) or takes minutes; says what it has to leave out.
 test-all: check
 	.ci/programs
 	$(BIN)/duckflow models pull --if-missing || echo "No local model: its tests are left out."
 	$(BIN)/pytest $(PARALLEL) -rs
-	$(BIN)/pytest -m slow -rs
+	$(BIN)/pytest -m slow -rs -o faulthandler_timeout=7200
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+# Python would compile every file at each start where the environment forbids it to keep what it compiled.
+compiled: $(VENV)/.run
+	@$(BIN)/python -m compileall -q src
 
 fix: $(VENV)/.dev
 	$(BIN)/python -m tests.tools.offer

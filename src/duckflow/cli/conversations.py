@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from typing import NamedTuple
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.parser import Options
 from duckflow.cli.wiring import Wiring
-from duckflow.commands.recap import recap
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
 from duckflow.events.views import NextSession
@@ -102,6 +100,8 @@ def _new(wiring: Wiring) -> ChosenSession:
 
 
 def _resumed(journal: Path, wiring: Wiring, language: str = "") -> ChosenSession:
+    from duckflow.commands.recap import recap
+
     opened = reopen(journal)
     state, words = opened.session.state, wiring.words
     if language and language != state.language:
@@ -120,6 +120,8 @@ def _picked(sessions: Sessions, words: Words) -> SessionEntry:
         raise UsageError("sessions.none")
     if not sys.stdin.isatty():
         raise UsageError("sessions.which")
+    import shutil
+
     from duckflow.commands.session_rows import session_lines, session_rows
     from duckflow.ui.console.picker import can_pick, pick
 

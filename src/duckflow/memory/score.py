@@ -13,7 +13,7 @@ LOOKED_AT = 4000
 SHORT = 12
 KNOWN_LIMIT = 50_000
 
-_WORD = re.compile(r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}")
+_WORD = r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}"
 # Beginnings of words, and words of Japanese, in which nothing marks a beginning.
 _INSTRUCTION = (
     "decid",
@@ -42,7 +42,7 @@ class Scores:
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
         """What role and content are worth, and how many words are new; they are known from now on."""
         text = message.text[:LOOKED_AT].lower()
-        words = dict.fromkeys(_WORD.findall(text))
+        words = dict.fromkeys(re.findall(_WORD, text))
         new = sum(word not in self._known for word in words)
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:

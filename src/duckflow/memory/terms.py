@@ -10,7 +10,7 @@ from typing import NamedTuple
 INDEXED = 30_000
 """Characters of a message that can be found; of a longer one its head and tail."""
 
-_JAPANESE = re.compile(r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+")
+_JAPANESE = r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+"
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Tried only where a run of letters begins: from every letter of a long one it would take for ever.
 _COMPOUND = re.compile(
@@ -29,7 +29,7 @@ _FILLERS = frozenset(
         after befor dure all ani some more most other such onli own same too veri just""",
     )
 )
-_WITHOUT_HIRAGANA = re.compile(r"[\u3005\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff]{3,}")
+_WITHOUT_HIRAGANA = r"[\u3005\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff]{3,}"
 WORD_POWER = 1 / 3
 HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
 
@@ -46,7 +46,9 @@ def telling(term: str) -> float:
 def shares(question: str) -> dict[str, float]:
     """Pairs of one long word are one word: each counts less than a word that stands alone. By pair, where not 1."""
     found: dict[str, float] = {}
-    for run in _WITHOUT_HIRAGANA.findall(unicodedata.normalize("NFKC", question)):
+    if question.isascii():
+        return found
+    for run in re.findall(_WITHOUT_HIRAGANA, unicodedata.normalize("NFKC", question)):
         for pair in map("".join, pairwise(run)):
             found[pair] = (len(run) - 1) ** -WORD_POWER
     return found
@@ -57,7 +59,7 @@ def indexed(text: str) -> str:
     if len(text) > INDEXED:
         text = f"{text[: INDEXED * 2 // 3]}\n{text[-INDEXED // 3 :]}"
     if not text.isascii():
-        text = _JAPANESE.sub(_pairs, unicodedata.normalize("NFKC", text))
+        text = re.sub(_JAPANESE, _pairs, unicodedata.normalize("NFKC", text))
     identifiers = " ".join(sorted({_joined(found) for found in _COMPOUND.findall(text)}))
     return f"{_HUMP.sub(' ', text)} {identifiers}"
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
 
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
@@ -100,6 +99,8 @@ def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
 
 def usual_seconds(state: AgentState, task: Task) -> float:
     """What the same took before, or else what enough of its kind took; 0 when nothing tells."""
+    from statistics import median
+
     over = [one for plan in state.plans.values() for step in plan.steps for one in step.tasks if one.seconds]
     same = [one.seconds for one in over if task_line(one) == task_line(task)]
     alike = [one.seconds for one in over if one.operation == task.operation]
