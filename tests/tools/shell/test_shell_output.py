@@ -57,7 +57,7 @@ def test_what_fits_is_whole_and_what_does_not_is_cut_the_same_however_it_came(te
 
 def test_the_cut_falls_between_lines_and_says_how_much_is_missing() -> None:
     text = "".join(f"line {number}\n" for number in range(100))
-    assert excerpt(text, 7) == "line 0\n[… 767 characters left out …]\nline 98\nline 99\n"
+    assert excerpt(text, 7) == "line 0\n[… 767 characters left out, lines 2 to 98 …]\nline 98\nline 99\n"
 
 
 def test_of_a_progress_bar_only_the_last_state_is_kept() -> None:

@@ -35,6 +35,7 @@ class Cleaner:
         return CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
+NEWLINE = "\n"
 REDRAWN = re.compile(r"[^\n\r]*\r")
 """What a progress bar printed over."""
 
@@ -50,10 +51,12 @@ class Excerpt:
         self._head = ""
         self._tail = ""
         self._seen = 0
+        self._lines = 0
         self._causes = Causes()
 
     def add(self, text: str) -> None:
         self._seen += len(text)
+        self._lines += text.count("\n")
         if self._room:
             self._causes.add(text)
         room = self._head_size - len(self._head)
@@ -76,11 +79,13 @@ class Excerpt:
         for one in self._causes.passages(at, end, self._room) if failed else ():
             parts += [_left_out(one.start - at), *(f"{line}\n" for line in one.lines)]
             at = one.end
-        return REDRAWN.sub("", "".join([*parts, _left_out(end - at), tail]))
+        # The place is told where there is one gap: so the rest can be asked for.
+        lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(parts) == 1 else ""
+        return REDRAWN.sub("", "".join([*parts, _left_out(end - at, lines), tail]))
 
 
-def _left_out(characters: int) -> str:
-    return f"[… {characters} characters left out …]\n" if characters > 0 else ""
+def _left_out(characters: int, lines: str = "") -> str:
+    return f"[… {characters} characters left out{lines} …]\n" if characters > 0 else ""
 
 
 EVERY_SECONDS = 0.1

@@ -12,8 +12,8 @@ class ShellSettings(BaseModel):
     """When the model does not say."""
     longest_seconds: int = Field(default=3600, ge=1)
     """More is never granted; servers run in the background."""
-    head_characters: int = Field(default=4000, ge=0)
-    tail_characters: int = Field(default=8000, ge=0)
+    head_characters: int = Field(default=6000, ge=0)
+    tail_characters: int = Field(default=14_000, ge=0)
     cause_characters: int = Field(default=4000, ge=0)
     """Of what is printed, the beginning and the end reach the model; of what failed, also the lines that say why."""
     first_output_seconds: float = Field(default=1.5, ge=0)
