@@ -119,6 +119,7 @@ async def test_a_failing_task_goes_back_to_planning_and_is_recovered(tmp_path: P
         SNAKE,
         run_step(1),
         {"tasks": [act("file_ops.delete_file", path="missing.py"), act("file_ops.write_file", path="game.py")]},
+        {"tasks": [act("shell.run", command="cat missing.py"), act("file_ops.write_file", path="game.py")]},
         when("A background job has ended", report("It failed.", "missing.py was never there")),
         run_step(1),
         write_tasks("game.py"),

@@ -28,6 +28,8 @@ class Actor:
     put_question: Ask
     job_id: str = ""
     name: str = ""
+    step_id: str = ""
+    """The step that is carried out: what is said in its name is its own context."""
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
     """Stands still while the user is being asked."""
@@ -64,7 +66,8 @@ class Actor:
             case ActionStarted() | ActionFinished() | OutputStreamed():
                 return event.model_copy(update={"job": self.job_id})
             case MessageAdded():
-                return event.model_copy(update={"message": event.message.model_copy(update={"job": self.job_id})})
+                signed = event.message.model_copy(update={"job": self.job_id, "step": self.step_id})
+                return event.model_copy(update={"message": signed})
             case GateOpened() | DuckCalled():
                 return event.model_copy(update={"question": self._signed_question(event.question)})
             case _:

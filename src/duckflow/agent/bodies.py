@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply
 from duckflow.agent.session import Session
+from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
 from duckflow.errors import DuckflowError, ReplyUnusable, ToolError
 from duckflow.events.types import Noticed
@@ -76,7 +77,7 @@ class Bodies:
     async def ask_for(self, action: Action, tool: AnyTool, actor: Actor) -> str:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
-        history, profile = await self._thinker.history(state, actor.job_id), await self._connection.ready_profile()
+        history, profile = await self._thinker.history(state, actor), await self._connection.ready_profile()
         if profile.native_tools and not actor.job_id:
             raise ToolError(f"bad args for {action.operation}: {tool.body} is missing. Call it again with all of it.")
         # A small model is shown the file as it is now; a large one has read it in the conversation.
@@ -153,17 +154,21 @@ def _purpose(state: AgentState, actor: Actor) -> str:
 class ProcedureCalls:
     """The `think` port of the plan tools."""
 
-    def __init__(self, state: AgentState, connection: ModelConnection, compiler: Compiler, max_tokens: int) -> None:
+    def __init__(
+        self, state: AgentState, connection: ModelConnection, compiler: Compiler, settings: AgentSettings
+    ) -> None:
         self._state = state
         self._connection = connection
         self._compiler = compiler
-        self._max_tokens = max_tokens
+        self._settings = settings
 
     async def think(
         self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
     ) -> str:
         messages = self._compiler.procedure(self._state, procedure, dict(values), failures)
-        room = max(256, min(self._max_tokens, (await self._connection.ready_profile()).window // 2))
+        profile, settings = await self._connection.ready_profile(), self._settings
+        inline = procedure == "tasks" and profile.bodies == "inline"
+        room = max(256, min(settings.inline_tokens if inline else settings.plan_tokens, profile.window // 2))
         reply = await self._connection.call(Request(messages, schema=schema, max_tokens=room), NotShown, "body")
         if reply.finish == "refusal":
             raise ReplyUnusable("the model refused")

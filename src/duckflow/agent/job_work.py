@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
@@ -29,6 +30,7 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task, side_by_side, startable
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by, proof
+from duckflow.tools.plan.step_context import left_behind
 from duckflow.tools.shell.causes import telling_part
 
 log = logging.getLogger(__name__)
@@ -63,6 +65,8 @@ class JobWork:
         self._settings = settings
         self._wait_until_clear = wait_until_clear
         self._runner = TaskRunner(actor, dispatcher, drafter, settings)
+        self._repaired: set[str] = set()
+        self._unwanted: set[str] = set()
 
     async def run(self) -> bool:
         """Whether all its steps are completed. After a failure nothing new is started; what runs beside it ends."""
@@ -118,6 +122,22 @@ class JobWork:
         self._actor.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         return True
 
+    async def _repair(self, step: Step) -> bool:
+        """What failed goes back to the model once, with its cause; whether there are other tasks now. A task that the
+        user does not want, and has said nothing more about, is not tried another way."""
+        failed = next((task for task in step.tasks if task.status == "failed"), None)
+        if failed is None or step.step_id in self._repaired or failed.task_id in self._unwanted:
+            return False
+        self._repaired.add(step.step_id)
+        try:
+            tasks = await self._drafter.tasks(self._plan, step)
+        except DuckflowError as problem:
+            log.info("%s is not repaired: %s", step.name, problem.key)
+            return False
+        self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=task_line(failed))))
+        self._actor.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tuple(tasks)))
+        return True
+
     async def _run_step(self, step_id: str) -> bool:
         if (step := self._step(step_id)) and step.status != "in_progress":
             self._mark(step_id, "in_progress")
@@ -128,6 +148,8 @@ class JobWork:
             if step is None:
                 return True
             task = next_task(step)
+            if task is None and await self._repair(step):
+                continue
             if task is None:
                 return self._end(step)
             if await self._may_run(task):
@@ -181,6 +203,8 @@ class JobWork:
         for result in done.results:
             self._pacemaker.observe(step_of(action, result))
         ok = bool(done.results) and not done.stop and all(map(succeeded, done.results))
+        if done.stop == "refused" and not done.refusal:
+            self._unwanted.add(task.task_id)
         self._tell(step.step_id, task, "completed" if ok else "failed", told)
 
     def _notice(self, what: Phrase) -> None:
@@ -207,7 +231,8 @@ class TaskRunner:
         self._dispatcher = dispatcher
         self._drafter = drafter
         self._seconds = settings.task_seconds
-        self._looked_at: set[str] = set()
+        self._looked_at: set[tuple[str, str]] = set()
+        """By the step that has them in its context."""
         self._explained: set[str] = set()
 
     def changes(self, task: Task) -> bool:
@@ -218,39 +243,41 @@ class TaskRunner:
         """What came of it, and that in words for the model."""
         language = self._drafter.state.language
         try:
-            async with self._actor.at_most(self._seconds) as actor:
-                if (operation := self._operation(action.operation)) and operation.body:
-                    self._explain(plan, step)
-                    await self._look(plan, action, actor)
+            async with replace(self._actor, step_id=step.step_id).at_most(self._seconds) as actor:
+                operation = self._operation(action.operation)
+                if operation and operation.body and operation.body not in action.args:
+                    self._explain(plan, step, actor)
+                    await self._look(plan, step, action, actor)
                 done = await self._dispatcher.run(_reading(action, step.name), actor)
         except TimeoutError:
             return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
         except DuckflowError as problem:
             return Dispatched(), f"{problem}"
         for result in done.results:
-            self._looked_at.difference_update(result.changed)
+            self._looked_at -= {(step_id, path) for step_id, path in self._looked_at if path in result.changed}
         return done, telling_part(done.results[-1].for_model, RESULT) if done.results else note(
             language, "task_not_run"
         )
 
-    def _explain(self, plan: Plan, step: Step) -> None:
-        """Once a step: what the texts of this job are for. Only the job's own history holds it."""
+    def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
+        """Once a step: what its texts are for. Only the step's own history holds it."""
         if step.step_id in self._explained:
             return
         self._explained.add(step.step_id)
         values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
+        values |= {"before": left_behind(plan, step), "constraints": "; ".join(self._drafter.state.five.constraints)}
         text = render(self._drafter.state.language, "task_purpose", **values)
-        self._actor.emit(MessageAdded(message=Message(role="system", text=text)))
+        actor.emit(MessageAdded(message=Message(role="system", text=text)))
 
-    async def _look(self, plan: Plan, action: Action, actor: Actor) -> None:
-        made = [path for step in plan.steps for path in made_by(step)]
+    async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
+        made = [path for one in plan.steps for path in made_by(one)]
         wanted = dict.fromkeys([*made[-LOOKED_AT:], str(action.args.get("path", ""))])
         for path in wanted:
-            if path and path not in self._looked_at and self._drafter.folder.exists(path):
+            if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
                 why = note(self._drafter.state.language, "task_builds_on")
                 look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
                 await self._dispatcher.run(_reading(look, why), actor)
-                self._looked_at.add(path)
+                self._looked_at.add((step.step_id, path))
 
     def _operation(self, name: str) -> Operation | None:
         return next((one for one in self._drafter.operations() if one.name == name), None)

@@ -84,15 +84,11 @@ class ConversationMemory:
         self._follow()
         return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
 
-    def history_of_job(self, own: Sequence[Message], budget: int) -> list[Message]:
-        """The conversation, then the job's own messages. Nothing is pruned: the context belongs to the conversation."""
-        room = budget / self._tokens.factor
+    def history_of_step(self, own: Sequence[Message], budget: int) -> list[Message]:
+        """A step's own messages, as far as they fit. Nothing is pruned: the context belongs to the conversation."""
         working = Bubble(self._settings)
         working.follow(own)
-        brought = working.view(room / 2)
-        room -= sum(estimate(one.text) + MESSAGE_OVERHEAD for one in brought)
-        self._follow()
-        return [*self._bubble.view(room), *brought]
+        return working.view(budget / self._tokens.factor)
 
     def evidence(self) -> str:
         """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""

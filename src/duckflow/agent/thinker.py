@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.settings import AgentSettings
@@ -147,10 +148,12 @@ class Thinker:
         history = self._remembering.shown(await self.history_budget())
         return self._compiler.weighed(state, history, Moment(await self.connection.ready_profile()))
 
-    async def history(self, state: AgentState, job_id: str) -> list[Message]:
-        """The conversation as far as it fits; in a job, with what its tasks have brought."""
-        budget, job = await self.history_budget(), state.jobs.get(job_id)
-        return self._remembering.history_of_job(job.messages, budget) if job else self._remembering.shown(budget)
+    async def history(self, state: AgentState, actor: Actor) -> list[Message]:
+        """The conversation as far as it fits; for a step of a plan what that has brought, and nothing else."""
+        budget, job = await self.history_budget(), state.jobs.get(actor.job_id)
+        if job is None:
+            return self._remembering.shown(budget)
+        return self._remembering.history_of_step([one for one in job.messages if one.step == actor.step_id], budget)
 
     async def history_budget(self) -> int:
         profile = await self.connection.ready_profile()

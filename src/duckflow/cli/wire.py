@@ -97,13 +97,14 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     connector = connect or partial(find_model, wiring, session, ask=ask)
     named, budget = partial(find_named_model, wiring, session), settings.agent.max_budget_usd
     connection = ModelConnection(session, lambda: connector(False), named, settings.prompts, budget)
-    think = ProcedureCalls(session.state, connection, compiler, settings.agent.plan_tokens).think
+    think = ProcedureCalls(session.state, connection, compiler, settings.agent).think
     folder = WorkFolder(workspace)
     drafter = Drafter(
         session.state,
         think,
         folder,
         lambda: usable_in_tasks(toolbox.operations(), few=connection.profile.local),
+        lambda: connection.profile.bodies == "inline",
     )
     thinker = Thinker(
         connection,

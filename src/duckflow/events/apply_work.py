@@ -70,9 +70,11 @@ def close_question(state: AgentState, question_id: str) -> None:
 
 
 def keep_for_job(state: AgentState, message: Message) -> None:
+    """Of a step the latest; of one that is over none."""
     if job := state.jobs.get(message.job):
-        job.messages.append(message)
-        del job.messages[:-MESSAGES_KEPT]
+        own = [one for one in job.messages if one.step == message.step]
+        dropped = own[: max(0, len(own) + 1 - MESSAGES_KEPT)]
+        job.messages = [*(one for one in job.messages if one not in dropped), message]
 
 
 def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
@@ -91,6 +93,9 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
         return
     if event.status == "in_progress":
         step.began = event.at
+    else:
+        for job in state.jobs.values():
+            job.messages = [message for message in job.messages if message.step != step.step_id]
     step.status, step.evidence = event.status, event.evidence
     if all(one.status == "completed" for one in plan.steps):
         plan.status = "completed"

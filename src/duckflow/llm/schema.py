@@ -61,9 +61,9 @@ def _delta() -> Schema:
     return _object({name: texts if name in lists else text for name in StateDelta.model_fields})
 
 
-def tasks_schema(operations: Sequence[Operation]) -> Schema:
+def tasks_schema(operations: Sequence[Operation], inline_bodies: bool = False) -> Schema:
     """The schema of a list of tasks: actions without a Decision around them."""
-    actions = _actions(operations, inline_bodies=False)
+    actions = _actions(operations, inline_bodies)
     return _object({"tasks": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}})
 
 

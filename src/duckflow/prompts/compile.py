@@ -93,12 +93,13 @@ class Compiler:
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
     ) -> tuple[PromptMessage, ...]:
-        """A specialised request: who it is, the project, and one procedure with its material. `failures` are replies
-        that could not be used, each with the reason."""
+        """A specialised request: who it is, the project, and one procedure. Its `material`, if any, stands before it,
+        whole. `failures` are replies that could not be used, each with the reason."""
         layers = self._layers
         known = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
             PromptMessage("system", "\n\n".join(filter(None, known))),
+            PromptMessage("user", values.pop("material", "")),
             PromptMessage("user", layers.specialized(state.language, name, values)),
         ]
         for reply, reason in failures:

@@ -42,6 +42,8 @@ class Message(Value):
     operation: str = ""
     job: str = ""
     """The background job it belongs to; such a message is no part of the conversation."""
+    step: str = ""
+    """The step of the job's plan: each has a context of its own."""
     actions: tuple[str, ...] = ()
     """Of a Decision: the ids of its actions, in order."""
     answers: str = ""

@@ -6,12 +6,14 @@ from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
+from duckflow.prompts.template import note
 from duckflow.prompts.wording import listed
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
+from duckflow.state.progress import task_line
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think
 
@@ -48,13 +50,19 @@ class Drafter:
     """Has plans and tasks drafted from what the state and the work folder tell."""
 
     def __init__(
-        self, state: AgentState, think: Think, folder: Folder, operations: Callable[[], Sequence[Operation]]
+        self,
+        state: AgentState,
+        think: Think,
+        folder: Folder,
+        operations: Callable[[], Sequence[Operation]],
+        inline: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`operations`: those a task may use now."""
+        """`operations`: those a task may use now. `inline`: whether tasks come with their texts."""
         self.state = state
         self.think = think
         self.folder = folder
         self.operations = operations
+        self._inline = inline
 
     async def plan(self, goal: str) -> Plan:
         from duckflow.tools.plan.drafts import PlanDraft, plan_from
@@ -79,39 +87,43 @@ class Drafter:
         return still_with_tests(revised, plan, changes)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
-        """The step's tasks: those done stay, the rest is drafted anew."""
+        """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
+        from duckflow.tools.plan.step_context import left_behind, material
+
         operations = tuple(self.operations())
         done = [task for task in step.tasks if task.status == "completed"]
-        failed = [f"{task.operation} {task.args}: {task.result}" for task in step.tasks if task.status == "failed"]
-        language = self.state.language
+        failed = [task_line(task) for task in step.tasks if task.status == "failed"]
+        language, inline = self.state.language, self._inline()
         values = {
             "goal": plan.goal,
             "step": step.name,
             "description": step.description,
             "success": step.success,
-            "before": "; ".join(one.name for one in plan.steps if one.status == "completed"),
-            "done": "; ".join(f"{task.operation} {task.args}" for task in done),
+            "before": left_behind(plan, step),
+            "done": "; ".join(map(task_line, done)),
             "failed": "; ".join(failed),
             "changes": changes,
             "conversation": conversation(self.state),
             "files": listing(self.folder),
             "facts": facts(self.folder),
-            "operations": listed(operations, language),
+            "operations": listed(operations, language, with_bodies=inline),
+            "texts": note(language, "texts_inline" if inline else "texts_asked"),
+            "material": material(plan, step, self.folder, language, inline),
         }
         tasks = await drafted(
             self.think,
             "tasks",
             values,
-            tasks_schema(operations),
-            lambda text: self._tasks_from(text, operations),
+            tasks_schema(operations, inline),
+            lambda text: self._tasks_from(text, operations, inline),
         )
         return done + tasks
 
-    def _tasks_from(self, text: str, operations: tuple[Operation, ...]) -> list[Task]:
+    def _tasks_from(self, text: str, operations: tuple[Operation, ...], inline: bool) -> list[Task]:
         from duckflow.tools.plan.drafts import TasksDraft, read_draft
         from duckflow.tools.plan.task_check import task_problems
 
-        draft = read_draft(text, TasksDraft)
+        draft = read_draft(text, TasksDraft, whole=inline)
         known = {operation.name: operation for operation in operations}
         tasks: list[Task] = []
         for one in draft.tasks:
@@ -120,8 +132,9 @@ class Drafter:
             if operation is None:
                 tasks.append(Task(operation=name, args=one.args))
                 continue
-            # Long text is asked for when the task runs, even if the model was too eager.
-            args = {key: value for key, value in one.args.items() if value is not None and key != operation.body}
+            # Elsewhere long text is asked for when the task runs, even if the model was too eager.
+            body = "" if inline else operation.body
+            args = {key: value for key, value in one.args.items() if value is not None and key != body}
             if isinstance(path := args.get("path"), str):
                 if relative := _relative(path, self.state.folder):
                     args["path"] = relative

@@ -101,9 +101,13 @@ def revised_from(text: str, plan: Plan) -> Plan:
     )
 
 
-def read_draft(text: str, kind: type[D]) -> D:
-    """A reply as the draft it should be. A bare list stands for the draft's only list."""
-    value: Any = read_json(text).value
+def read_draft(text: str, kind: type[D], whole: bool = False) -> D:
+    """A reply as the draft it should be. A bare list stands for the draft's only list. `whole`: what was cut off is
+    not taken, since a text in it would be half a text."""
+    read = read_json(text)
+    if whole and (read.half or read.missing):
+        raise ReplyUnusable("it was cut off; leave the long texts out, they are asked for one by one")
+    value: Any = read.value
     if isinstance(value, list):
         value = {"tasks" if kind is TasksDraft else "steps": cast("list[Any]", value)}
     try:
