@@ -84,11 +84,10 @@ def median(times: list[Took]) -> Took:
 
 async def measure(folder: Path, data: Path) -> None:
     undo = Undo(Workspace(folder), data, UndoSettings(), "benchmark")
-    undo.begin_turn(1)
     befores: list[Took] = []
     afters: list[Took] = []
     for number in range(ROUNDS):
-        window = undo.command()
+        window = undo.command(1)
         befores.append(await timed(window.__aenter__))
         (folder / "package1/module1/file1.py").write_text(f"print({number})\n")
         afters.append(await timed(lambda window=window: window.__aexit__(None, None, None)))
@@ -99,7 +98,7 @@ async def measure(folder: Path, data: Path) -> None:
     print(f"undo                      {await timed(undo.restore)}")
     await undo.close()
     again = Undo(Workspace(folder), data, UndoSettings(), "benchmark")
-    window = again.command()
+    window = again.command(1)
     print(f"first after a restart     {await timed(window.__aenter__)}")
     await window.__aexit__(None, None, None)
     size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file() and path.stat().st_nlink == 1)

@@ -32,7 +32,7 @@ class UndoKeeper:
         if tool.effect == "run" or not paths:
             command = tool.command(one.args)
             return self._undo().command(turn, left_running=command if tool.goes_on(one.args) else "", text=command)
-        return self._undo().change(paths, turn)
+        return self._undo().change(turn, paths)
 
     async def diff(self, turn: int | None = None) -> "UndoPreview":
         return await self._undo().diff(turn)

@@ -182,7 +182,7 @@ def _undo(wiring: Wiring, session: Session) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
     data = wiring.paths.undo_of(wiring.folder)
-    return Undo(Workspace(wiring.folder), data, wiring.settings.undo, session.state.session_id)
+    return Undo(open_workspace(wiring), data, wiring.settings.undo, session.state.session_id)
 
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:

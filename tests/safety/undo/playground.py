@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,10 @@ class Playground:
         workspace = Workspace(self.folder)
         self._tools = {tool.operation: tool for tool in file_tools(workspace, FileSettings())}
         self.undo = Undo(workspace, self.data, self.settings, session)
-        self.undo.begin_turn(self._turn)
         return self.undo
 
     def next_turn(self) -> int:
         self._turn += 1
-        self.undo.begin_turn(self._turn)
         return self._turn
 
     async def do(self, name: str, **args: Any) -> None:
@@ -50,12 +49,15 @@ class Playground:
         tool = self._tools[f"file_ops.{name}"]
         checked = tool.args.model_validate(args)
         paths = [args[path] for path in PATHS_OF.get(name, ("path",))]
-        async with self.undo.change(paths):
+        async with self.undo.change(self._turn, paths):
             await tool.run(checked)
 
     async def shell(self, command: str) -> None:
-        async with self.undo.command():
+        async with self.command():
             await asyncio.to_thread(self.run, command)
+
+    def command(self, **given: str) -> AbstractAsyncContextManager[None]:
+        return self.undo.command(self._turn, **given)
 
     def run(self, command: str) -> None:
         """As somebody other than Duckflow."""

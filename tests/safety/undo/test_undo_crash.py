@@ -22,7 +22,6 @@ DIES = """
 
     async def main():
         undo = Undo(Workspace(work), data, UndoSettings(), "s1")
-        undo.begin_turn(1)
         async with undo.{around}:
             {deed}
             os._exit(9)
@@ -44,14 +43,14 @@ def run_to_death(ground: Playground, script: str) -> None:
 
 async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, 'change(["a.txt"])', "pass")
+    die(ground, 'change(1, ["a.txt"])', "pass")
     with pytest.raises(DuckflowError, match=r"undo\.nothing"):
         await ground.undo.diff()
 
 
 async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, 'change(["a.txt", "new/b.txt"])', '(work / "a.txt").write_text("changed"); (work / "new").mkdir()')
+    die(ground, 'change(1, ["a.txt", "new/b.txt"])', '(work / "a.txt").write_text("changed"); (work / "new").mkdir()')
     preview = await ground.undo.preview()
     assert preview.maybe_yours[0].values["names"] == "a.txt, new"
     await ground.undo.restore()
@@ -67,7 +66,7 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
     ground.put("untracked.txt", "mine\n")
     before = ground.picture()
     deed = 'subprocess.run(["bash", "-c", "find . -mindepth 1 -delete"], cwd=work, check=True)'
-    die(ground, "command()", deed)
+    die(ground, "command(1)", deed)
     assert ground.picture() == {}
     preview = await ground.undo.preview()
     assert {one.key for one in preview.not_covered} == {"undo.git_gone"}
@@ -78,7 +77,7 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
 
 async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, "command()", '(work / "a.txt").write_text("by the command")')
+    die(ground, "command(1)", '(work / "a.txt").write_text("by the command")')
     ground.put("mine.txt", "written after the crash\n")
     ground.run("echo by the user >> a.txt")
     after = ground.picture()
@@ -89,7 +88,7 @@ async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground)
 
 async def test_the_next_command_is_measured_from_where_the_crash_left_the_folder(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, "command()", '(work / "a.txt").write_text("by the command")')
+    die(ground, "command(1)", '(work / "a.txt").write_text("by the command")')
     crashed = ground.picture()
     ground.next_turn()
     await ground.shell("echo second > b.txt")
@@ -114,7 +113,7 @@ async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: P
     ground.put("other.txt", "0\n")
     os.truncate(ground.put("huge.bin", b"head"), 100 * 1024 * 1024)
     before = sorted(ground.picture())
-    die(ground, "command()", '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")')
+    die(ground, "command(1)", '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")')
     await ground.undo.restore()
     assert sorted(ground.picture()) == before
     assert (ground.folder / "huge.bin").stat().st_size == 100 * 1024 * 1024

@@ -45,7 +45,7 @@ async def test_a_disk_that_fills_up_during_a_command_costs_no_old_content(ground
     ground.put("a.txt", "as it was\n")
     before = ground.picture()
     ground.next_turn()
-    window = ground.undo.command()
+    window = ground.command()
     await window.__aenter__()
     ground.put("a.txt", "changed\n")
     ground.put("b.bin", os.urandom(MB))

@@ -26,7 +26,7 @@ async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: P
 
 async def test_a_command_left_running_is_said(ground: Playground) -> None:
     ground.next_turn()
-    async with ground.undo.command(left_running="npm run dev"):
+    async with ground.command(left_running="npm run dev"):
         ground.put("a.txt", "made\n")
     (phrase,) = (await ground.undo.preview()).not_covered
     assert (phrase.key, phrase.values["names"]) == ("undo.background", "npm run dev")
@@ -37,7 +37,7 @@ async def test_an_undo_while_a_command_runs_is_not_taken_for_the_commands_doing(
     ground.next_turn()
     await ground.shell("echo 1 > a.txt")
     second = ground.next_turn()
-    async with ground.undo.command():
+    async with ground.command():
         await ground.undo.restore()
         ground.put("b.txt", "by the command\n")
     assert [impact.path for impact in (await ground.undo.diff(second)).impacts] == ["b.txt"]
@@ -47,7 +47,7 @@ async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Play
     ground.fill({"a.txt": "0\n", "b.txt": "0\n"})
     first = ground.undo
     ground.next_turn()
-    async with first.command():
+    async with first.command(1):
         ground.put("a.txt", "by the first\n")
         second = ground.restart("s2")
         ground.next_turn()
@@ -65,7 +65,7 @@ async def test_a_command_begun_during_a_change_does_not_forget_what_was_there_be
     ground.fill({".gitignore": ".env\n", ".env": "KEY=1\n"})
     first = ground.undo
     ground.next_turn()
-    async with first.change([".env"]):
+    async with first.change(1, [".env"]):
         ground.put(".env", "KEY=2\n")
         ground.restart("s2")
         ground.next_turn()
@@ -86,7 +86,7 @@ async def test_the_event_loop_goes_on_meanwhile(ground: Playground) -> None:
             await asyncio.sleep(0)
 
     ticking = asyncio.create_task(tick())
-    async with ground.undo.command():
+    async with ground.command():
         assert ticks > 10
     ticking.cancel()
 
@@ -97,7 +97,7 @@ async def test_a_cancelled_turn_still_notes_what_was_done(ground: Playground) ->
     started = asyncio.Event()
 
     async def work() -> None:
-        async with ground.undo.command():
+        async with ground.command():
             ground.put("a.txt", "half done\n")
             started.set()
             await asyncio.sleep(60)

@@ -28,10 +28,11 @@ class SandboxPaths:
 
     def hidden(self) -> tuple[Path, ...]:
         """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""
-        shown = {self._place(name) for name in self.settings.shown}
-        named = [self.home / name for name in IN_HOME] + [Path(name) for name in ON_THE_MACHINE]
+        shown = {str(self._place(name)) for name in self.settings.shown}
+        # As texts: most of them are not there, and a command waits for this.
+        named = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
         wanted = [path for path in named if path not in shown]
-        wanted += [self._place(name) for name in self.settings.hidden] + list(self.private)
+        wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
         return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
 
     def _place(self, name: str) -> Path:

@@ -16,7 +16,7 @@ class Scratch:
 
     def __init__(self) -> None:
         made = Path(tempfile.mkdtemp(prefix="new-")).resolve()
-        self._lock = _lock(made, os.O_CREAT)
+        self._lock = hold_lock(made / LOCK, os.O_CREAT)
         # Only now: under this name it could be swept away by others before it was locked.
         self.top = made.rename(made.with_name(PREFIX + made.name.removeprefix("new-")))
         self.folder = self.top / "tmp"
@@ -41,18 +41,18 @@ def sweep_scratch() -> int:
         with contextlib.suppress(OSError):
             if top.is_symlink() or top.lstat().st_uid != os.getuid():
                 continue
-            lock = _lock(top)
+            lock = hold_lock(top / LOCK)
             shutil.rmtree(top, ignore_errors=True)
             os.close(lock)
             swept += 1
     return swept
 
 
-def _lock(top: Path, create: int = 0) -> int:
+def hold_lock(path: Path, create: int = 0) -> int:
     """Held while the process lives; an OSError when another one holds it, or when there is none."""
     import fcntl
 
-    handle = os.open(top / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | create, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | create, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -7,47 +7,23 @@ from duckflow.errors import DuckflowError
 from duckflow.safety.shown import shown
 from duckflow.safety.undo.ledger import UndoTurn
 from duckflow.safety.undo.plan import Restorer, UndoPlan, UndoStep, make_plan
-from duckflow.safety.undo.preview import MoveFact, Outcome, UndoPreview, describe, left_out_of, name_some
+from duckflow.safety.undo.preview import MoveFact, Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase, say
 
 
 class UndoDesk:
     """Each method is one transaction, or two where something must be on disk before files are touched."""
 
-    def __init__(self, work: Path, data: Path, settings: UndoSettings) -> None:
+    def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self._settings = settings
-        self._recorder = Recorder(work, data, settings)
-        self._ledger = self._recorder.ledger
-
-    def open_change(self, session: str, number: int, paths: Sequence[str]) -> tuple[int, tuple[Phrase, ...]]:
-        with self._recorder.transaction():
-            window, before = self._recorder.open_change(self._ledger.turn(session, number), paths)
-        gone = (MoveFact(path, fact, None) for path, fact in before.items())
-        kinds = left_out_of(gone, self._settings.largest_file_mb)
-        return window, tuple(name_some(kind, names) for kind, names in kinds.items())
-
-    def open_command(
-        self, session: str, number: int, left_running: str, writes: Sequence[str]
-    ) -> tuple[int | None, tuple[Phrase, ...]]:
-        with self._recorder.transaction():
-            turn = self._ledger.turn(session, number)
-            if left_running:
-                turn.leave_out("background", {left_running: 1})
-                self._ledger.save(turn)
-            return self._recorder.open_command(turn, writes), ()
-
-    def close_window(self, window: int) -> None:
-        with self._recorder.transaction():
-            self._recorder.close(window)
-        self._recorder.database.give_back()
-
-    def give_up(self, window: int) -> None:
-        self._recorder.give_up(window)
+        self.recorder = Recorder(workspace, data, settings)
+        self._ledger = self.recorder.ledger
 
     def diff(self, session: str, number: int | None) -> UndoPreview:
-        with self._recorder.transaction():
+        with self.recorder.transaction():
             known = {turn.number: turn for turn in self._ledger.turns(session)}
             if not known:
                 raise DuckflowError("undo.nothing")
@@ -59,33 +35,30 @@ class UndoDesk:
             return self._preview(turn, moves, UndoPlan())
 
     def preview(self, session: str, back: bool) -> UndoPreview:
-        with self._recorder.transaction():
+        with self.recorder.transaction():
             turn = self._latest(session, back)
             planned = self._plan(turn, back)
             moves = [MoveFact(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
             return self._preview(turn, sorted(moves), planned)
 
     def restore(self, session: str, back: bool, only_own: bool) -> Outcome:
-        with self._recorder.transaction():
+        with self.recorder.transaction():
             turn = self._latest(session, back)
             planned = self._plan(turn, back)
             spared = planned.maybe_others if only_own and back else []
             left = planned.take_out([*planned.conflicts, *spared])
-            window = self._recorder.open_restore(turn)
+            window = self.recorder.open_restore(turn)
         try:
-            stayed = Restorer(self._recorder.tree, self._recorder.contents).carry_out(planned)
-        except DuckflowError:
-            with self._recorder.transaction():
-                self._recorder.close(window)
-            raise
-        with self._recorder.transaction():
-            self._recorder.close(window)
+            stayed = Restorer(self.recorder.tree, self.recorder.contents).carry_out(planned)
+        finally:
+            self.recorder.close(window)
+        with self.recorder.transaction():
             # What was not brought back (someone else's, or not possible) stays as the turn left it.
             untouched = {step.path for step in (*left, *planned.impossible)}
             turn.paths |= {one.path: one._replace(undone=back) for one in turn.changes if one.path not in untouched}
             turn.undone = self._ledger.last_undone() + 1 if back else 0
             self._ledger.save(turn)
-            self._recorder.restored(step.path for step in planned.steps)
+            self.recorder.restored(step.path for step in planned.steps)
             left_out = self._left_out(turn, planned)
         if stayed:
             left_out.append(name_some("folder_kept", dict.fromkeys(stayed, 1)))
@@ -94,7 +67,7 @@ class UndoDesk:
         return Outcome(turn.number, tuple(step.path for step in planned.steps), _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
-        self._recorder.database.close()
+        self.recorder.database.close()
 
     def _latest(self, session: str, back: bool) -> UndoTurn:
         """The last one that can be undone; redone they are in the opposite order of being undone."""
@@ -105,14 +78,14 @@ class UndoDesk:
 
     def _plan(self, turn: UndoTurn, back: bool) -> UndoPlan:
         """Back: as it was before the turn. Else: as the turn had made it."""
-        self._recorder.contents.begin()
-        look = self._recorder.tree.look
+        self.recorder.contents.begin()
+        look = self.recorder.tree.look
         changes = [one for one in turn.changes if one.undone != back]
         ways = ((one, *((one.after, one.before) if back else (one.before, one.after))) for one in changes)
         return make_plan(UndoStep(one, expected, want, look(one.path)) for one, expected, want in ways)
 
     def _preview(self, turn: UndoTurn, moves: Sequence[MoveFact], planned: UndoPlan) -> UndoPreview:
-        get, settings = self._recorder.contents.get, self._settings
+        get, settings = self.recorder.contents.get, self._settings
         impacts, diff = describe(moves, get, settings.compared_files, settings.diff_lines)
         maybe = {step.path: 1 for step in planned.maybe_others if not step.change.undone}
         told = (name_some("maybe_yours", maybe),) if maybe else ()

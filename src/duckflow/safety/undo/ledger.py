@@ -1,7 +1,6 @@
 """What undo remembers, in one file that several processes may share: turns, changes under way, who is alive."""
 
 import contextlib
-import fcntl
 import json
 import os
 import sqlite3
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from duckflow.safety.sandbox.scratch import hold_lock
 from duckflow.safety.undo.fact import Fact
 
 FILE = "undo-3.sqlite"
@@ -105,31 +105,18 @@ class Presence:
         for left in folder.iterdir():
             self.alive(left.name)
         self.token = os.urandom(8).hex()
-        handle = os.open(folder / self.token, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        weakref.finalize(self, _leave, handle, folder / self.token)
+        weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
 
     def alive(self, token: str) -> bool:
         """Whether the process that showed this token still runs; what a dead one left is removed."""
         try:
-            handle = os.open(self._folder / token, os.O_RDWR | os.O_CLOEXEC)
+            os.close(hold_lock(self._folder / token))
         except FileNotFoundError:
             return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return True
-        else:
-            (self._folder / token).unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(handle)
-
-
-def _leave(handle: int, path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
-    os.close(handle)
+        (self._folder / token).unlink(missing_ok=True)
+        return False
 
 
 class Change(NamedTuple):

@@ -8,12 +8,13 @@ from typing import Literal
 
 from duckflow.safety.repository import Marks, marks_in, what_moved
 from duckflow.safety.undo.contents import Contents
-from duckflow.safety.undo.fact import Fact, Seen, load_seen
+from duckflow.safety.undo.fact import Seen, load_seen
 from duckflow.safety.undo.ledger import Change, Database, Presence, UndoLedger, UndoTurn, Window
 from duckflow.safety.undo.preview import MoveFact, left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, SurveyLimits, TooManyFiles, upwards
 from duckflow.safety.undo.tree import Tree
+from duckflow.safety.workspace import Workspace
 
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""
@@ -52,32 +53,33 @@ class Recorder:
 
     A window is opened before a change or command and closed after it. What it needs is on disk in between."""
 
-    def __init__(self, work: Path, data: Path, settings: UndoSettings) -> None:
+    def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self.settings = settings
+        self._work = workspace.root
         self.database = Database(data)
         self.ledger = UndoLedger(self.database)
         with self.database.transaction():
             self._presence = Presence(data / "alive")
         self.contents = Contents(self.database, settings.copied_mb * MB)
-        self.tree = Tree(work, self.contents, settings.largest_file_mb * MB, self._presence.token)
-        facts = data.stat()
-        self._limits = SurveyLimits(settings.files, settings.watched_files, (facts.st_dev, facts.st_ino))
-        self._work = work
+        self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self._presence.token)
+        own = frozenset((one.stat().st_dev, one.stat().st_ino) for one in (data, *workspace.private) if one.exists())
+        self._limits = SurveyLimits(settings.files, settings.watched_files, own)
         self._version = self.database.version
         self._baseline = Baseline(self.database)
         self._survey: Survey | None = None
         self._open: set[int] = set()
 
     @contextmanager
-    def transaction(self) -> Generator[None]:
-        """All or nothing, alone among the processes; what a crash left open is closed first."""
+    def transaction(self, closing: int = 0) -> Generator[None]:
+        """All or nothing, alone among the processes; what a crash left open is closed first, but for the one that is
+        closing."""
         try:
             with self.database.transaction():
                 if self.database.version != self._version:
                     self._version = self.database.version
                     self._baseline.read_again()
                     self.contents.look_again()
-                self._recover()
+                self._recover(closing)
                 yield
         except BaseException:
             # What is in memory may say what the database was not allowed to keep.
@@ -85,35 +87,40 @@ class Recorder:
             self.contents.look_again()
             raise
 
-    def open_change(self, turn: UndoTurn, paths: Sequence[str]) -> tuple[int, dict[str, Fact]]:
+    def open_change(self, session: str, number: int, paths: Sequence[str]) -> int:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
-        self.contents.begin()
-        now = self._look_at(turn, paths)
-        self._compare(now, *self._running())
-        return self._opened(turn, "change", paths), {path: seen.fact for path, seen in now.items() if seen}
+        with self.transaction():
+            turn = self.ledger.turn(session, number)
+            self.contents.begin()
+            self._compare(self._look_at(turn, paths), *self._running())
+            return self._opened(turn, "change", paths)
 
-    def open_command(self, turn: UndoTurn, writes: Sequence[str]) -> int | None:
+    def open_command(self, session: str, number: int, left_running: str, writes: Sequence[str]) -> int | None:
         """For everything a command may do. Nothing when the folder has too many files for that."""
-        self.contents.begin()
-        try:
-            survey = self._sync(*self._running())
-        except TooManyFiles:
-            turn.leave_out("too_many", {".": self.settings.files})
-            self.ledger.save(turn)
-            return None
-        return self._opened(turn, "command", writes, marks_in(self._work, survey.repositories))
+        with self.transaction():
+            turn = self.ledger.turn(session, number)
+            if left_running:
+                turn.leave_out("background", {left_running: 1})
+                self.ledger.save(turn)
+            self.contents.begin()
+            try:
+                survey = self._sync(*self._running())
+            except TooManyFiles:
+                turn.leave_out("too_many", {".": self.settings.files})
+                self.ledger.save(turn)
+                return None
+            return self._opened(turn, "command", writes, marks_in(self._work, survey.repositories))
 
     def open_restore(self, turn: UndoTurn) -> int:
         return self._opened(turn, "restore")
 
     def close(self, window_id: int) -> None:
-        if window := self.ledger.windows().get(window_id):
-            self._close(window_id, window, sure=True)
-        self._open.discard(window_id)
-
-    def give_up(self, window_id: int) -> None:
         """What could not be noted down now is found out later, as after a crash."""
         self._open.discard(window_id)
+        with self.transaction(closing=window_id):
+            if window := self.ledger.windows().get(window_id):
+                self._close(window_id, window, sure=True)
+        self.database.give_back()
 
     def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
@@ -125,11 +132,11 @@ class Recorder:
         self._open.add(window_id := self.ledger.open(window))
         return window_id
 
-    def _recover(self) -> None:
+    def _recover(self, closing: int) -> None:
         """Close what a crash left open. Who made the changes since then is not certain."""
         for window_id, window in self.ledger.windows().items():
-            mine = window.token == self._presence.token
-            if (mine and window_id not in self._open) or not (mine or self._presence.alive(window.token)):
+            alive = window_id in self._open if window.token == self._presence.token else None
+            if window_id != closing and not (self._presence.alive(window.token) if alive is None else alive):
                 self._close(window_id, window, sure=False)
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:

@@ -26,11 +26,11 @@ class TooManyFiles(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SurveyLimits:
-    """How many files are covered, how many ignored ones are watched, and the folder (of undo's data) that never is."""
+    """How many files are covered, how many ignored ones are watched, and what is not (undo's data, private places)."""
 
     files: int
     watched: int
-    own: tuple[int, int]
+    own: frozenset[tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -108,7 +108,8 @@ class FolderWalk:
                 except FileNotFoundError:
                     # Removed while we looked.
                     continue
-                (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
+                if (facts.st_dev, facts.st_ino) not in self._limits.own:
+                    (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
         if (GIT in folders or GIT in files) and not place:
             self._survey.repositories.append(prefix.rstrip("/"))
             # A repository within the work folder has rules of its own, which are not read.
@@ -118,7 +119,7 @@ class FolderWalk:
         for name, facts in files.items():
             self._file(handle, prefix + name, facts, rules, place)
         for name, facts in folders.items():
-            if (facts.st_dev, facts.st_ino) != self._limits.own and (name != GIT or self._ignored is None):
+            if name != GIT or self._ignored is None:
                 self._folder(handle, prefix + name, facts, rules, place)
 
     def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:

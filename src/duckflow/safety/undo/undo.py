@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import logging
-import re
-import shlex
+import os
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -14,28 +13,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
+from duckflow.safety.commands.parse import parse
+from duckflow.safety.commands.verdict import TooMuch
 from duckflow.safety.undo.preview import Outcome, UndoPreview
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
-from duckflow.state.phrase import Phrase
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.desk import UndoDesk
+    from duckflow.safety.undo.recorder import Recorder
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-PLAIN = re.compile(r"((?:[\w ./,:=@%+-]|'[^'\n]*')+)(?:>{1,2} *([\w./+-]+))?")
-WRITERS = ("rm", "rmdir", "mv", "cp", "touch", "mkdir", "chmod", "truncate", "sed -i")
+WRITERS = frozenset(("rm", "rmdir", "mv", "cp", "ln", "touch", "mkdir", "chmod", "truncate", "tee", "sed", "install"))
+LAST_IS_WRITTEN = frozenset(("cp", "ln", "install"))
 
 
-def named_targets(command: str) -> list[str]:
-    """What one plain command names and writes to. Where anything but plain words is in it, nothing is known."""
-    found = PLAIN.fullmatch(command.strip())
-    if not found:
+def named_targets(command: str, folder: Path) -> list[str]:
+    """What the parts of a command name and write to: by a program that writes what it is given, or by `>`.
+
+    What is only known when it runs is not in it, and nothing after a `cd` to such a place."""
+    found, place = list[str](), folder
+    try:
+        calls = parse(command).calls
+    except TooMuch:
         return []
-    writer = next((one for one in WRITERS if found[1].startswith(f"{one} ")), "")
-    operands = [word for word in shlex.split(found[1].removeprefix(writer)) if writer and not word.startswith("-")]
-    return [*(operands[-1:] if writer == "cp" else operands), *filter(None, found.groups()[1:])]
+    for call in calls:
+        if call.program == "cd":
+            if len(call.arguments) != 1 or not call.arguments[0].known:
+                break
+            place = place / call.arguments[0].text
+        words = [word for word in call.arguments if call.program in WRITERS and not word.text.startswith("-")]
+        if call.program == "sed" and not any(text.startswith(("-i", "--in-place")) for text in call.texts):
+            words = []
+        words = words[-1:] if call.program in LAST_IS_WRITTEN else words
+        for word in (*words, *(redirect.target for redirect in call.redirects if redirect.writes)):
+            if word.known:
+                found.append(os.path.normpath(place / word.text))
+            elif word.text and not word.text.startswith("/") and "**" not in word.text:
+                found += map(str, place.glob(word.text))
+    return found
 
 
 class Undo:
@@ -49,30 +66,21 @@ class Undo:
         self._data = data
         self._settings = settings
         self._session = session
-        self._turn = 0
         self._desk: UndoDesk | None = None
         self._lock = threading.Lock()
 
-    def begin_turn(self, turn: int) -> None:
-        """What follows belongs to this turn, unless it says otherwise."""
-        self._turn = turn
-
-    def change(self, paths: Sequence[str], turn: int | None = None) -> AbstractAsyncContextManager[tuple[Phrase, ...]]:
-        """Around one change of Duckflow's own, with every path it may touch. Gives what of it could not be undone.
+    def change(self, turn: int, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
+        """Around one change of Duckflow's own, with every path it may touch.
 
         Raises ToolError, before anything is changed, when what is there cannot be kept."""
-        number = self._turn if turn is None else turn
-        return self._window(lambda desk: desk.open_change(self._session, number, self._roots(paths)))
+        return self._window(lambda recorder: recorder.open_change(self._session, turn, self._roots(paths)))
 
-    def command(
-        self, turn: int | None = None, left_running: str = "", text: str = ""
-    ) -> AbstractAsyncContextManager[tuple[Phrase, ...]]:
+    def command(self, turn: int, left_running: str = "", text: str = "") -> AbstractAsyncContextManager[None]:
         """Around a command. `left_running`: its name, when it goes on in the background after this ends.
 
         `text`: by it files are known that it writes. What else changes meanwhile may be somebody else's doing."""
-        number = self._turn if turn is None else turn
-        known = self._roots(named_targets(text))
-        return self._window(lambda desk: desk.open_command(self._session, number, left_running, known))
+        known = self._roots(named_targets(text, self._workspace.root))
+        return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
 
     async def diff(self, turn: int | None = None) -> UndoPreview:
         """What a turn did; the latest one when none is named."""
@@ -99,19 +107,17 @@ class Undo:
         await asyncio.to_thread(close)
 
     @asynccontextmanager
-    async def _window(
-        self, begin: Callable[["UndoDesk"], tuple[int | None, tuple[Phrase, ...]]]
-    ) -> AsyncGenerator[tuple[Phrase, ...]]:
+    async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[None]:
         if not self._settings.enabled:
-            yield ()
+            yield
             return
         try:
-            window, uncovered = await asyncio.to_thread(self._at_desk, begin)
+            window = await asyncio.to_thread(self._at_desk, lambda desk: begin(desk.recorder))
         except (sqlite3.Error, OSError) as problem:
             message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
             raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
         try:
-            yield uncovered
+            yield
         finally:
             if window is not None:
                 # Also when the turn is being cancelled: what was done was done.
@@ -119,11 +125,10 @@ class Undo:
 
     def _note(self, window: int) -> None:
         try:
-            self._at_desk(lambda desk: desk.close_window(window))
+            self._at_desk(lambda desk: desk.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
             # What was noted before is safe; what came of it is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
-            self._at_desk(lambda desk: desk.give_up(window))
 
     def _roots(self, paths: Sequence[str]) -> list[str]:
         """With and without following a link in last place: a tool may write through it, or replace it."""
@@ -147,5 +152,5 @@ class Undo:
         from duckflow.safety.undo.desk import UndoDesk
 
         with self._lock:
-            self._desk = self._desk or UndoDesk(self._workspace.root, self._data, self._settings)
+            self._desk = self._desk or UndoDesk(self._workspace, self._data, self._settings)
             return work(self._desk)
