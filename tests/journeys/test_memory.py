@@ -127,15 +127,22 @@ async def test_a_summary_that_fails_changes_nothing_for_the_user(tmp_path: Path,
 
 async def test_a_summary_stands_in_the_prompt_and_says_what_it_stands_for(tmp_path: Path) -> None:
     sums = [ScriptedReply(f"The report was read, piece {number}.", when=SUMMARY) for number in range(30)]
-    story = Story(tmp_path, [*[answer("seen")] * 60, *sums], settings=SUMMING_UP)
-    for number in range(60):
+    story = Story(tmp_path, [*[answer("seen")] * 91, *sums], settings=SUMMING_UP)
+    for number in range(90):
         await story.tell(chatter(number))
         await asyncio.sleep(0)
+    asked = sum(SUMMARY in story.prompt(number) for number in range(len(story.model.requests)))
+    for _ in range(500):
+        if len(story.all(PastSummarised)) < asked:
+            await asyncio.sleep(0.01)
+    await story.tell("Go on.")
     written = story.all(PastSummarised)
     assert len(written) > 6
     kept = story.session.state.context.summaries
     assert len(kept) <= 6 and kept[0].first == written[0].summary.first, "bounded, and nothing is left unnamed"
-    assert f"messages {kept[-1].first}–{kept[-1].last}: The report was read" in story.prompt()
+    prompts = [story.prompt(number) for number in range(len(story.model.requests))]
+    prompt = [one for one in prompts if SUMMARY not in one][-1]
+    assert f"messages {kept[-1].first}–{kept[-1].last}: The report was read" in prompt
 
 
 async def test_a_lesson_is_a_change_asked_for_recorded_and_undone(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 SUMMARY_TOKENS = 300
-LEAST_MESSAGES = 4
+LEAST_MESSAGES = 12
 FAILURES = 2
 """After so many in a row it is left: the computed digest does as well."""
 

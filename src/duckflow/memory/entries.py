@@ -47,7 +47,8 @@ class HistoryEntry:
         return saved
 
     def worth(self, latest: int) -> float:
-        return compute_worth(self.base, self.new_words, self.tokens, latest - self.number)
+        """Of one that was cut only the share that is left."""
+        return compute_worth(self.base, self.new_words * self.tokens / self.size, self.tokens, latest - self.number)
 
 
 def _named(text: str) -> str:
@@ -64,6 +65,14 @@ class Unit:
     @property
     def tokens(self) -> float:
         return sum(entry.tokens for entry in self.entries)
+
+    def several(self) -> list[HistoryEntry]:
+        """The results, where there are more than one."""
+        results = [entry for entry in self.entries if entry.result]
+        return results if len(results) > 1 else []
+
+    def texts(self) -> list[str]:
+        return [entry.original.text for entry in self.entries]
 
     def worth(self, latest: int) -> float:
         """The mean of its messages, each by its length."""

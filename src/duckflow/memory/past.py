@@ -8,7 +8,7 @@ from duckflow.memory.digest import Digest
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
 from duckflow.state.message import PAST, Message
 
-MOST_TOKENS = 1500
+MOST_TOKENS = 800
 
 
 class PastNote:

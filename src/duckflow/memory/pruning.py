@@ -26,17 +26,24 @@ class Pruning:
         self._latest = entries[-1].number + 1 if entries else 0
 
     def run(self, budget: float, target: float, focus: str) -> list[HistoryEntry]:
+        """Each step only as far as there is still too much."""
         units = group_entries(self._entries)
         recent = self._first_recent(units, budget)
-        self._cut_largest(units, budget)
-        old = [one for one in self._entries if one.result and one.number < recent]
+        latest = [one for one in units[-1].entries if one.result] if units else []
+        self._cut_largest(latest, budget)
         excess = _sum(self._entries) - target
         for entry in older_versions(self._entries):
             if entry.number < recent and excess > 0:
                 excess -= entry.cut_to(0)
+        old = [one for one in self._entries if one.result and one.number < recent]
         excess -= _lower(old, excess, self._settings.result_tokens)
-        excess -= self._cut_single(units, recent, excess)
-        return self._whole_units(units, recent, target, focus) if excess > 0 else list(self._entries)
+        older = [one for one in units if one.entries[0].number < recent and not self._pinned(one)]
+        if excess > 0:
+            excess -= self._cut_remains(older, excess)
+            over = _sum(latest) - budget * self._settings.recent_share
+            excess -= _lower(latest, min(excess, over), 0)
+            excess -= self._cut_single(older, excess)
+        return self._whole_units(units, older, target, focus) if excess > 0 else list(self._entries)
 
     def _first_recent(self, units: Sequence[Unit], budget: float) -> int:
         """Where the latest exchanges begin; the very last one is always among them."""
@@ -51,50 +58,53 @@ class Pruning:
             begin = unit.entries[0].number
         return begin
 
-    def _cut_largest(self, units: Sequence[Unit], budget: float) -> None:
-        """What is far too long by itself is cut first: one message, or the results of the latest exchange together."""
+    def _cut_largest(self, latest: Sequence[HistoryEntry], budget: float) -> None:
+        """What is far too long by itself: one message, or the results of the latest exchange together."""
         for entry in self._entries:
             if entry.message.role != "assistant" and entry.number not in self._pins:
                 entry.cut_to(budget * LARGEST)
-        results = [one for one in units[-1].entries if one.result] if units else []
-        _lower(results, sum(one.tokens for one in results) - budget / 2, 0)
+        _lower(latest, _sum(latest) - budget / 2, 0)
 
-    def _cut_single(self, units: Sequence[Unit], recent: int, excess: float) -> float:
-        """Where a call has several results, those worth least come down to a line; an exchange nothing of which is
-        worth more will go as a whole. How much that saves without the latter."""
+    def _cut_remains(self, units: Sequence[Unit], excess: float) -> float:
+        """Where a call has several results, the head and tail of a long one say less than a short one that is whole:
+        they come down to a line first. How much that saves."""
+        remains = [one for unit in units for one in unit.several() if one.cut is not None]
+        saved = 0.0
+        for entry in sorted(remains, key=lambda one: one.worth(self._latest)):
+            if saved < excess:
+                saved += entry.cut_to(0)
+        return saved
+
+    def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
+        """Where a call has several results, those worth least come down to a line, as long as no whole exchange is
+        worth less: that will go. How much is saved without the latter."""
         steps: list[tuple[float, HistoryEntry | Unit]] = []
         for unit in units:
-            if excess > 0 and unit.entries[0].number < recent and not self._pinned(unit):
-                worth = [one.worth(self._latest) for one in unit.entries]
-                steps.append((max(worth), unit))
-                if sum(one.result for one in unit.entries) > 1:
-                    steps += [(much, one) for much, one in zip(worth, unit.entries, strict=True) if one.result]
+            steps.append((max(one.worth(self._latest) for one in unit.entries), unit))
+            steps += [(one.worth(self._latest), one) for one in unit.several()]
         saved = 0.0
         for _, step in sorted(steps, key=lambda one: one[0]):
             if excess <= 0:
                 break
+            less = step.tokens
             if isinstance(step, HistoryEntry):
                 less = step.cut_to(0)
                 saved += less
-                excess -= less
-            else:
-                excess -= step.tokens
+            excess -= less
         return saved
 
     def _pinned(self, unit: Unit) -> bool:
         return any(one.number in self._pins for one in unit.entries)
 
-    def _whole_units(self, units: Sequence[Unit], recent: int, target: float, focus: str) -> list[HistoryEntry]:
-        """Those worth most, as long as they fit."""
-        weigh, kept, rest = Focus(focus), list[Unit](), list[tuple[float, Unit]]()
-        for unit in units:
-            if unit.entries[0].number >= recent or self._pinned(unit):
-                kept.append(unit)
-            else:
-                weight = weigh.weight(one.original.text for one in unit.entries)
-                rest.append((unit.worth(self._latest) * weight, unit))
+    def _whole_units(
+        self, units: Sequence[Unit], older: Sequence[Unit], target: float, focus: str
+    ) -> list[HistoryEntry]:
+        """Of the older ones those worth most, as long as they fit."""
+        weigh = Focus(focus)
+        worth = {id(one): one.worth(self._latest) * weigh.weight(one.texts()) for one in older}
+        kept = [unit for unit in units if id(unit) not in worth]
         room = target - sum(unit.tokens for unit in kept)
-        for _, unit in sorted(rest, key=lambda one: one[0], reverse=True):
+        for unit in sorted(older, key=lambda one: worth[id(one)], reverse=True):
             if unit.tokens <= room:
                 room -= unit.tokens
                 kept.append(unit)
@@ -110,7 +120,8 @@ def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> floa
 
 
 def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """What was read of a file that was read there again, or changed, later; the oldest first."""
+    """What was read of a file that was read there again, or changed, later; the oldest first. A look at a few lines is
+    not replaced by a read of much more: that will be cut before it is."""
     changed: set[str] = set()
     read: dict[str, list[range]] = {}
     found: list[HistoryEntry] = []
@@ -121,11 +132,15 @@ def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
         elif shown := _READ.match(head):
             path, lines = shown[1], range(int(shown[2]), int(shown[3]) + 1)
             later = read.setdefault(path, [])
-            if path in changed or any(one.start <= lines.start and lines.stop <= one.stop for one in later):
+            if path in changed or any(_replaces(one, lines) for one in later):
                 found.append(entry)
             else:
                 later.append(lines)
     return found[::-1]
+
+
+def _replaces(later: range, lines: range) -> bool:
+    return later.start <= lines.start and lines.stop <= later.stop and len(later) <= 2 * len(lines)
 
 
 def squeeze(entries: Iterable[HistoryEntry], pins: Container[int], budget: float) -> list[HistoryEntry]:

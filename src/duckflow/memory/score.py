@@ -14,6 +14,7 @@ SHORT = 12
 KNOWN_LIMIT = 50_000
 
 _WORD = r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}"
+_READ = r".+ \(lines \d+-\d+ of .*"
 # Beginnings of words, and words of Japanese, in which nothing marks a beginning.
 _INSTRUCTION = (
     "decid",
@@ -38,12 +39,17 @@ class Scores:
 
     def __init__(self) -> None:
         self._known: dict[str, None] = {}
+        self._read: set[str] = set()
 
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
         """What role and content are worth, and how many words are new; they are known from now on."""
         text = message.text[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
         new = sum(word not in self._known for word in words)
+        if message.role == "tool" and (head := re.match(_READ, message.text)):
+            # What is read once more had been cut, and is needed.
+            new = len(words) if head[0] in self._read else new
+            self._read.add(head[0])
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
             self._known = dict.fromkeys(list(self._known)[KNOWN_LIMIT // 2 :])
@@ -74,7 +80,7 @@ RECENT = 60
 """Messages after which recency has fallen to a third."""
 
 
-def compute_worth(base: float, new_words: int, tokens: float, age: int) -> float:
+def compute_worth(base: float, new_words: float, tokens: float, age: int) -> float:
     """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
 
