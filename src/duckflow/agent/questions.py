@@ -15,7 +15,7 @@ from duckflow.state.question import Answer, Choice, Question
 
 NUMBERED = re.compile(r"(\d+)\s*[.):、,]?\s*(.*)", re.DOTALL)
 FREE = "free"
-UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear"}
+UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Questions:
         if asked.half:
             return asked.half.model_copy(update={"text": text})
         answer = read_choice(text, question)
-        if question.kind == "choice":
+        if question.kind in ("choice", "edit"):
             return None if answer.choice == FREE else answer
         if wants_words(answer, question):
             asked.half = answer

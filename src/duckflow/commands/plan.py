@@ -10,12 +10,14 @@ from duckflow.state.question import Choice, Question
 CONTROLS = ("pause", "resume", "cancel")
 
 
-def plan(context: CommandContext, line: str) -> str:
-    """Show it, approve it, rename or move a step, drop a step or the whole plan."""
+async def plan(context: CommandContext, line: str) -> str:
+    """Show it, approve it, edit it as a text, rename or move a step, drop a step or the whole plan."""
     now = context.conversation.state.plan
     if now is None:
         return context.words("plan.none")
     what, *rest = line.split(maxsplit=2) or ["show"]
+    if what == "edit" and not rest:
+        return await _edit(context, now)
     return _plan(context, now, what, rest)
 
 
@@ -43,6 +45,18 @@ def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str
             return context.words("plan.dropped", name=now.name)
         case _:
             return context.words("plan.usage")
+
+
+async def _edit(context: CommandContext, now: Plan) -> str:
+    from duckflow.commands.plan_text import plan_from_text, plan_text
+
+    before = plan_text(now, context.words)
+    choices = tuple(Choice(key=key, label=say(f"gate.{key}")) for key in ("edit", "no"))
+    question = Question(kind="edit", title=say("plan.edit", name=now.name), text=before, choices=choices)
+    answer = await context.ask(question)
+    if answer.choice != "edit" or answer.text.strip() == before.strip():
+        return context.words("plan.unchanged")
+    return _change(context, plan_from_text(answer.text, context.conversation.state.plan or now))
 
 
 def _change(context: CommandContext, new: Plan) -> str:

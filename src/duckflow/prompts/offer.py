@@ -34,10 +34,11 @@ def offered(operations: Iterable[Operation], profile: ModelProfile, state: Agent
 
 
 def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
-    """What can be done about plans now: propose one; revise a draft; carry an approved one out; steer its jobs."""
+    """What can be done about plans now: propose one; revise a draft; carry an approved one out; steer its jobs; go on
+    with one that was completed."""
     plan = state.plan
     if plan is None or plan.status in ("completed", "failed"):
-        return frozenset({"none"})
+        return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
     if plan.status == "draft":
         return frozenset({"draft"})
     at_work = any(job.status in ("running", "paused", "interrupted") for job in state.jobs.values())

@@ -75,12 +75,14 @@ class Question(Value):
     """Something a person must answer before the work goes on."""
 
     question_id: str = Field(default_factory=new_id("ask"))
-    kind: Literal["gate", "duck_call", "choice"]
-    """A choice is answered by one of its numbers or words, and by nothing else."""
+    kind: Literal["gate", "duck_call", "choice", "edit"]
+    """A choice is answered by one of its numbers or words, and by nothing else; an edit by another text."""
     title: Phrase
     details: tuple[Phrase, ...] = ()
     """What stands below the title: findings, the health report."""
     gate: GateRequest | None = None
+    text: str = ""
+    """Of an edit: what there is to be edited."""
     choices: tuple[Choice, ...] = ()
     job: str = ""
     """The background job that waits for the answer, or nothing: the conversation itself."""

@@ -172,7 +172,7 @@ def as_listed(plan: Plan) -> str:
             + (f": {step.description}" if step.description else "")
             + (f" (done when: {step.success})" if step.success else "")
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"risk: {risk}" for risk in plan.risks)])
 
 
 def conversation(state: AgentState) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.repair import read_json
 from duckflow.state.noun import Line200, shorten
-from duckflow.state.plan import Plan, Step, dependency_problems
+from duckflow.state.plan import Plan, Step, TaskList, dependency_problems
 
 MOST_STEPS = 200
 NUMBER = re.compile(r"\s*(?:step\s*|ステップ\s*)?#?(\d+)\s*", re.IGNORECASE)
@@ -44,6 +44,7 @@ class StepDraft(Draft):
 
 class RevisedStepDraft(StepDraft):
     was: int | None = None
+    redo: bool = False
 
 
 class PlanDraft(Draft):
@@ -92,13 +93,15 @@ def revised_from(text: str, plan: Plan) -> Plan:
             old = next((step for step in plan.steps if step.name == one.name), None)
         if old is not None and any(old.step_id == step.step_id for step in steps):
             raise ReplyUnusable(f"two steps of the new plan say they were step {one.was}")
-        steps.append(_step(one, old.copied() if old else Step(name=one.name)))
+        step = _step(one, old.copied() if old else Step(name=one.name))
+        if one.redo and step.status in ("completed", "failed"):
+            step.status, step.evidence, step.task_list = "pending", "", TaskList()
+        steps.append(step)
     kept = {step.step_id for step in steps}
     if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:
         raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")
-    return plan.model_copy(
-        update={"name": shorten(draft.name, 100), "risks": draft.risks, "steps": _linked(draft.steps, steps)}
-    )
+    risks, linked = draft.risks or plan.risks, _linked(draft.steps, steps)
+    return plan.model_copy(update={"name": shorten(draft.name, 100), "risks": risks, "steps": linked})
 
 
 def read_draft(text: str, kind: type[D], whole: bool = False) -> D:

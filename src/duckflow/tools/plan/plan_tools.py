@@ -96,7 +96,7 @@ class Revise(PlanTool[WordsArgs]):
 
     operation = "plan_tool.revise"
     told = Texts("change the plan", "計画を変える")
-    when = ("draft", "approved")
+    when = ("draft", "approved", "over")
     led = True
     args = WordsArgs
 
@@ -106,9 +106,11 @@ class Revise(PlanTool[WordsArgs]):
         self._drafter = drafter
 
     async def run(self, args: WordsArgs) -> Done:
+        over = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
         plan = await self._drafter.revise(the_plan(self._state), args.text)
+        reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
-        plan = up_to_date(plan, the_plan(self._state))
+        plan = up_to_date(plan, the_plan(self._state), reopened)
         self._emit(PlanChanged(plan=plan))
         for step in plan.steps:
             if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
@@ -193,10 +195,11 @@ def needs_done(plan: Plan, step: Step) -> None:
         )
 
 
-def up_to_date(revised: Plan, now: Plan) -> Plan:
-    """The revised plan with the states that its steps have reached by now."""
-    reached = {step.step_id: step for step in now.steps}
+def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
+    """The revised plan with the states that its steps have reached by now; what is done again begins anew."""
+    reached = {step.step_id: step for step in now.steps if step.step_id not in reopened}
     for step in revised.steps:
         if old := reached.get(step.step_id):
             step.status, step.evidence, step.task_list = old.status, old.evidence, old.copied().task_list
-    return revised.model_copy(update={"status": now.status})
+    unfinished = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
+    return revised.model_copy(update={"status": "in_progress" if unfinished else now.status})

@@ -205,7 +205,7 @@ class Chat:
 
     async def _edit(self, question: Question) -> None:
         """Let the user change the proposed text in their editor; an emptied text is a no."""
-        proposed = question.gate.editable if question.gate else ""
+        proposed = question.gate.editable if question.gate else question.text
         changed = await self._line.lend_terminal(lambda: edit_text(proposed))
         if changed.strip():
             self._conversation.answer(question.question_id, changed, choice="edit")
@@ -218,6 +218,8 @@ class Chat:
         if question and question.question_id != self._shown_question:
             self.screen.ask(question)
             self._asked_at = time.monotonic()
+            if question.kind == "edit":
+                self._running.append(asyncio.create_task(self._edit(question)))
         elif question is None:
             self.screen.question.close()
         self._shown_question = question.question_id if question else ""
