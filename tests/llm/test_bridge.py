@@ -14,8 +14,9 @@ from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, Provide
 from duckflow.llm.bridge import Bridge
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Delta, PromptMessage, Request
+from duckflow.llm.provider import CallDelta, Delta, PromptMessage, Request, Thought
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.message import ToolSpec
 
 SECRET = "sk-ant-very-secret-1234"
 MODEL = "claude-sonnet-4-5"
@@ -86,6 +87,52 @@ async def test_a_reply_streams_with_usage_and_cost() -> None:
     assert "Be kind." in json.dumps(body["system"])
     assert provider.model == f"anthropic:{MODEL}"
     assert provider.window == 200_000
+
+
+def thinks_and_calls(exchange: Exchange) -> None:
+    begin(exchange, "I look.")
+    send(exchange, "content_block_stop", index=0)
+    send(exchange, "content_block_start", index=1, content_block={"type": "thinking", "thinking": "", "signature": ""})
+    send(exchange, "content_block_delta", index=1, delta={"type": "thinking_delta", "thinking": "Hm, a.txt"})
+    send(exchange, "content_block_delta", index=1, delta={"type": "signature_delta", "signature": "signed"})
+    send(exchange, "content_block_stop", index=1)
+    block: dict[str, Any] = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}
+    send(exchange, "content_block_start", index=2, content_block=block)
+    for piece in ('{"path":', ' "a.txt"}'):
+        send(exchange, "content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": piece})
+    send(exchange, "content_block_stop", index=2)
+    send(exchange, "message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 9})
+    send(exchange, "message_stop")
+    exchange.end()
+
+
+async def test_tools_are_called_and_what_was_thought_goes_back_with_its_signature() -> None:
+    tool = ToolSpec("read", "read a file", {"type": "object", "properties": {"path": {"type": "string"}}})
+    request = Request(HELLO.messages, tools=(tool,))
+    with FakeEndpoint(thinks_and_calls, tells("It is empty.")) as server:
+        provider = bridge_to(server, QUICK.model_copy(update={"effort": "low"}))
+        assert provider.takes_tools
+        chunks = [chunk async for chunk in provider.stream(request)]
+        assert [chunk for chunk in chunks if isinstance(chunk, Thought)] == [Thought("Hm, a.txt")]
+        assert [chunk.name for chunk in chunks if isinstance(chunk, CallDelta) and chunk.name] == ["read"]
+        end = finished(chunks)
+        [call] = end.calls
+        assert (call.call_id, call.name, json.loads(call.arguments)) == ("toolu_1", "read", {"path": "a.txt"})
+        again = (
+            *HELLO.messages,
+            PromptMessage("assistant", "I look.", end.calls, extra=end.extra),
+            PromptMessage("tool", "nothing in it", answers="toolu_1"),
+            PromptMessage("user", "[state]"),
+        )
+        assert text_of(await collect(provider, Request(again, tools=(tool,)))) == "It is empty."
+        first, second = server.received
+    assert first["tools"][0]["name"] == "read"
+    kinds = [block["type"] for block in second["messages"][1]["content"]]
+    assert sorted(kinds) == ["text", "thinking", "tool_use"]
+    assert "signed" in json.dumps(second["messages"][1])
+    result, state = second["messages"][2]["content"]
+    assert result["tool_use_id"] == "toolu_1" and state["text"] == "[state]"
+    assert "cache_control" in result and "cache_control" not in state, "the state at the end is not worth keeping"
 
 
 async def test_a_schema_is_asked_for_natively() -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_endpoint import Answer, FakeEndpoint, chunk, refuses_field, says, sends
+from fake_endpoint import Answer, Exchange, FakeEndpoint, chunk, refuses, refuses_field, says, sends
 from talking import QUICK, provider_for
 
-from duckflow.events.types import ReplyRejected
+from duckflow.events.types import ReplyRejected, TextStreamed
 from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.settings import LlmSettings
 from tests.journeys.story import Story, act, decide, respond
@@ -143,3 +143,37 @@ async def test_the_setting_decides(tmp_path: Path) -> None:
         assert await story_with(server, tmp_path, tools="json").tell("hi") == "done"
     assert "tools" not in server.received[0]
     assert LlmSettings().tools == "auto"
+
+
+async def test_what_was_thought_is_told_apart_and_goes_back_with_the_calls(tmp_path: Path) -> None:
+    thinks = [{"choices": [{"index": 0, "delta": {"reasoning_content": text}}]} for text in ("Hm, ", "a.txt.")]
+    looks = [piece(0, '{"path": "."}', "c1", "file_ops_list_files"), chunk(finish="tool_calls")]
+    with FakeEndpoint(sends(*thinks, *looks), says("<think>I know", " it.</think>It is empty.")) as server:
+        story = story_with(server, tmp_path, effort="low")
+        assert await story.tell("look") == "done"
+        replied = next(one for one in server.received[1]["messages"] if one["role"] == "assistant")
+    assert replied["reasoning_content"] == "Hm, a.txt." and replied["tool_calls"]
+    assert [body["reasoning_effort"] for body in server.received] == ["low", "low"]
+    thought = "".join(event.text for event in story.all(TextStreamed) if event.channel == "think")
+    assert thought == "Hm, a.txt.I know it." and story.said() == ["It is empty."]
+
+
+async def test_who_takes_no_thoughts_and_no_effort_is_spared_them(tmp_path: Path) -> None:
+    thinks = {"choices": [{"index": 0, "delta": {"reasoning": "Hm."}}]}
+    looks = sends(thinks, piece(0, '{"path": "."}', "c1", "file_ops_list_files"), chunk(finish="tool_calls"))
+
+    def strict(exchange: Exchange) -> None:
+        body = exchange.endpoint.received[-1]
+        if "reasoning_effort" in body:
+            refuses(400, "Unrecognized request argument: reasoning_effort")(exchange)
+        elif any("reasoning" in one for one in body["messages"]):
+            refuses(400, "messages.2: property 'reasoning' is unsupported")(exchange)
+        elif any(one["role"] == "tool" for one in body["messages"]):
+            says("It is empty.")(exchange)
+        else:
+            looks(exchange)
+
+    with FakeEndpoint(strict) as server:
+        story = story_with(server, tmp_path, effort="high")
+        assert await story.tell("look") == "done"
+        assert len(server.received) == 4 and story.said() == ["It is empty."]

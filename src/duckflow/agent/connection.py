@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying, Thought
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.message import ToolCall
 from duckflow.state.phrase import Phrase, say
@@ -166,6 +166,8 @@ class ModelConnection:
                         pieces.append(chunk.text)
                         if text := live.feed(chunk.text):
                             emit(TextStreamed(text=text, channel=channel))
+                    case Thought():
+                        emit(TextStreamed(text=chunk.text, channel="think"))
                     case CallDelta():
                         if chunk.name:
                             emit(Waiting(why=say("wait.call", name=chunk.name)))

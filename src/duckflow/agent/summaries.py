@@ -9,7 +9,7 @@ from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import PastSummarised, UsageReported
-from duckflow.llm.provider import CallDelta, Delta, Finished, Request, Retrying
+from duckflow.llm.provider import CallDelta, Delta, Finished, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
 from duckflow.prompts.compile import Compiler
 from duckflow.state.context import PastSummary
@@ -88,6 +88,6 @@ class Summarizer:
                     case Finished():
                         self._session.emit(UsageReported(model=provider.model, usage=chunk.usage))
                         return "".join(pieces) if chunk.reason == "stop" else ""
-                    case CallDelta():
+                    case CallDelta() | Thought():
                         pass
         return ""

@@ -24,7 +24,7 @@ from duckflow.prompts.layers import Layer
 from duckflow.prompts.offer import Narrow
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import Message, PromptMessage
+from duckflow.state.message import Message, NativeReply, PromptMessage
 from duckflow.state.one_question import QuestionStream
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
@@ -102,7 +102,8 @@ class Thinker:
         operations = self._operations()
         if not profile.native_tools:
             return read_decision(reply.text, operations, reply.finish, state.phase)
-        reading = read_native(reply.text, reply.calls, reply.finish, operations, state)
+        given = NativeReply(text=reply.text, calls=reply.calls, extra=reply.extra)
+        reading = read_native(given, reply.finish, operations, state)
         if reading.native is None:
             (await self.connection.ready()).forgo_tools()
         return reading

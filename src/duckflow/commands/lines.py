@@ -64,6 +64,7 @@ def _figures(usage: Usage, words: Words) -> str:
         calls=f"{usage.calls:,}",
         sent=f"{usage.prompt_tokens:,}",
         cached=f"{usage.cached_tokens:,}",
+        fresh=f"{usage.prompt_tokens - usage.cached_tokens:,}",
         received=f"{usage.completion_tokens:,}",
     )
     return f"{figures} · ${usage.cost_usd:.4f}" if usage.cost_usd > 0 else figures

@@ -242,7 +242,7 @@ class TextStreamed(Event):
     journaled = False
     kind = "text_streamed"
     text: str
-    channel: Literal["say", "body"] = "say"
+    channel: Literal["say", "body", "think"] = "say"
 
 
 class OutputStreamed(Event):

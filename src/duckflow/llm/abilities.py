@@ -22,6 +22,7 @@ SCHEMA_NAMED = r"schema"
 LIMIT_NAMED = r"max_(completion_)?tokens"
 LIMIT_TOO_LARGE = r"(?s)max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
 TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?call|\bfunctions\b"
+THOUGHTS_NAMED = r"reasoning_(content|details)|['\"`]reasoning['\"`]"
 REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
 
 
@@ -33,6 +34,9 @@ class Abilities(NamedTuple):
     reply_limit: str = "max_tokens"
     temperature: bool = True
     tools: str = ""
+    effort: bool = True
+    thoughts: bool = True
+    """Takes back what the model thought."""
 
     def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
         """Without the part of the request that the refusal names; None when it names none of those that were sent."""
@@ -45,6 +49,10 @@ class Abilities(NamedTuple):
             return self._replace(reply_limit=self._other_limit(answer))
         if "temperature" in sent and "temperature" in answer:
             return self._replace(temperature=False)
+        if "reasoning_effort" in sent and "effort" in answer:
+            return self._replace(effort=False)
+        if self.thoughts and re.search(THOUGHTS_NAMED, answer):
+            return self._replace(thoughts=False)
         if "tools" in sent and re.search(TOOLS_NAMED, answer):
             return self._replace(tools="json")
         if re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer)):
@@ -81,8 +89,8 @@ class AbilityBook:
         form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
         if form not in FORMATS or limit not in LIMITS or tools not in TOOLS:
             return default
-        temperature = entry.get("temperature") is not False
-        return Abilities(form, entry.get("stream_usage") is not False, limit, temperature, tools or default.tools)
+        taken = {name: entry.get(name) is not False for name in ("stream_usage", "temperature", "effort", "thoughts")}
+        return Abilities(form, reply_limit=limit, tools=tools or default.tools, **taken)
 
     def learn(self, where: str, model: str, abilities: Abilities) -> None:
         if self._path is None:

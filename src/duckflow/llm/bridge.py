@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import warnings
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -10,15 +11,22 @@ from typing import Any, Literal
 from pydantic_ai import exceptions as vendor
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
+    CachePoint,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     PartDeltaEvent,
     PartStartEvent,
     SystemPromptPart,
     TextPart,
     TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+    ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
@@ -26,25 +34,31 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers import Provider as VendorProvider
 from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
-from duckflow.errors import ModelError, ProviderRefused, UsageError
+from duckflow.errors import ModelError, ProviderRefused, ToolsRefused, UsageError
+from duckflow.llm.abilities import TOOLS_NAMED
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures, key_refused
 from duckflow.llm.json_fields import as_count
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Request, WithoutTools
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, PromptMessage, Request, Thought
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.usage import charge, measure
 from duckflow.llm.windows import known_window
+from duckflow.state.message import ToolCall
 from duckflow.state.phrase import say
 from duckflow.state.usage import Usage
 
 Reason = Literal["stop", "length", "refusal"]
+THINKING = "bridge"
+"""Under this name what only this wire understands is kept with a reply."""
+VENDOR_FIELDS = ("id", "signature", "provider_name", "provider_details")
 REASONS: dict[str | None, Reason] = {"length": "length", "content_filter": "refusal"}
 
 
-class Bridge(WithoutTools):
+class Bridge:
     """A provider over pydantic-ai's model classes."""
 
     def __init__(
@@ -57,6 +71,10 @@ class Bridge(WithoutTools):
         self._model = vendor_model(endpoint, model, key)
         self._takes_schema = bool(self._model.profile.get("supports_json_schema_output"))
         self._open = False
+        self.takes_tools = self._settings.tools != "json" and bool(self._model.profile.get("supports_tools", True))
+
+    def forgo_tools(self) -> None:
+        self.takes_tools = False
 
     def __repr__(self) -> str:
         return f"Bridge({self.model!r})"
@@ -97,12 +115,14 @@ class Bridge(WithoutTools):
                     if event is None:
                         break
                     seconds = self._settings.between_chunks_seconds
-                    if text := _text_of(event):
-                        texts.append(text)
-                        yield Delta(text)
+                    if piece := _piece_of(event):
+                        texts.append(piece.text)
+                        yield piece
                 if stream.finish_reason in (None, "error"):
                     raise self._failures.broken()
-                yield Finished(REASONS.get(stream.finish_reason, "stop"), self._usage(request, stream, "".join(texts)))
+                usage = self._usage(request, stream, "".join(texts))
+                calls, extra = _kept(stream.get()) if request.tools else ((), {})
+                yield Finished(REASONS.get(stream.finish_reason, "stop"), usage, calls, extra)
         except TimeoutError:
             raise self._failures.timed_out(seconds) from None
         except (Setback, GeneratorExit):
@@ -117,7 +137,13 @@ class Bridge(WithoutTools):
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         if temperature is not None:
             settings["temperature"] = temperature
-        parameters = ModelRequestParameters()
+        if self._settings.effort:
+            settings["thinking"] = self._settings.effort
+        tools = [
+            ToolDefinition(name=one.name, parameters_json_schema=one.parameters, description=one.description)
+            for one in request.tools
+        ]
+        parameters = ModelRequestParameters(function_tools=tools, allow_text_output=True)
         if request.schema is not None and self._takes_schema:
             shape = OutputObjectDefinition(json_schema=request.schema, name="reply", strict=True)
             parameters = ModelRequestParameters(output_mode="native", output_object=shape)
@@ -162,6 +188,9 @@ class Bridge(WithoutTools):
     def _refused(self, error: vendor.ModelHTTPError, request: Request) -> Setback:
         answer = error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
         setback = self._failures.of_status(error.status_code, error.headers or {}, answer)
+        if request.tools and self._settings.tools == "auto" and re.search(TOOLS_NAMED, answer.lower()):
+            self.takes_tools = False
+            return Setback(ToolsRefused("model.tools_refused", model=self.model))
         if request.schema is not None and self._takes_schema and setback.error.key == "model.request_refused":
             self._takes_schema = False
             return Setback(setback.error, say("model.retry.without_schema", endpoint=self._endpoint.name), wait=0.0)
@@ -190,17 +219,24 @@ def vendor_model(endpoint: Endpoint, model: str, key: Key | None) -> Model:
 
 
 def vendor_messages(request: Request) -> list[ModelMessage]:
-    """The messages of a request; what system and user say in a row makes one message."""
+    """The messages of a request; what system, user and tools say in a row makes one message. With tools the
+    conversation is kept in the vendor's cache, up to what the last message adds."""
     messages: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
+    names = {call.call_id: call.name for message in request.messages for call in message.calls}
+    last = request.messages[-1]
     for message in request.messages:
-        if message.role != "assistant":
+        if message.role == "assistant":
+            if parts:
+                messages.append(ModelRequest(parts=parts))
+                parts = []
+            messages.append(ModelResponse(parts=_reply_parts(message)))
+        elif message.role == "tool":
+            parts.append(ToolReturnPart(names.get(message.answers, "tool"), message.text, message.answers))
+        elif message is last and request.tools and messages:
+            parts.append(UserPromptPart([CachePoint(), message.text]))
+        else:
             parts.append(_part(message))
-            continue
-        if parts:
-            messages.append(ModelRequest(parts=parts))
-            parts = []
-        messages.append(ModelResponse(parts=[TextPart(message.text)]))
     return [*messages, ModelRequest(parts=parts)] if parts else messages
 
 
@@ -208,14 +244,48 @@ def _part(message: PromptMessage) -> ModelRequestPart:
     return SystemPromptPart(message.text) if message.role == "system" else UserPromptPart(message.text)
 
 
-def _text_of(event: Any) -> str:
+def _reply_parts(message: PromptMessage) -> list[ModelResponsePart]:
+    """A reply as it came: what was thought, with its signature, the text, the calls."""
+    thoughts = [ThinkingPart(**one) for one in message.extra.get(THINKING, ())]
+    texts = [TextPart(message.text)] if message.text or not message.calls else []
+    calls = [
+        ToolCallPart(call.name, call.arguments, call.call_id, **call.extra.get(THINKING, {})) for call in message.calls
+    ]
+    return [*thoughts, *texts, *calls]
+
+
+def _kept(response: ModelResponse) -> tuple[tuple[ToolCall, ...], dict[str, Any]]:
+    """The calls of a reply, and what was thought before them, with what the vendor wants back of it."""
+    calls: list[ToolCall] = []
+    thoughts: list[dict[str, Any]] = []
+    for part in response.parts:
+        own = {name: value for name in VENDOR_FIELDS if (value := getattr(part, name, None)) is not None}
+        match part:
+            case ThinkingPart():
+                thoughts.append({"content": part.content, **own})
+            case ToolCallPart():
+                extra = {THINKING: own} if own else {}
+                given = part.args_as_json_str()
+                calls.append(ToolCall(call_id=part.tool_call_id, name=part.tool_name, arguments=given, extra=extra))
+            case _:
+                pass
+    return tuple(calls), {THINKING: thoughts} if calls and thoughts else {}
+
+
+def _piece_of(event: Any) -> Delta | Thought | CallDelta | None:
     match event:
-        case PartStartEvent(part=TextPart(content=text)):
-            return text
-        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return text
+        case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return Delta(text) if text else None
+        case PartStartEvent(part=ThinkingPart(content=text)):
+            return Thought(text) if text else None
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
+            return Thought(text) if text else None
+        case PartStartEvent(part=ToolCallPart() as call):
+            return CallDelta(call.args if isinstance(call.args, str) else "", call.tool_name)
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)):
+            return CallDelta(text)
         case _:
-            return ""
+            return None
 
 
 def _listed_cost(stream: StreamedResponse) -> float:

@@ -26,22 +26,20 @@ WRITTEN_DECISION = re.compile(rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(Decisio
 FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
 
 
-def read_native(
-    text: str, calls: Sequence[ToolCall], finish: str, operations: Sequence[Operation], state: AgentState
-) -> Reading:
+def read_native(reply: NativeReply, finish: str, operations: Sequence[Operation], state: AgentState) -> Reading:
     """The Decision that the calls make, with the text before them as its rationale; text without calls is the answer.
 
     ReplyUnusable, with what the model should change, when a call cannot be read or the reply was cut off: then
     nothing of it is done."""
-    said = without_thoughts(text).strip()
+    said, calls = without_thoughts(reply.text).strip(), reply.calls
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
     if not calls and not said:
         raise ReplyUnusable("The reply was empty. Call a tool, or answer the user in a text.")
     if not calls and (heedless := _written_out(said, operations, state)):
         return heedless
-    reply = NativeReply(text=said, calls=tuple(_without_arguments(call) for call in calls))
-    return _reading(said, calls, operations, state, reply)
+    kept = NativeReply(text=said, calls=tuple(_without_arguments(call) for call in calls), extra=reply.extra)
+    return _reading(said, calls, operations, state, kept)
 
 
 def _reading(

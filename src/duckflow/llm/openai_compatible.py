@@ -104,7 +104,7 @@ class OpenAICompatible:
     def _body(self, request: Request, abilities: Abilities) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [_message(one) for one in request.messages],
+            "messages": [self._message(one, abilities) for one in request.messages],
             "stream": True,
             **dict(self._endpoint.extra),
         }
@@ -116,11 +116,31 @@ class OpenAICompatible:
         temperature = self._settings.temperature if request.temperature is None else request.temperature
         if temperature is not None and abilities.temperature:
             body["temperature"] = temperature
+        if self._settings.effort and abilities.effort:
+            body["reasoning_effort"] = self._settings.effort
         if request.tools:
             body["tools"] = [_tool(one) for one in request.tools]
         if request.schema is not None and abilities.format != "text":
             body["response_format"] = _response_format(request.schema, abilities.format)
         return body
+
+    def _message(self, message: PromptMessage, abilities: Abilities) -> dict[str, Any]:
+        """What was thought goes back only to where it came from."""
+        told: dict[str, Any] = dict(message.extra.get(self._endpoint.name, {})) if abilities.thoughts else {}
+        told |= {"role": message.role, "content": message.text}
+        if message.answers:
+            told["tool_call_id"] = message.answers
+        if message.calls:
+            told["tool_calls"] = [
+                {
+                    **call.extra,
+                    "id": call.call_id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in message.calls
+            ]
+        return told
 
     @property
     def _first_byte_seconds(self) -> float:
@@ -152,7 +172,8 @@ class OpenAICompatible:
         price = self._settings.price_of(self._endpoint.name, self._model)
         calls = reply.calls
         text = reply.text + "".join(call.arguments for call in calls)
-        return Finished(reply.reason, measure(request, text, reply.reported, price), calls)
+        extra = {self._endpoint.name: reply.thinking} if calls and reply.thinking else {}
+        return Finished(reply.reason, measure(request, text, reply.reported, price), calls, extra)
 
     def _lowered(
         self, abilities: Abilities, response: httpx.Response, answer: str, sent: dict[str, Any], tried: set[Abilities]
@@ -179,23 +200,6 @@ class OpenAICompatible:
         if learned != self._abilities:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)
-
-
-def _message(message: PromptMessage) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.answers:
-        told["tool_call_id"] = message.answers
-    if message.calls:
-        told["tool_calls"] = [
-            {
-                **call.extra,
-                "id": call.call_id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in message.calls
-        ]
-    return message.extra | told
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

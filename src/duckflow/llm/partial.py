@@ -18,6 +18,8 @@ class Thoughts:
         self._held = ""
         self._inside = False
         self._over = False
+        self.heard = ""
+        """What was thought, as far as it has come."""
 
     def pass_on(self, text: str) -> str:
         if self._over:
@@ -29,10 +31,12 @@ class Thoughts:
                 waits = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
                 return "" if waits else self._release(self._held)
             self._inside = True
-            self._held = start
+            self._held = start.removeprefix(OPEN)
         thought, closed, reply = self._held.partition(CLOSE)
         if closed:
+            self.heard += thought
             return self._release(reply.lstrip())
+        self.heard += thought[: -len(CLOSE)]
         self._held = thought[-len(CLOSE) :]
         return ""
 

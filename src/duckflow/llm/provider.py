@@ -8,7 +8,7 @@ from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phrase import Phrase
 from duckflow.state.usage import Usage
 
-__all__ = ["CallDelta", "Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying"]
+__all__ = ["CallDelta", "Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying", "Thought"]
 
 
 class Request(NamedTuple):
@@ -23,6 +23,12 @@ class Request(NamedTuple):
 
 class Delta(NamedTuple):
     """A piece of the reply's text."""
+
+    text: str
+
+
+class Thought(NamedTuple):
+    """A piece of what the model thinks before it replies."""
 
     text: str
 
@@ -52,14 +58,14 @@ class Finished:
     """What else came with the reply and is to be sent back with it."""
 
 
-Chunk = Delta | CallDelta | Retrying | Finished
+Chunk = Delta | Thought | CallDelta | Retrying | Finished
 
 
 class Provider(Protocol):
     """A model that can be talked to.
 
-    `stream` yields Deltas and CallDeltas and ends with exactly one Finished, or raises a ModelError. Closing the
-    iterator (or cancelling the task) stops the call at once.
+    `stream` yields pieces of the reply and ends with exactly one Finished, or raises a ModelError. Closing the iterator
+    (or cancelling the task) stops the call at once.
     """
 
     @property

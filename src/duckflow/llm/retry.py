@@ -9,7 +9,7 @@ from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 
 from duckflow.errors import ModelError
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase
 
@@ -43,7 +43,7 @@ async def persist(
         try:
             async with aclosing(attempt()) as chunks:
                 async for chunk in chunks:
-                    length += len(chunk.text) if isinstance(chunk, Delta | CallDelta) else 0
+                    length += len(chunk.text) if isinstance(chunk, Delta | CallDelta | Thought) else 0
                     if length > settings.max_reply_characters:
                         raise ModelError("model.reply_too_long", characters=settings.max_reply_characters)
                     yield chunk

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Request
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Request, Thought
 from duckflow.llm.settings import Price
 from duckflow.llm.usage import measure
 from duckflow.state.action import DECIDE, RESPOND, wire_name
@@ -44,10 +44,15 @@ class ScriptedReply:
     usage: Usage | None = None
     calls: tuple[ToolCall, ...] = ()
     """The tools it calls."""
+    thought: str = ""
+    """What it thinks first."""
 
-    def pieces(self) -> list[str]:
-        size = self.chunk or len(self.text)
-        return [self.text[start : start + size] for start in range(0, len(self.text), size)] if self.text else []
+    def pieces(self) -> list[Delta | Thought]:
+        return [*map(Thought, self._cut(self.thought)), *map(Delta, self._cut(self.text))]
+
+    def _cut(self, text: str) -> list[str]:
+        size = self.chunk or len(text)
+        return [text[start : start + size] for start in range(0, len(text), size)] if text else []
 
 
 Line = str | Mapping[str, Any] | ScriptedReply
@@ -105,7 +110,7 @@ class Scripted:
         for piece in reply.pieces():
             # Even without a delay others get their turn, as they do with a real model.
             await asyncio.sleep(reply.delay)
-            yield Delta(piece)
+            yield piece
         for call in reply.calls:
             yield CallDelta(call.arguments, call.name)
         if reply.error is not None:
@@ -169,7 +174,7 @@ def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
 
 
 def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
-    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage", "calls"}
+    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage", "calls", "thought"}
     finish = fields.get("finish", "stop")
     if unknown or finish not in get_args(Reason):
         raise ValueError
@@ -183,5 +188,6 @@ def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
         error=None if error is None else ERRORS[error]("model.scripted_error", kind=error),
         when=str(fields.get("when", "")),
         usage=None if usage is None else Usage(**usage),
+        thought=str(fields.get("thought", "")),
         calls=tuple(ToolCall(**one) for one in fields.get("calls", ())),
     )

@@ -42,6 +42,8 @@ class LlmSettings(BaseModel):
     max_reply_tokens: int | None = Field(default=None, gt=0)
     max_reply_characters: int = Field(default=4_000_000, gt=0)
     """A reply that is longer is broken off while it comes."""
+    effort: Literal["", "minimal", "low", "medium", "high"] = ""
+    """How long a model that thinks before it replies should think; empty: as it likes."""
     tools: Literal["auto", "native", "json"] = "auto"
     """Whether a model's own tool calls are used; auto: where the endpoint takes them. Small models get JSON."""
     window: int = Field(default=0, ge=0)

@@ -11,9 +11,9 @@ import httpx
 from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_table, as_text, first_table
 from duckflow.llm.partial import Thoughts
-from duckflow.llm.provider import CallDelta, Delta
+from duckflow.llm.provider import CallDelta, Delta, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.llm.tool_calls import CallCollector
+from duckflow.llm.tool_calls import CallCollector, ThoughtCollector
 from duckflow.state.message import ToolCall
 
 LARGEST = 16 * 1024 * 1024
@@ -105,7 +105,7 @@ REASONS: dict[str, Reason] = {
 FAILED = ("error", "insufficient_system_resource")
 
 
-Piece = Delta | CallDelta
+Piece = Delta | Thought | CallDelta
 
 
 class StreamedReply:
@@ -120,10 +120,16 @@ class StreamedReply:
         self._texts: list[str] = []
         self._thoughts = Thoughts()
         self._collector = CallCollector()
+        self._thinking = ThoughtCollector()
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         return self._collector.calls()
+
+    @property
+    def thinking(self) -> dict[str, Any]:
+        """What was thought, under the names it came by."""
+        return self._thinking.fields
 
     @property
     def text(self) -> str:
@@ -152,7 +158,10 @@ class StreamedReply:
             self.ended = True
             self._reason = REASONS.get(str(finish).lower(), "stop")
             text += self._thoughts.rest()
-        return [*self._said(text), *self._collector.take(said.get("tool_calls"))]
+        thought = self._thinking.take(said) + self._thoughts.heard
+        self._thoughts.heard = ""
+        thinks = [Thought(thought)] if thought else []
+        return [*thinks, *self._said(text), *self._collector.take(said.get("tool_calls"))]
 
     def rest(self) -> list[Piece]:
         """What is left when an endpoint ends a reply without giving a reason."""

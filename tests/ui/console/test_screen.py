@@ -51,6 +51,21 @@ def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path
     terminal.wait_for("again")
 
 
+def test_what_the_model_thinks_is_one_line_until_it_is_opened(tmp_path: Path, opened: list[Terminal]) -> None:
+    thought = "first I look\nthen I wonder\n" + "and wonder on " * 40
+    thinks = said("It is so.", chunk=8, delay=0.03) | {"thought": thought}
+    terminal = start(opened, tmp_path, [thinks], columns=80)
+    terminal.enter("think")
+    screen = terminal.wait_for("… and wonder on")
+    assert "first I look" not in screen
+    terminal.type("\x0f")
+    terminal.wait_for("first I look")
+    screen = terminal.wait_for("It is so.")
+    assert "thought for about" in screen
+    terminal.type("\x0f")
+    terminal.wait_until(lambda screen: "first I look" not in screen and "It is so." in screen)
+
+
 def test_japanese_at_sixty_columns_without_colour(tmp_path: Path, opened: list[Terminal]) -> None:
     ask = {"json": decide(act("file_ops.write_file", path="日本語.txt", why="長い理由" * 12), respond("書きました。"))}
     replies = [ask, "print('こんにちは')\n", *[LOOK] * 5]

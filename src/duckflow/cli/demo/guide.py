@@ -97,6 +97,9 @@ class Guide:
     def change_mode(self) -> None:
         self._chat.change_mode()
 
+    def open_thoughts(self) -> None:
+        self._chat.open_thoughts()
+
     def pause_or_resume(self) -> None:
         self._chat.pause_or_resume()
 

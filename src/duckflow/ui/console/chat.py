@@ -139,6 +139,9 @@ class Chat:
         running = any(job.status == "running" for job in self._conversation.state.jobs.values())
         self._conversation.work.control("pause" if running else "resume")
 
+    def open_thoughts(self) -> None:
+        self.screen.thoughts.open = not self.screen.thoughts.open
+
     def ask_to_pause(self) -> None:
         conversation = self._conversation
         if not conversation.questions and any(job.status == "running" for job in conversation.state.live_jobs()):

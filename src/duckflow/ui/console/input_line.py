@@ -213,6 +213,11 @@ class InputLine:
         if self._handler:
             self._handler.pause_or_resume()
 
+    def open_thoughts(self) -> None:
+        if self._handler:
+            self._handler.open_thoughts()
+            self.redraw()
+
     def ask_to_pause(self) -> None:
         if self._handler:
             self._handler.ask_to_pause()

@@ -31,6 +31,8 @@ class KeyActions(Protocol):
 
     def ask_to_pause(self) -> None: ...
 
+    def open_thoughts(self) -> None: ...
+
     def next_page(self) -> bool: ...
 
 
@@ -109,6 +111,9 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     def on_tasks(event: KeyPressEvent) -> None:
         actions.pause_or_resume()
 
+    def on_thoughts(event: KeyPressEvent) -> None:
+        actions.open_thoughts()
+
     def on_space(event: KeyPressEvent) -> None:
         if not actions.next_page():
             event.app.current_buffer.insert_text(" ")
@@ -123,4 +128,5 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     keys.add(Keys.BracketedPaste, filter=typing)(on_paste)
     keys.add("s-tab", filter=~has_completions)(on_mode)
     keys.add("c-t", filter=typing)(on_tasks)
+    keys.add("c-o", filter=typing)(on_thoughts)
     return keys

@@ -57,6 +57,10 @@ class LineHandler(Protocol):
 
     def pause_or_resume(self) -> None: ...
 
+    def open_thoughts(self) -> None:
+        """Show what the model thinks, or fold it again."""
+        ...
+
     def ask_to_pause(self) -> None:
         """Nothing but background work runs, and it shall perhaps stop."""
         ...

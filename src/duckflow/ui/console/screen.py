@@ -16,7 +16,7 @@ from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.output_lines import OutputLines
 from duckflow.ui.console.printer import Printer, rows
 from duckflow.ui.console.question_panel import QuestionPages
-from duckflow.ui.console.waiting import Wait
+from duckflow.ui.console.waiting import ThinkingLine, Wait
 from duckflow.ui.headless import RETRY
 
 BRANCH = re.compile(r"(?P<lines>[│├└─ ]*)(?P<mark>[○▶✓✗?] )?(?P<number>\d+\. )?")
@@ -51,6 +51,7 @@ class Screen:
         self._streamed: list[str] = []
         self._outputs: dict[str, OutputLines] = {}
         self.wait = Wait(words, printer.glyphs)
+        self.thoughts = ThinkingLine()
         self.question = QuestionPages(printer, words)
         self._jobs: dict[str, str] = {}
 
@@ -61,6 +62,7 @@ class Screen:
             case happened.LoopBegan():
                 self._reply.end()
                 self._streamed = []
+                self.thoughts.begin()
             case happened.Waiting():
                 self.wait.doing = event.why
                 if event.why.key.startswith(RETRY):
@@ -110,7 +112,8 @@ class Screen:
 
     def live(self, columns: int) -> list[str]:
         """What is being waited for, and what commands print just now."""
-        lines = [self.wait.line(columns)] if self.wait.going_on else []
+        lines = [self._printer.glyphs.fit(line) for line in self.thoughts.lines(columns)]
+        lines += [self.wait.line(columns)] if self.wait.going_on else []
         for job, output in self._outputs.items():
             if output.latest:
                 whose = f"⚙ {self._jobs.get(job, job)} │ " if job else "  │ "
@@ -148,6 +151,10 @@ class Screen:
 
     def _stream(self, event: happened.TextStreamed) -> None:
         self.wait.hear(event.text)
+        if event.channel == "think":
+            self.thoughts.hear(event.text)
+        elif tokens := self.thoughts.end():
+            self.note(self._words("thoughts.over", tokens=tokens))
         if event.channel == "say":
             self._streamed.append(event.text)
             self._reply.add(event.text)

@@ -2,6 +2,8 @@
 
 import time
 
+from rich.text import Text
+
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
@@ -9,10 +11,12 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.progress import duration
 from duckflow.state.usage import Usage
 from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.console.printer import rows
 
 SPINS_A_SECOND = 8
 CHARACTERS_A_TOKEN = 3
 DOING_COLUMNS = 16
+THOUGHT_ROWS = 12
 
 
 class Wait:
@@ -60,6 +64,35 @@ class Wait:
         line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {told}"
         hint = f" · {self._words('wait.esc')}"
         return self._glyphs.fit(line + hint if cells(line + hint) < columns else fitted(line, columns - 1))
+
+
+class ThinkingLine:
+    """What the model thinks: one line that grows while it does, and the last rows of it where they are opened."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self.going_on = False
+        self.open = False
+
+    def begin(self) -> None:
+        self._text, self.going_on = "", False
+
+    def hear(self, text: str) -> None:
+        self._text += text
+        self.going_on = True
+
+    def end(self) -> int:
+        """How many tokens were thought, about, if anything was and has just ended."""
+        ended, self.going_on = self.going_on, False
+        return max(1, len(self._text) // CHARACTERS_A_TOKEN) if ended else 0
+
+    def lines(self, columns: int) -> list[str]:
+        lines = [line for line in plain(self._text).split("\n") if line.strip()]
+        if self.open:
+            told = (row for line in lines[-THOUGHT_ROWS:] for row in rows(Text(f"  {line}"), columns - 1))
+            return [row.plain for row in told][-THOUGHT_ROWS:]
+        latest = lines[-1].strip() if lines and self.going_on else ""
+        return [f"… {latest[-(columns // 2) :]}"] if latest else []
 
 
 def thousands(number: int) -> str:
