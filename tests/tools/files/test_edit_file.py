@@ -136,3 +136,45 @@ async def test_marks_that_turn_text_around_are_visible_in_the_diff(hands: Hands)
     hands.put("a.py", "ok\n")
     preview = hands.preview("edit_file", path="a.py", old="ok", new="ok \u202e# hidden")
     assert "+ok \\u202e# hidden" in preview.diff
+
+
+async def test_the_result_shows_how_the_places_read_now_with_line_numbers(hands: Hands) -> None:
+    hands.put("a.py", "".join(f"line{number} = {number}\n" for number in range(1, 101)))
+    edits = [{"old": "line50 = 50\n", "new": "fifty = 50\nmore = 51\n"}, {"old": "line90 = 90\n", "new": ""}]
+    told = (await hands.told("edit_file", path="a.py", edits=edits)).splitlines()
+    assert told[0] == "Changed a.py (+2 -2 lines). Now:"
+    assert told[1:9] == [
+        "47: line47 = 47", "48: line48 = 48", "49: line49 = 49", "50+ fifty = 50", "51+ more = 51",
+        "52: line51 = 51", "53: line52 = 52", "54: line53 = 53",
+    ]  # fmt: skip
+    assert told[9:] == ["…", *(f"{number}: line{number - 1} = {number - 1}" for number in (88, 89, 90))] + [
+        f"{number}: line{number} = {number}" for number in (91, 92, 93)
+    ]
+
+
+async def test_what_is_shown_of_a_large_change_is_bounded(hands: Hands) -> None:
+    hands.put("a.py", "x = 1\n")
+    new = "".join(f"y{number} = {number}\n" for number in range(500))
+    told = (await hands.told("edit_file", path="a.py", edits=[{"old": "x = 1\n", "new": new}])).splitlines()
+    assert told[1:] == ["1+ y0 = 0", "2+ y1 = 1", "…", *told[-2:]]
+    hands.put("b.py", "".join(f"a{number} = 1\nb{number} = 2\nc = 3\n" for number in range(300)))
+    edits = [{"old": f"a{number} = 1\n", "new": f"a{number} = 9\n"} for number in range(300)]
+    assert len((await hands.told("edit_file", path="b.py", edits=edits)).splitlines()) < 50
+
+
+async def test_lines_of_a_secret_file_are_not_shown(hands: Hands) -> None:
+    hands.put(".env", "NAME=duck\nPASSWORD=hunter2hunter2\n")
+    assert (await hands.told("edit_file", path=".env", old="NAME=duck", new="NAME=drake")).endswith("lines).")
+
+
+async def test_all_that_is_wrong_with_a_list_is_told_at_once(hands: Hands) -> None:
+    hands.put("a.py", "one = 1\ntwo = 2\nthree = 3\n")
+    edits = [
+        {"old": "one = 1", "new": "one = 11"},
+        {"old": "nowhere at all", "new": "x"},
+        {"old": "t", "new": "T"},
+        {"old": "three = 3", "new": "three = 33"},
+    ]
+    refused = await hands.refused("edit_file", path="a.py", edits=edits)
+    assert "Edit 2 of 4: `old` does not occur" in refused.for_model and "Edit 3 of 4: `old` fits" in refused.for_model
+    assert "The others (1, 4) fit" in refused.for_model and hands.bytes_of("a.py") == b"one = 1\ntwo = 2\nthree = 3\n"

@@ -1,12 +1,13 @@
 """One change of a file: its diff, its preview, and writing it."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
 from duckflow.errors import ToolError
 from duckflow.safety.digest import ABSENT
-from duckflow.safety.secrets import BLOT, mask
+from duckflow.safety.secrets import BLOT, mask, secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
@@ -21,6 +22,13 @@ EXACTLY_COMPARED = 2000
 """Longer stretches are compared more roughly: a file of many equal lines would take minutes otherwise."""
 COMPARED = 20_000
 """More changed lines than this are not compared, which would take too long: shown are the old ones, then the new."""
+DIFFED = 400
+"""Lines of a diff from which it is told how the file reads now."""
+NOW_LINES = 40
+NOW_RUN = 2
+"""What the model wrote itself it knows: of a long run of new lines so many are shown from each end."""
+NOW_LENGTH = 200
+HUNK = r"@@ -\S+ \+(\d+)"
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -170,7 +178,7 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     """Write it, and say what changed."""
     refuse_if_changed(change.path, change.fingerprint, seen)
     name = shown(change.path)
-    counted = change.diff(0)
+    counted = change.diff(DIFFED)
     if change.before and change.raw == change.before.raw:
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
     with told(workspace, change.path):
@@ -180,9 +188,33 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     else:
         seen.edited(change.path, change.fingerprint, digest)
     if change.before:
-        told_model = f"Changed {name} (+{counted.added} -{counted.removed} lines)."
+        told_model = f"Changed {name} (+{counted.added} -{counted.removed} lines).{_now(change, counted.text)}"
         phrase = say("file.written", path=name, added=counted.added, removed=counted.removed)
     else:
         told_model = f"Created {name} ({counted.added} lines)."
         phrase = say("file.created", path=name, lines=counted.added)
     return Done(told_model, phrase, changed=(change.path,))
+
+
+def _now(change: TextChange, changes: str) -> str:
+    """How the places of an edit read now, with line numbers, so that nobody need read them again; new lines have a
+    `+`. Who wrote the whole text knows it."""
+    lines, told, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
+    number = 0
+    for line in [*changes.split("\n")[2:], "@@"]:
+        if line.startswith("+") and number <= len(lines):
+            run.append(f"{number}+ {lines[number - 1][:NOW_LENGTH]}")
+            number += 1
+            continue
+        told += run if len(run) <= 2 * NOW_RUN else [*run[:NOW_RUN], "…", *run[-NOW_RUN:]]
+        run = []
+        if hunk := re.match(HUNK, line):
+            told += ["…"] if told else []
+            number = int(hunk[1])
+        elif line.startswith(" "):
+            told.append(f"{number}: {lines[number - 1][:NOW_LENGTH]}")
+            number += 1
+    text = "\n".join([*told[:NOW_LINES], "…"] if len(told) > NOW_LINES else told)
+    if not told or change.whole or secret_name(change.path) or mask(text).hidden:
+        return ""
+    return f" Now:\n{text}"

@@ -119,9 +119,14 @@ class EditFile(FileTool[EditArgs]):
 
     def _change(self, args: EditArgs) -> TextChange:
         document = self.document(args.path)
-        text = document.raw
-        for old, new in _pairs(args):
-            text = replace(text, old, new, args.all, whole_lines=isinstance(args.edits, str) and bool(args.edits))
+        text, pairs, problems = document.raw, _pairs(args), dict[int, ToolError]()
+        for number, (old, new) in enumerate(pairs, 1):
+            try:
+                text = replace(text, old, new, args.all, whole_lines=isinstance(args.edits, str) and bool(args.edits))
+            except ToolError as problem:
+                problems[number] = problem
+        if problems:
+            raise _together(problems, len(pairs))
         return TextChange(document.path, document, text)
 
 
@@ -131,6 +136,17 @@ def _pairs(args: EditArgs) -> list[tuple[str, str]]:
     if isinstance(args.edits, list):
         return [(one.old, one.new) for one in args.edits]
     return parse_blocks(args.edits) if args.edits.strip() else [(args.old, args.new)]
+
+
+def _together(problems: dict[int, ToolError], edits: int) -> ToolError:
+    """Everything that is wrong at once: one that fits must not hide behind another that does not."""
+    first = next(iter(problems.values()))
+    if edits == 1:
+        return first
+    told = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
+    if fitting := [str(number) for number in range(1, edits + 1) if number not in problems]:
+        told.append(f"The others ({', '.join(fitting)}) fit. All edits of one call are made together: none was made.")
+    return ToolError("\n".join(told), first.key, **{**first.values, "reason": "\n".join(told)})
 
 
 def _written(pair: tuple[str, str]) -> str:
