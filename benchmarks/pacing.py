@@ -1,35 +1,45 @@
 """Drives the product's Pacemaker over recorded runs, for the reference scorer and for `benchmarks.vitals`."""
 
 import json
+import re
 from typing import Any, cast
 
 from duckflow.pacemaker.interventions import DuckCall
-from duckflow.pacemaker.pacemaker import Pacemaker
+from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep, user_spoke
 from duckflow.state.action import StepKind
 
+PATHS = ("path", "file_path", "file_name")
+WRITTEN = re.compile(r"(?<![0-9&])>>? *([\w./-]+)|\bsed -i.* ([\w./-]+)$|\A([\w./-]+)\Z", re.MULTILINE)
 SAID: dict[str, StepKind] = {"message": "talk"}
 
 
 class BenchDetector:
-    """Says the reason exactly when the product would put a Duck Call to the user.
+    """Says the reason exactly when the product would put a Duck Call to the user: for what it found, and, unless it is
+    told otherwise, for loops used up, extensions and ceiling included.
 
-    Default settings; one step is one loop; without a view there is no limit on loops, and without confidence mood
-    stays as it is. A recorded run cannot react to a hint or a replan: the Pacemaker gives them on the way, as it would
-    in the product, and asks when what it found goes on nevertheless. After the answer everything starts afresh.
+    Default settings; one step is one loop; without confidence mood stays as it is. A recorded run cannot react to a
+    hint or a replan: the Pacemaker gives them on the way, as it would in the product, and asks when what it found goes
+    on nevertheless. After the answer everything starts afresh.
     """
 
-    def __init__(self) -> None:
-        self._settings = PacemakerSettings()
+    def __init__(self, settings: PacemakerSettings | None = None, limits: bool = True) -> None:
+        self._settings = settings or PacemakerSettings()
+        self._limits = limits
         self.reset()
 
     def reset(self) -> None:
         self.pacemaker = Pacemaker(self._settings)
+        self._loop = 0
 
     def feed(self, step: dict[str, Any]) -> str | None:
-        self.pacemaker.observe(recorded(step))
-        verdict = self.pacemaker.beat()
+        return self.hear(recorded(step))
+
+    def hear(self, step: LoopStep) -> str | None:
+        self._loop = 0 if step.kind == "user" else self._loop + 1
+        self.pacemaker.observe(step)
+        verdict = self.pacemaker.beat(LoopView(self._loop, "MULTI_STEP_TASK") if self._limits else None)
         return str(verdict.reason) if isinstance(verdict, DuckCall) else None
 
 
@@ -43,7 +53,18 @@ def recorded(step: dict[str, Any]) -> LoopStep:
         result=step["result"] or "",
         is_error=step["is_error"],
         kind=SAID.get(step["name"]) or cast("StepKind", step["kind"]),
+        text=step["args"] if step["name"] in SAID else "",
+        changed=changed_files(step) if step["kind"] == "edit" else (),
     )
+
+
+def changed_files(step: dict[str, Any]) -> tuple[str, ...]:
+    """What an edit says it changes: `path`, `create NAME`, `cat > NAME`, `sed -i … NAME`; the records have no more."""
+    args = arguments(step["args"])
+    if isinstance(args, dict):
+        return tuple(str(args[name]) for name in PATHS if args.get(name))
+    found = WRITTEN.search(args)
+    return tuple(filter(None, found.groups())) if found else ()
 
 
 def arguments(text: str) -> dict[str, Any] | str:

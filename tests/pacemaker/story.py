@@ -19,6 +19,16 @@ def edit(path: str, content: str) -> LoopStep:
     return LoopStep("file_ops.write_file", {"path": path, "content": content}, "written", kind="edit")
 
 
+def rewrite(path: str, content: str) -> LoopStep:
+    """As the product tells it: with the file that changed."""
+    return edit(path, content)._replace(changed=(path,))
+
+
+def replace(path: str, old: str, new: str) -> LoopStep:
+    args = {"path": path, "edits": [{"old": old, "new": new}]}
+    return LoopStep("file_ops.edit_file", args, "changed", kind="edit", changed=(path,))
+
+
 def bad_edit(path: str, content: str, error: str = "the old text is not in the file") -> LoopStep:
     return LoopStep("file_ops.edit_file", {"path": path, "content": content}, error, is_error=True, kind="edit")
 

@@ -7,8 +7,8 @@ import pytest
 from duckflow.pacemaker.interventions import DuckCall, Replan
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.reason import Reason
-from duckflow.pacemaker.step import LoopStep
-from tests.pacemaker.story import bad_edit, edit, grep, read, run, say_it, tell
+from duckflow.pacemaker.step import LoopStep, decided_nothing
+from tests.pacemaker.story import bad_edit, edit, grep, read, rewrite, run, say_it, tell
 
 A, B, C, D, E = (read(f"{name}.py") for name in "abcde")
 
@@ -18,22 +18,18 @@ def forever(*steps: LoopStep) -> list[LoopStep]:
 
 
 STUCK = {
-    "same_call": ([A] * 9, Reason.STAGNATION, 4),
+    "same_call": ([A, B, A, C, A, D, A, E, A], Reason.STAGNATION, 7),
     "cycle": (forever(edit("x", "1"), edit("x", "2")), Reason.STAGNATION, 6),
-    "again": ([A, B, A, C, A, D, A, E, A], Reason.STAGNATION, 7),
     "same_call_fails": (
         [bad_edit("x", "y", error) for error in ("no match", "timed out", "lock held", "disk busy", "no match")],
         Reason.ERROR_CASCADE,
         4,
     ),
     "same_error": ([bad_edit("x", str(number)) for number in range(9)], Reason.ERROR_CASCADE, 5),
-    "little_new": ([A, *(grep(str(number)) for number in range(9))], Reason.STAGNATION, 7),
-    "same_text": ([say_it("I will look into it now.")] * 5, Reason.STAGNATION, 3),
-    "focus_lost": (
-        [step for n in range(30) for step in (edit("x", str(n)), run("pytest", "still bad", failed=True))],
-        Reason.FOCUS_LOST,
-        34,
-    ),
+    "only_talk": ([say_it(f"Now I am thinking about {word}.") for word in "abcdefghijk"], Reason.STAGNATION, 8),
+    "nothing_decided": ([decided_nothing()] * 3, Reason.STAGNATION, 2),
+    "rewriting": ([rewrite("x", str(number)) for number in range(9)], Reason.STAGNATION, 6),
+    "focus_lost": ([A, *(grep(str(number)) for number in range(9))], Reason.FOCUS_LOST, 8),
 }
 
 

@@ -47,7 +47,7 @@ def test_a_replan_that_helps_is_the_end_of_it() -> None:
     helped = tell(pacemaker, [read(str(number)) for number in range(10)])
     assert not any(isinstance(verdict, Replan | DuckCall) for verdict in helped)
     assert helped[-1] is None
-    assert isinstance(tell(pacemaker, NOTHING_FOUND[10:15])[-1], Replan), "and later there is another one"
+    assert isinstance(tell(pacemaker, NOTHING_FOUND[10:16])[-1], Replan), "and later there is another one"
 
 
 def test_it_does_not_ask_while_the_last_step_brought_something_new() -> None:
@@ -116,13 +116,13 @@ def test_a_turn_that_is_advancing_gets_more_loops_and_says_so() -> None:
     pacemaker = Pacemaker()
     for loop in range(60):
         assert not isinstance(pacemaker.beat(view(loop)), DuckCall)
-        pacemaker.observe(edit(f"{loop}.py", "x"))
+        pacemaker.observe(read(f"{loop}.py"))
     limit = pacemaker.limit
     assert limit is not None
     assert limit.value > 60 - LimitSettings().extension
     assert "limit.extended" in [part.key for part in limit.parts]
     notices = pacemaker.take_notices()
-    assert {notice.key for notice in notices} == {"pacemaker.extended"}
+    assert {notice.key for notice in notices} == {"pacemaker.extended.read"}
     assert pacemaker.take_notices() == ()
 
 
@@ -130,16 +130,18 @@ def test_a_completed_task_earns_more_loops_once() -> None:
     pacemaker = Pacemaker()
     pacemaker.notice(Signal.DONE)
     assert pacemaker.beat(view(20)) is None
-    assert isinstance(pacemaker.beat(view(25)), DuckCall)
+    assert [notice.key for notice in pacemaker.take_notices()] == ["pacemaker.extended.completed"]
+    asked = next(loop for loop in range(21, 60) if isinstance(pacemaker.beat(view(loop)), DuckCall))
+    assert asked == 35, "one piece of progress is enough for fifteen loops"
 
 
 def test_even_progress_ends_at_the_ceiling() -> None:
     pacemaker = Pacemaker(PacemakerSettings(limits=LimitSettings(ceiling=30)))
     loop = 0
-    while not isinstance(pacemaker.beat(view(loop)), DuckCall):
-        pacemaker.observe(edit(f"{loop}.py", "x"))
+    while not isinstance(call := pacemaker.beat(view(loop)), DuckCall):
+        pacemaker.observe(read(f"{loop}.py"))
         loop += 1
-    assert loop == 30
+    assert (loop, call.reason, call.findings[0].key) == (30, Reason.LOOP_EXHAUSTED, "ceiling")
 
 
 def test_an_unknown_profile_falls_back_and_says_so() -> None:
@@ -162,7 +164,7 @@ def test_after_the_answer_vitals_recover_and_everything_counts_afresh(
 ) -> None:
     pacemaker = Pacemaker()
     call = ask_after(pacemaker, steps)
-    assert pacemaker.vitals.focus < 0.5
+    assert pacemaker.vitals.focus < 0.6
     pacemaker.take_changes()
     resolution = pacemaker.answered(call, key, "never mind the warning", loop=17)
     assert resolution.effect is effect

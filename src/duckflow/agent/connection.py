@@ -82,7 +82,13 @@ class ModelConnection:
     """The way to the model, connected when it is first needed: the prompt does not wait for it."""
 
     def __init__(
-        self, session: Session, connect: Connect, find: Find, settings: PromptSettings, max_budget_usd: float = 0.0
+        self,
+        session: Session,
+        connect: Connect,
+        find: Find,
+        settings: PromptSettings,
+        max_budget_usd: float = 0.0,
+        max_tokens: int = 0,
     ) -> None:
         self.profile = ANY_MODEL
         """Of the model that is connected."""
@@ -92,6 +98,7 @@ class ModelConnection:
         self._settings = settings
         self.budget_usd = max_budget_usd
         """What all models together may cost; 0 without a limit."""
+        self._max_tokens = max_tokens
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
 
@@ -152,9 +159,12 @@ class ModelConnection:
         await self._close_left()
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
-        """The reply, or a ModelError; BudgetSpent before the call when the money is gone."""
-        if self.budget_usd and self._session.state.usage.cost_usd >= self.budget_usd:
+        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone."""
+        used = self._session.state.usage
+        if self.budget_usd and used.cost_usd >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
+        if self._max_tokens and used.prompt_tokens + used.completion_tokens >= self._max_tokens:
+            raise BudgetSpent("budget.tokens", limit=self._max_tokens)
         provider, emit = await self.ready(), self._session.emit
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []

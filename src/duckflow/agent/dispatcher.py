@@ -43,6 +43,8 @@ class Dispatched:
     """The operation that failed last."""
     broken: bool = False
     """Something failed on which what follows may build: more than a look at something, or the edit of one file."""
+    whole: dict[str, Action] = field(default_factory=dict[str, Action])
+    """The actions with the texts that came outside the JSON."""
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -103,6 +105,7 @@ class Dispatcher:
             except ToolError as problem:
                 lacking[action.action_id] = problem
             whole.append(action)
+        done.whole |= {action.action_id: action for action in whole}
         while whole:
             whole = await self._run_front(whole, lacking, reading, done, actor)
 

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.gate import RiskyAction, gate_question
@@ -45,7 +47,10 @@ class Clearance(NamedTuple):
 class Gatekeeper:
     """One question for everything in a list that needs one; never for what was allowed before."""
 
-    def __init__(self, session: Session, mode: Mode, permissions: Permissions, reversible: bool = False) -> None:
+    def __init__(
+        self, session: Session, phases: Phases, mode: Mode, permissions: Permissions, reversible: bool = False
+    ) -> None:
+        self._phases = phases
         self.mode = mode
         self._reversible = reversible
         self.permissions = permissions
@@ -91,10 +96,14 @@ class Gatekeeper:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
-        actor.emit(GateOpened(question=question))
-        answer = await actor.ask(question)
-        actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
-        clearance = self._meaning(answer, question, risky[0].rule)
+        # A background job that waits does not change what the conversation is doing.
+        with self._phases.gate() if not actor.job_id else nullcontext(None) as answered:
+            actor.emit(GateOpened(question=question))
+            answer = await actor.ask(question)
+            actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
+            clearance = self._meaning(answer, question, risky[0].rule)
+            if answered:
+                answered(clearance.allowed, clearance.reason)
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
         return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 

@@ -13,7 +13,7 @@ from duckflow.events.types import DuckAnswered, DuckCalled, MessageAdded, Notice
 from duckflow.events.work import JobChanged, StepChanged, TaskChanged, TasksPlanned
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
-from duckflow.pacemaker.pacemaker import Pacemaker
+from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.step import step_of
 from duckflow.pacemaker.vitals import Signal
 from duckflow.prompts.template import note, render
@@ -43,7 +43,7 @@ LOOKED_AT = 3
 class JobWork:
     """Looks at the state before every task, so that what changed meanwhile counts at once.
 
-    A job's Pacemaker has no loops to count: the list is finite. What a job can do is wear out or repeat itself."""
+    To its Pacemaker a task is a loop, and every completed one is progress; the ceiling counts for each step."""
 
     def __init__(
         self,
@@ -141,9 +141,11 @@ class JobWork:
     async def _run_step(self, step_id: str) -> bool:
         if (step := self._step(step_id)) and step.status != "in_progress":
             self._mark(step_id, "in_progress")
+        taken = 0
         while True:
             await self._wait_until_clear()
-            await self._beat()
+            await self._beat(taken)
+            taken += 1
             step = self._step(step_id)
             if step is None:
                 return True
@@ -157,9 +159,10 @@ class JobWork:
             else:
                 self._tell(step_id, task, "cancelled", note(self._state.language, "task_left_out"))
 
-    async def _beat(self) -> None:
+    async def _beat(self, taken: int) -> None:
         """Nothing, a line on the screen, or a question; when the answer is to stop, the job pauses."""
-        verdict, emit = self._pacemaker.beat(), self._actor.emit
+        view = LoopView(taken, TaskProfile.MULTI_STEP_TASK, plan_running=True)
+        verdict, emit = self._pacemaker.beat(view), self._actor.emit
         if isinstance(verdict, Replan):
             emit(Noticed(what=verdict.finding.phrase()))
         if not isinstance(verdict, DuckCall):
@@ -167,7 +170,7 @@ class JobWork:
         question = verdict.question()
         emit(DuckCalled(question=question, reason=verdict.reason))
         answer = await self._actor.ask(question)
-        resolution = self._pacemaker.answered(verdict, answer.choice, answer.text)
+        resolution = self._pacemaker.answered(verdict, answer.choice, answer.text, loop=taken)
         emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value))
         if resolution.effect in ENDS_TURN:
             emit(JobChanged(job_id=self._actor.job_id, status="paused"))
@@ -182,7 +185,6 @@ class JobWork:
         self._mark(step.step_id, "completed", evidence)
         told = say("plan.step_shown", step=step.name, evidence=evidence)
         self._notice(told if evidence else say("plan.step_unverified", step=step.name))
-        self._pacemaker.notice(Signal.DONE)
         return True
 
     async def _may_run(self, task: Task) -> bool:
@@ -206,6 +208,8 @@ class JobWork:
         if done.stop == "refused" and not done.refusal:
             self._unwanted.add(task.task_id)
         self._tell(step.step_id, task, "completed" if ok else "failed", told)
+        if ok:
+            self._pacemaker.notice(Signal.DONE)
 
     def _notice(self, what: Phrase) -> None:
         """The end of a step among others; where it is the only one, the job's own summary tells it."""

@@ -1,5 +1,8 @@
 """Keeps the phase true: the model's moves by the table, the system's own moves, and the computed review."""
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, StatusChanged
 from duckflow.prompts.template import note
@@ -31,8 +34,8 @@ class Phases:
         return False
 
     def recover(self, why: str) -> bool:
-        """After an error while executing: back to planning. Whether that was such a move."""
-        if self._session.state.phase is Phase.EXECUTION:
+        """After an error while executing or reviewing: back to planning. Whether that was such a move."""
+        if self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW):
             self._move(Phase.PLANNING, why, status=Status.ERROR)
             return True
         self._session.emit(StatusChanged(status=Status.ERROR))
@@ -43,23 +46,47 @@ class Phases:
         if self._session.state.phase is not Phase.PLANNING:
             self._move(Phase.PLANNING, why)
 
+    @contextmanager
+    def gate(self) -> Generator[Callable[[bool, str], None]]:
+        """While the user is asked, that is what it does; it ends with what they said, or when they interrupt."""
+        before, answered = self._session.state.phase, False
+
+        def answer(allowed: bool, why: str) -> None:
+            nonlocal answered
+            answered = True
+            if self._session.state.phase is not Phase.AWAITING_APPROVAL:
+                return
+            if not allowed:
+                self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
+            elif before is not Phase.AWAITING_APPROVAL:
+                # A look that was asked for while planning is no reason to begin.
+                self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, "the user said yes")
+
+        if self._table.allows(before, Phase.AWAITING_APPROVAL):
+            self._move(Phase.AWAITING_APPROVAL, "the user is asked", status=Status.REQUIRES_USER_INPUT)
+        try:
+            yield answer
+        finally:
+            if not answered:
+                answer(False, "interrupted")
+
     def refused(self, why: str) -> None:
-        """The user said no at the Gate."""
+        """What was to be done may not be, without anybody being asked."""
         if self._session.state.phase is Phase.EXECUTION:
-            self._move(Phase.AWAITING_APPROVAL, "a change needed a yes", status=Status.REQUIRES_USER_INPUT)
-            self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
+            self._move(Phase.PLANNING, why or "refused", status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False) -> bool:
         """`done` was said. True when the work is over; false when one review loop must look at what happened.
 
         `failed`: what speaks against it. What is called done all the same is shown as unverified."""
+        worked = reviewed or self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.REVIEW, "execution finished")
             if failed and not reviewed:
                 return False
+        if failed and worked:
+            self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         if self._session.state.phase is Phase.REVIEW:
-            if failed:
-                self._session.emit(Noticed(what=say("review.unverified", check=failed)))
             why = f"unverified: {failed}" if failed else "every result since the last change succeeded"
             self._move(Phase.DONE, why, status=Status.SUCCESS)
         return True

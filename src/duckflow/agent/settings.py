@@ -11,7 +11,8 @@ class AgentSettings(BaseModel):
     reply_attempts: int = 2
     """How often an unreadable reply is sent back to the model."""
     max_budget_usd: float = 0.0
-    """0: no limit."""
+    max_tokens: int = 0
+    """What a session may cost, and how many tokens it may take in all; 0: no limit."""
     decision_tokens: int = 2048
     inline_tokens: int = 16_384
     """The longest reply where texts stand in the actions, up to a quarter of the window."""

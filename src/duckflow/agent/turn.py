@@ -110,7 +110,8 @@ class Turn:
             done = await self._dispatcher.run(reading, self._actor)
             turn.loops.append(Loop(reading.decision, done))
             told = await self._look_back(turn)
-            self._pacing.saw(reading.decision, done)
+            if self._pacing.saw(reading.decision, done):
+                self._recoveries = 0
             if isinstance(told, Ending):
                 return told
             note = told

@@ -5,14 +5,17 @@ import logging
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.session import Session
 from duckflow.events.ports import Ask
-from duckflow.events.types import DuckAnswered, DuckCalled, Noticed, VitalsChanged
+from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Noticed, VitalsChanged
+from duckflow.events.work import StepChanged
 from duckflow.pacemaker.health import Health
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.profile import guess_profile
-from duckflow.pacemaker.step import step_of, user_spoke
+from duckflow.pacemaker.progress import check_name
+from duckflow.pacemaker.step import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.action import Decision
+from duckflow.state.evidence import evidence_of
 from duckflow.state.phrase import Phrase
 
 log = logging.getLogger("duckflow.pacemaker")
@@ -28,12 +31,17 @@ class TurnPacemaker:
         self._other_model = other_model
         self._profile = ""
         self._used = 0
+        self._failing: set[str] = set()
+        session.subscribe(self._hear)
 
     def begin(self, text: str) -> None:
         """The user has spoken: everything afresh, and a guess at what kind of task this is."""
-        self._pacemaker.observe(user_spoke(text))
+        state = self._session.state
+        plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
+        self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}"))
         self._profile = guess_profile(text)
         self._used = self._tokens()
+        self._failing.clear()
 
     def beat(self) -> Verdict:
         """The verdict before the next loop; the state and the screen learn how things are."""
@@ -58,8 +66,8 @@ class TurnPacemaker:
         limit = self._pacemaker.limit
         return limit.value + self._pacemaker.allowance_from if limit else 0
 
-    def saw(self, decision: Decision, done: Dispatched) -> None:
-        """What a loop has brought."""
+    def saw(self, decision: Decision, done: Dispatched) -> bool:
+        """What a loop has brought. Whether it was progress."""
         self._profile = decision.task_profile
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)
         if decision.objection():
@@ -69,13 +77,16 @@ class TurnPacemaker:
         elif done.approved:
             self._pacemaker.notice(Signal.APPROVED)
         spent, self._used = self._tokens() - self._used, self._tokens()
-        actions = {action.action_id: action for action in decision.actions}
+        actions = {action.action_id: action for action in decision.actions} | done.whole
         for result in done.results:
             share = spent // len(done.results)
-            self._pacemaker.observe(step_of(actions[result.action_id], result, share))
-
-    def notice(self, signal: Signal) -> None:
-        self._pacemaker.notice(signal)
+            step = step_of(actions[result.action_id], result, share)
+            self._pacemaker.observe(step)
+            if evidence_of(result):
+                self._checked(check_name(step), ok=not step.is_error)
+        if not decision.actions:
+            self._pacemaker.observe(decided_nothing(spent))
+        return self._pacemaker.advanced
 
     def too_many_errors(self, times: int) -> DuckCall:
         return self._pacemaker.too_many_errors(times, self._other_model)
@@ -103,6 +114,25 @@ class TurnPacemaker:
 
     def why(self) -> tuple[Phrase, ...]:
         return self._pacemaker.why()
+
+    def _checked(self, name: str, ok: bool) -> None:
+        """A check that goes on failing is bad news only once: while it is being mended it has to fail."""
+        if ok:
+            self._pacemaker.notice(Signal.CHECK_PASSED)
+            self._failing.discard(name)
+        elif name not in self._failing:
+            self._pacemaker.notice(Signal.CHECK_FAILED)
+            self._failing.add(name)
+
+    def _hear(self, event: Event) -> None:
+        """What moves the vitals wherever it happens: a completed step, a context that was too full."""
+        match event:
+            case StepChanged(status="completed"):
+                self._pacemaker.notice(Signal.DONE)
+            case ContextPruned():
+                self._pacemaker.notice(Signal.OVERFULL)
+            case _:
+                pass
 
     def _view(self) -> LoopView:
         state = self._session.state

@@ -67,6 +67,7 @@ def _talk(add: Add, words: Words) -> None:
     add("--max-loops", type=_positive(int), metavar="N", help=words("cli.max_loops"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     add("--max-budget-usd", type=_positive(float), metavar="USD", help=words("cli.max_budget"))
+    add("--max-tokens", type=_positive(int), metavar="N", help=words("cli.max_tokens"))
     add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
 
 

@@ -59,6 +59,7 @@ def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
         "safety.mode": options.mode,
         **_loop_flags(options.max_loops),
         "agent.max_budget_usd": options.max_budget_usd,
+        "agent.max_tokens": options.max_tokens,
         "language": options.lang,
     }
     folder = Path.cwd()

@@ -95,8 +95,10 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
-    named, budget = partial(find_named_model, wiring, session), settings.agent.max_budget_usd
-    connection = ModelConnection(session, lambda: connector(False), named, settings.prompts, budget)
+    named, limits = partial(find_named_model, wiring, session), settings.agent
+    connection = ModelConnection(
+        session, lambda: connector(False), named, settings.prompts, limits.max_budget_usd, limits.max_tokens
+    )
     think = ProcedureCalls(session.state, connection, compiler, settings.agent).think
     folder = WorkFolder(workspace)
     drafter = Drafter(
@@ -119,11 +121,11 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     summarizer = Summarizer(session, connection, compiler, settings.memory)
     memory.on_dropped = summarizer.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
-    gatekeeper = Gatekeeper(session, settings.safety.mode, permissions, settings.undo.enabled)
+    phases = Phases(session, transition_table(settings))
+    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     undo = UndoKeeper(session, partial(_undo, wiring, session))
     dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, undo)
-    phases = Phases(session, transition_table(settings))
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     turn_pacemaker = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))

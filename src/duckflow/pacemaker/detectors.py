@@ -47,18 +47,6 @@ def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
     return count
 
 
-class SameCallFails:
-    """The same call failing in a row, whatever it says. A test run that fails counts here too."""
-
-    def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.same_call_fails
-
-    def look(self, entries: Entries) -> Sighting | None:
-        call = entries[-1].call
-        times = in_a_row(entries, lambda entry: entry.step.is_error and entry.call == call)
-        return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", times, times, self._threshold)
-
-
 class SameError:
     """The same kind of error again and again, whatever was tried: in a row, or soon again with other steps between."""
 
@@ -79,28 +67,52 @@ class SameError:
         return Sighting(level, Reason.ERROR_CASCADE, "same_error", times, len(near) - near.index(True))
 
 
-class SameText:
-    """The model saying the same again, with nothing done between."""
-
-    def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.same_text
-
-    def look(self, entries: Entries) -> Sighting | None:
-        call = entries[-1].call
-        times = in_a_row(entries, lambda entry: entry.step.kind == "talk" and entry.call == call)
-        return make_sighting(Reason.STAGNATION, "same_text", times, times, self._threshold)
-
-
 class SameCall:
-    """The same call with the same result in a row."""
+    """The same call failing in a row, whatever it says; or with the same result soon again, no edit between that could
+    have changed it. The same words or edits count only in a row."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.same_call
+        self._within = settings.same_call_within
 
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
-        times = in_a_row(entries, last.same_as)
-        return make_sighting(Reason.STAGNATION, "same_call", times, times, self._threshold)
+        failed = in_a_row(entries, lambda entry: entry.step.is_error and entry.call == last.call)
+        if failed >= self._threshold.replan:
+            return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", failed, failed, self._threshold)
+        times = span = 0
+        for age, entry in enumerate(reversed(entries[-self._within :]), 1):
+            if last.same_as(entry):
+                times, span = times + 1, age
+            elif entry.edited or last.edited or last.step.kind == "talk":
+                break
+        return make_sighting(Reason.STAGNATION, "same_call", times, span, self._threshold)
+
+
+class OnlyTalk:
+    """Decisions in a row that only talk, in whatever words, or decide nothing at all."""
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        self._talk = settings.only_talk
+        self._nothing = settings.nothing_decided
+
+    def look(self, entries: Entries) -> Sighting | None:
+        silent = in_a_row(entries, lambda entry: entry.step.kind == "talk" and not entry.step.text)
+        if silent:
+            return make_sighting(Reason.STAGNATION, "nothing_decided", silent, silent, self._nothing)
+        times = in_a_row(entries, lambda entry: entry.step.kind == "talk")
+        return make_sighting(Reason.STAGNATION, "only_talk", times, times, self._talk)
+
+
+class Rewriting:
+    """Edits in a row that only change what this turn has written itself, with no look at what came of it."""
+
+    def __init__(self, settings: DetectorSettings) -> None:
+        self._threshold = settings.rewriting
+
+    def look(self, entries: Entries) -> Sighting | None:
+        times = in_a_row(entries, lambda entry: entry.rewrites)
+        return make_sighting(Reason.STAGNATION, "rewriting", times, times, self._threshold)
 
 
 class Cycle:
@@ -127,60 +139,17 @@ def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
     return rounds
 
 
-class Again:
-    """The same call with the same result, other steps between, but no edit that could have changed it."""
-
-    def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.again
-        self._within = settings.again_within
-
-    def look(self, entries: Entries) -> Sighting | None:
-        last = entries[-1]
-        if last.step.kind == "talk":
-            return None
-        times = span = 0
-        for age, entry in enumerate(reversed(entries[-self._within :]), 1):
-            if entry.edited:
-                break
-            if last.same_as(entry):
-                times, span = times + 1, age
-        return make_sighting(Reason.STAGNATION, "again", times, span, self._threshold)
-
-
-class LittleNew:
-    """Hardly anything new in the last steps."""
-
-    def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.little_new
-        self._allowed = settings.little_new_allowed
-
-    def look(self, entries: Entries) -> Sighting | None:
-        times = new = 0
-        for entry in reversed(entries[-self._threshold.call :]):
-            new += entry.new
-            if new > self._allowed:
-                break
-            times += 1
-        return make_sighting(Reason.STAGNATION, "little_new", times, times, self._threshold)
-
-
-def error_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
-    return SameCallFails(settings), SameError(settings)
-
-
-def stagnation_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
-    """Exact repetition is more specific than little news, so it is asked first."""
-    return SameText(settings), SameCall(settings), Cycle(settings), Again(settings), LittleNew(settings)
+def make_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
+    """In the order in which they are asked."""
+    return SameCall(settings), SameError(settings), OnlyTalk(settings), Rewriting(settings), Cycle(settings)
 
 
 def longest_look(settings: DetectorSettings) -> int:
     """How many entries the detectors need."""
     return max(
-        settings.same_call_fails.call,
         settings.same_error_within,
-        settings.same_text.call,
-        settings.same_call.call,
+        settings.same_call_within,
+        settings.only_talk.call,
+        settings.rewriting.call,
         settings.cycle.call * settings.longest_cycle,
-        settings.again_within,
-        settings.little_new.call,
     )

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Literal, NamedTuple
 
+from duckflow.pacemaker.progress import Gain, TurnProgress
 from duckflow.pacemaker.signatures import (
     SHORT,
     call_signature,
@@ -12,6 +13,7 @@ from duckflow.pacemaker.signatures import (
     never_ran,
     result_signature,
     says_nothing_found,
+    without_echo,
 )
 from duckflow.pacemaker.step import LoopStep
 
@@ -31,6 +33,10 @@ class LedgerEntry(NamedTuple):
     """The very same call brought the very same when it was last made."""
     confirmed: bool
     """It did so although something was edited since, and it is good news: what worked still works."""
+    gain: Gain = ""
+    """What it has brought for what was asked."""
+    rewrites: bool = False
+    """It only changed what this turn had written itself."""
 
     @property
     def failed(self) -> bool:
@@ -65,6 +71,12 @@ class Ledger:
         self._last: dict[int, tuple[int, int]] = {}
         self._edits = 0
         self._tokens = 0
+        self._progress = TurnProgress()
+
+    def begin(self, asked: str) -> None:
+        """The user has spoken: what counts as progress from now on."""
+        self.reset()
+        self._progress = TurnProgress(asked)
 
     def record(self, step: LoopStep) -> LedgerEntry:
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
@@ -72,13 +84,15 @@ class Ledger:
         last, edits_then = self._last.get(call, (None, 0))
         repeated, edited_since = last == outcome, self._edits > edits_then
         turned = last is not None and not repeated and edited_since
-        new = turned or (came != "nothing" and outcome not in self._seen)
+        new = step.kind != "talk" and (turned or (came != "nothing" and outcome not in self._seen))
+        rewrites = came == "edit" and self._progress.rewrites(step)
+        gain = self._progress.gain(step)
         confirmed = came == "result" and repeated and edited_since and not step.is_error
         self.steps += 1
         self.errors += came == "error"
         self._tokens += step.tokens
         self._edits += new and came == "edit"
-        entry = LedgerEntry(self.steps, step, call, outcome, came, new, repeated, confirmed)
+        entry = LedgerEntry(self.steps, step, call, outcome, came, new, repeated, confirmed, gain, rewrites)
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)
@@ -90,10 +104,6 @@ class Ledger:
 
     def error_rate(self) -> float:
         return self.errors / self.steps if self.steps else 0.0
-
-    def news(self, steps: int) -> int:
-        """How many of the last so many steps brought something new; a new error does not count."""
-        return sum(entry.new and not entry.failed for entry in list(self.recent)[-steps:])
 
     def tokens(self, steps: int | None = None) -> int:
         """What the last so many steps consumed; without a number, all since the last reset."""
@@ -111,7 +121,7 @@ class Ledger:
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
     """What came of a step, and its signature."""
     if step.is_error and is_failure(step):
-        return "error", error_signature(step.result)
+        return "error", hash(step.error) if step.error else error_signature(step.result)
     match step.kind:
         case "edit":
             return "edit", call
@@ -122,7 +132,8 @@ def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
         case _ if is_empty(step.result):
             return "nothing", 0
         case _:
-            return "result", result_signature(step.result, printed=step.kind not in ("read", "search"))
+            text = without_echo(step.result, step.args) if step.kind == "search" else step.result
+            return "result", result_signature(text, printed=step.kind not in ("read", "search"))
 
 
 def is_failure(step: LoopStep) -> bool:

@@ -66,8 +66,8 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
 
 
 def extend_limit(limit: LoopLimit, by: int, settings: LimitSettings) -> LoopLimit:
-    """The limit with what progress has earned; the ceiling holds, unless the limit itself is higher."""
-    value = max(limit.value, min(limit.value + by, settings.ceiling))
+    """The limit with what progress has earned; the ceiling holds."""
+    value = max(limit.value, min(limit.value + by, settings.most))
     if value == limit.value:
         return limit
     part = say("limit.extended", by=value - limit.value, limit=value)

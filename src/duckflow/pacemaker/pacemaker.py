@@ -19,6 +19,7 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit, extend_limit
+from duckflow.pacemaker.progress import Gain
 from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
@@ -82,11 +83,13 @@ class Pacemaker:
         self._limit: LoopLimit | None = None
         self._verdict: Verdict = None
         self._notices: list[Phrase] = []
+        self._beats = 0
         self.interventions: Counter[str] = Counter()
         self._afresh()
 
     def observe(self, step: LoopStep) -> None:
         if step.kind == "user":
+            self._ledger.begin(f"{step.text}\n{step.args}")
             self._afresh()
             self.interventions.clear()
             for signal in (Signal.REST, *read_signals(step.text)):
@@ -95,15 +98,18 @@ class Pacemaker:
         entry = self._ledger.record(step)
         self._meter.see(entry)
         self._new_since += entry.new
+        if entry.gain:
+            self._gained(entry.gain)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
-            self._done += 1
+            self._gained("completed")
 
     def beat(self, view: LoopView | None = None) -> Verdict:
         """The verdict before the next loop. Ask once a loop."""
-        self._meter.mark()
+        self._meter.loop()
+        self._beats += 1
         self._verdict = self._judge(view)
         if self._verdict is not None:
             self.interventions[type(self._verdict).__name__] += 1
@@ -130,6 +136,11 @@ class Pacemaker:
     def limit(self) -> LoopLimit | None:
         """The limit as of the last beat with a view."""
         return self._limit
+
+    @property
+    def advanced(self) -> bool:
+        """Whether this loop has made progress."""
+        return bool(self._gain) and self._gain_at == self._beats
 
     @property
     def allowance_from(self) -> int:
@@ -163,11 +174,15 @@ class Pacemaker:
     def _afresh(self) -> None:
         self._ledger.reset()
         self._watch = DetectorWatch(self._settings)
-        self._done = 0
+        self._gain: Gain = ""
+        self._gain_at = 0
         self._replanned = False
         self._new_since = 0
         self._earned = 0
         self._allowance_from = 0
+
+    def _gained(self, gain: Gain) -> None:
+        self._gain, self._gain_at = gain, self._beats
 
     def _judge(self, view: LoopView | None) -> Verdict:
         found = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
@@ -175,9 +190,9 @@ class Pacemaker:
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
             depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
             return self._call(depleted, found, other_model)
-        if view is not None and self._exhausted(view):
-            exhausted = describe_spent(Reason.LOOP_EXHAUSTED, view.loop - self._allowance_from, self._ledger)
-            return self._call(exhausted, found, other_model)
+        if view is not None and (key := self._exhausted(view)):
+            taken = view.loop - self._allowance_from
+            return self._call(describe_spent(Reason.LOOP_EXHAUSTED, taken, self._ledger, key), found, other_model)
         if found is None:
             return self._fine()
         if not self._replanned:
@@ -194,23 +209,20 @@ class Pacemaker:
             self._replanned = False
         return hint
 
-    def _exhausted(self, view: LoopView) -> bool:
-        """Whether the loops are used up. A turn that is advancing gets more."""
+    def _exhausted(self, view: LoopView) -> str:
+        """Whether the loops are used up, and by what. A turn that makes progress gets more, up to the ceiling."""
         settings, taken = self._settings.limits, view.loop - self._allowance_from
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
         plain = compute_limit(load, self._meter.vitals(), settings)
         self._limit = extend_limit(plain, self._earned, settings)
-        if taken >= self._limit.value and self._advancing():
-            self._earned, self._done = taken - plain.value + settings.extension, 0
+        if taken >= self._limit.value and self._gain and self._beats - self._gain_at <= settings.progress_within:
+            self._earned = taken - plain.value + settings.extension
             before, self._limit = self._limit.value, extend_limit(plain, self._earned, settings)
             if self._limit.value > before:
-                self._notices.append(say("pacemaker.extended", limit=self._limit.value))
-        return taken >= self._limit.value
-
-    def _advancing(self) -> bool:
-        """Whether enough of the last steps brought something new, or a task was completed since the last extension."""
-        settings = self._settings.limits
-        return self._done > 0 or self._ledger.news(settings.advancing_of) >= settings.advancing_new
+                self._notices.append(say(f"pacemaker.extended.{self._gain}", limit=self._limit.value))
+        if taken < self._limit.value:
+            return ""
+        return "ceiling" if taken >= settings.most else "loop_exhausted"
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
         """What the detectors see is told too when stamina or loops are the reason."""

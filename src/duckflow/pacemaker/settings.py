@@ -51,11 +51,14 @@ class LimitSettings(BaseModel):
 
     extension: int = Field(default=5, ge=0)
     """Loops that a turn gets on top when it is advancing as it reaches its limit."""
-    advancing_new: int = Field(default=4, ge=1)
-    advancing_of: int = Field(default=10, ge=1)
-    """It is advancing when so many of its last steps brought something new, or a task was completed. Measured."""
-    ceiling: int = Field(default=200, ge=1)
-    """No extension goes beyond this."""
+    progress_within: int = Field(default=15, ge=1)
+    """It is advancing when one of so many last loops has made progress (pacemaker/progress.py). Measured."""
+    ceiling: int = Field(default=120, ge=1)
+    """No turn, and no step of a plan, goes beyond this without a question, unless `highest` is higher."""
+
+    @property
+    def most(self) -> int:
+        return max(self.ceiling, self.highest)
 
 
 class Threshold(BaseModel):
@@ -80,12 +83,12 @@ class VitalsSettings(BaseModel):
     error_stamina: float = 0.10
     error_focus: float = 0.05
     success_stamina: float = 0.02
-    loop_stamina: float = 0.01
-    """Measured: long successful runs stay above 0.3."""
+    loop_stamina: float = 0.004
+    """Comes back only with rest or a completed step. Measured: long successful runs stay above 0.3."""
 
-    stale_focus: float = 0.12
-    repeated_focus: float = 0.17
-    new_focus: float = 0.12
+    stale_focus: float = 0.13
+    repeated_focus: float = 0.16
+    new_focus: float = 0.10
     """Measured: together they keep focus over 0.3 in successful runs and bring it under 0.5 before a Duck Call."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
@@ -101,7 +104,6 @@ class VitalsSettings(BaseModel):
     overfull_focus: float = 0.10
     turnaround_focus: float = 0.15
     rest_stamina: float = 0.20
-    rest_focus: float = 0.10
 
     mood_hint: float = 0.7
     focus_hint: float = 0.5
@@ -125,21 +127,19 @@ class DetectorSettings(BaseModel):
     model_config = FROZEN
 
     same_call: Threshold = threshold_field(3, 4)
-    """The same call with the same result in a row."""
-    again: Threshold = threshold_field(3, 4)
-    again_within: int = Field(default=12, ge=2)
-    """The same call with the same result within so many steps, with no edit between."""
+    same_call_within: int = Field(default=12, ge=2)
+    """The same call failing in a row, or with the same result within so many steps and no edit between."""
     cycle: Threshold = threshold_field(2, 3)
     """Rounds of the same two to five steps."""
     longest_cycle: int = Field(default=5, ge=2)
-    same_call_fails: Threshold = threshold_field(3, 4)
     same_error: Threshold = threshold_field(3, 5)
     same_error_within: int = Field(default=10, ge=2)
     """The same kind of error: in a row to plan anew, within so many steps to ask."""
-    little_new: Threshold = threshold_field(6, 7)
-    little_new_allowed: int = Field(default=1, ge=0)
-    """At most this many new steps in the last so many."""
-    same_text: Threshold = threshold_field(2, 3)
+    only_talk: Threshold = threshold_field(4, 8)
+    nothing_decided: Threshold = threshold_field(1, 2)
+    """Decisions in a row that only talk, or decide nothing."""
+    rewriting: Threshold = threshold_field(3, 5)
+    """Edits in a row of what was only just written."""
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)

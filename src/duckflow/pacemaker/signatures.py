@@ -25,7 +25,7 @@ NUMBER = re.compile(r"[0-9]+")
 TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
 WORD = re.compile(r"\w")
 FOUND_NOTHING = (
-    "no match", "no result", "no file", "no such", "no occurrence", "not found", "nothing", "found 0 ",
+    "no match", "no line", "no result", "no file", "no such", "no occurrence", "not found", "nothing", "found 0 ",
     "could not find", "couldn't find", "did not find", "didn't find", "did not match", "見つかりません", "該当なし",
 )  # fmt: skip
 NEVER_RAN = ("command not found", "not recognized as", "no such file or directory", "permission denied")
@@ -46,17 +46,33 @@ def strip_changing(text: str) -> str:
     return CLOCK.sub("#", text)
 
 
+def plain_line(line: str) -> str:
+    """A line of output without anything that may change by itself, numbers included."""
+    return NUMBER.sub("#", strip_changing(line)).strip()
+
+
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
     """The same call has the same signature in whatever order its arguments come. A long text counts as it is."""
-    text = args if isinstance(args, str) else canonical(args)
+    text = canonical(args)
     return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
 
-def canonical(args: Mapping[str, Any]) -> str:
+def canonical(args: Mapping[str, Any] | str) -> str:
+    if isinstance(args, str):
+        return args
     try:
         return json.dumps(args, sort_keys=True, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
         return repr(args)
+
+
+def without_echo(text: str, args: Mapping[str, Any] | str) -> str:
+    """A short result without the words of its own call: what was looked for and not found is no news."""
+    if len(text) < SHORT:
+        for value in [args] if isinstance(args, str) else args.values():
+            if isinstance(value, str) and len(value) > 1:
+                text = text.replace(value, "·")
+    return text
 
 
 def result_signature(text: str, *, printed: bool) -> int:

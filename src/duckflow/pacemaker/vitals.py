@@ -54,6 +54,8 @@ class VitalsMeter:
         self._settings = settings
         self._values: dict[Vital, float] = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
         self._moved: dict[tuple[Vital, str], VitalsMove] = {}
+        self._wear = 0.0
+        """What the loops have cost since the last rest."""
         self.trend: deque[tuple[float, float, float]] = deque(maxlen=settings.trend_length)
 
     @property
@@ -72,13 +74,13 @@ class VitalsMeter:
         """A step: errors tire and confuse, repetition confuses, news and success help."""
         s = self._settings
         if entry.failed:
-            self._move("stamina", -s.error_stamina - s.loop_stamina, "error", entry)
+            self._move("stamina", -s.error_stamina, "error", entry)
             self._move("focus", -s.error_focus, "error", entry)
-        elif entry.step.is_error:
-            self._move("stamina", -s.loop_stamina, "loop", entry)
-        else:
-            self._move("stamina", s.success_stamina - s.loop_stamina, "success", entry)
-        if entry.confirmed:
+        elif not entry.step.is_error:
+            # A success makes up for errors, not for the loops.
+            room = 1.0 - self._wear - self.stamina
+            self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
+        if entry.confirmed or entry.step.kind == "talk":
             return
         if entry.repeated and not entry.new:
             self._move("focus", -s.repeated_focus, "repeated", entry)
@@ -104,17 +106,22 @@ class VitalsMeter:
                 self._move("mood", s.thanks_mood, signal)
             case Signal.DONE:
                 self._move("focus", s.done_focus, signal)
-                self._move("stamina", s.done_stamina, signal)
+                self._rest(s.done_stamina, signal)
             case Signal.OVERFULL:
                 self._move("focus", -s.overfull_focus, signal)
             case Signal.TURNAROUND:
                 self._move("focus", -s.turnaround_focus, signal)
             case Signal.REST:
-                self._move("stamina", s.rest_stamina, signal)
-                self._move("focus", s.rest_focus, signal)
+                self._rest(s.rest_stamina, signal)
 
-    def mark(self) -> None:
-        """One point of the trend."""
+    def _rest(self, stamina: float, cause: str) -> None:
+        self._wear = max(0.0, self._wear - stamina)
+        self._move("stamina", stamina, cause)
+
+    def loop(self) -> None:
+        """A loop begins: it costs a little, and makes one point of the trend."""
+        self._wear = min(1.0, self._wear + self._settings.loop_stamina)
+        self._move("stamina", -self._settings.loop_stamina, "loop")
         self.trend.append((self.mood, self.focus, self.stamina))
 
     def vitals(self) -> Vitals:
@@ -124,6 +131,7 @@ class VitalsMeter:
         """After the user answered a Duck Call."""
         self._move("mood", vitals.mood - self.mood, "answered")
         self._move("focus", vitals.focus - self.focus, "answered")
+        self._wear = 0.0
         self._move("stamina", vitals.stamina - self.stamina, "answered")
 
     def take_changes(self) -> tuple[VitalsChange, ...]:

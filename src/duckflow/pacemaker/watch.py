@@ -1,8 +1,8 @@
 """The watch: all detectors and the two vitals that can get lost, asked in order of severity."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from duckflow.pacemaker.detectors import Sighting, error_detectors, longest_look, make_sighting, stagnation_detectors
+from duckflow.pacemaker.detectors import Sighting, longest_look, make_detectors, make_sighting
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings, Threshold
@@ -37,31 +37,21 @@ class DetectorWatch:
         vitals = settings.vitals
         self._focus = LowVital(Reason.FOCUS_LOST, "focus_lost", vitals.focus_lost, vitals.focus_beats)
         self._mood = LowVital(Reason.CONFIDENCE_LOW, "confidence_low", vitals.mood_low, vitals.mood_beats)
-        self._errors = error_detectors(settings.detectors)
-        self._stagnation = stagnation_detectors(settings.detectors)
+        self._detectors = make_detectors(settings.detectors)
         self._back = longest_look(settings.detectors)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
         """The first that has gone far enough to ask, else the first that has gone far enough to plan anew."""
         low_focus, low_mood = self._focus.check(focus), self._mood.check(mood)
         last = ledger.recent[-1] if ledger.recent else None
-        if last is None or (last.new and not last.step.is_error):
-            return first_of(sighting for sighting in (low_focus, low_mood) if sighting)
-        return first_of(self._sightings(ledger, low_focus, low_mood))
-
-    def _sightings(self, ledger: Ledger, focus: Sighting | None, mood: Sighting | None) -> Iterator[Sighting]:
         entries = list(ledger.recent)[-self._back :]
-        for detector in self._errors:
-            if sighting := detector.look(entries):
-                yield sighting
-        if focus:
-            yield focus
-        if not entries[-1].new:
-            for detector in self._stagnation:
-                if sighting := detector.look(entries):
-                    yield sighting
-        if mood:
-            yield mood
+        seen = [sighting for one in self._detectors if last and (sighting := one.look(entries))]
+        # What is new excuses everything but an error, and rewriting what was just written.
+        if last and last.new and not last.step.is_error:
+            seen = [sighting for sighting in seen if sighting.key == "rewriting"]
+        errors = [one for one in seen if one.reason is Reason.ERROR_CASCADE]
+        others = [one for one in seen if one.reason is not Reason.ERROR_CASCADE]
+        return first_of([*errors, *filter(None, [low_focus]), *others, *filter(None, [low_mood])])
 
 
 def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
@@ -90,6 +80,6 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
     )
 
 
-def describe_spent(reason: Reason, times: int, ledger: Ledger) -> Finding:
+def describe_spent(reason: Reason, times: int, ledger: Ledger, key: str = "") -> Finding:
     """Stamina or loops used up: what it has cost since the user last spoke."""
-    return Finding(reason, reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())
+    return Finding(reason, key or reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())
