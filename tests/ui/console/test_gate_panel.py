@@ -89,6 +89,8 @@ def test_commands_stand_first_and_whole_and_the_models_words_cannot_look_compute
     [
         ("echo hi" + " " * 500 + "; rm -rf ~", "echo hi⟨500 spaces⟩; rm -rf ~"),
         ("a" + "\t" * 9 + "b", "a⟨9 spaces⟩b"),
+        ("+" + " " * 40 + "deep = 1", "+" + " " * 40 + "deep = 1"),
+        ("+" + " " * 60 + "deep = 1", "+⟨60 spaces⟩deep = 1"),
         ("        indented", "        indented"),
         ("rm\ufe00\ufe01\ufe0f -r", "rm⟨3 invisible characters⟩ -r"),
         ("rm\u00a0x", "rm\\xa0x"),

@@ -8,7 +8,8 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 
 LONGEST_SPACE = 24
-"""As far as code is indented; a tab counts as four."""
+DEEPEST = 48
+"""As far as code is indented, which begins a line or follows the sign of a diff; a tab counts as four."""
 TAB = 4
 MOST_MARKS = 2
 RUNS = re.compile(
@@ -28,7 +29,8 @@ def folded(text: str, words: Words) -> str:
         found, before = run[0], text[run.start() - 1 : run.start()]
         if run["spaces"]:
             width = len(found) + found.count("\t") * (TAB - 1)
-            return found if width <= LONGEST_SPACE else f"⟨{words('gate.spaces', count=len(found))}⟩"
+            longest = DEEPEST if text[: run.start()] in ("", "+", "-") else LONGEST_SPACE
+            return found if width <= longest else f"⟨{words('gate.spaces', count=len(found))}⟩"
         if run["odd"]:
             return plain("".join(f"\\x{ord(one):02x}" for one in found))
         joins = found in EMOJI or (len(found) == 1 and found >= "\U000e0100")
