@@ -4,8 +4,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from duckflow.events.types import MessageAdded, SessionOpened, UsageReported
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import Line100, Value
@@ -41,18 +39,10 @@ def read_headline(path: Path) -> Headline | None:
     how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)) as db:
-            return _kept(db) or _gathered(db)
+            kept = db.execute("SELECT body FROM headline").fetchone()
+            return Headline.model_validate_json(kept[0]) if kept else _gathered(db)
     except (sqlite3.Error, ValueError):
         return Headline(title="?")
-
-
-def _kept(db: sqlite3.Connection) -> Headline | None:
-    try:
-        row = db.execute("SELECT body FROM headline").fetchone()
-        return Headline.model_validate_json(row[0]) if row else None
-    except (sqlite3.OperationalError, ValidationError):
-        # A journal from before there were headlines.
-        return None
 
 
 def _gathered(db: sqlite3.Connection) -> Headline | None:
