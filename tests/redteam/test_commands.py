@@ -151,7 +151,7 @@ NETWORK = [
     "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'",
     "bash -c 'echo x > /dev/tcp/127.0.0.1/{port}'",
     "curl -m 2 http://127.0.0.1:{port}/",
-    "wget -T 2 http://127.0.0.1:{port}/",
+    "wget -t 1 -T 2 http://127.0.0.1:{port}/",
     "exec 3<>/dev/tcp/127.0.0.1/{port}",
 ]
 SECRETS = [
