@@ -153,8 +153,7 @@ class Chat:
     def above(self, columns: int) -> Fragments:
         conversation = self._conversation
         written = self.screen.written(columns)
-        below = self.screen.live(columns)
-        below += [wait.line(columns) for wait in self._commands.values()]
+        below = [*self.screen.live(columns), *(wait.line(columns) for wait in self._commands.values())]
         below += job_bars(conversation.state, self._words, self._printer.glyphs, columns)
         for one in conversation.waiting:
             key = "chat.queued" if one.later else "chat.unheard"
