@@ -61,7 +61,8 @@ class Story:
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
         self.model = Scripted(replies, window=window, native=native)
-        self.provider: Provider = self.model
+        self.provider: Provider | None = None
+        """Another one than the script, where it is given before the first word."""
         self.events: list[Event] = []
         self._failure: Exception | None = None
         self.questions: list[Question] = []
@@ -108,7 +109,7 @@ class Story:
         wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
 
         async def connect(second: bool) -> Connected:
-            return Connected(self.second if second else self.provider, say("model.chosen.flag"))
+            return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))
 
         wired = wire(wiring, self.session, connect)
         self.toolbox = wired.toolbox

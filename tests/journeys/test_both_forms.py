@@ -97,3 +97,14 @@ async def test_a_conversation_goes_on_in_the_other_form(tmp_path: Path, first: b
         [result] = [one for one in messages if one.role == "tool"]
         assert (call.name, result.answers) == ("file_ops_write_file", call.call_id)
         assert [one.text for one in messages if one.role == "assistant"][-1] == "Written."
+
+
+async def test_a_small_model_is_not_shown_texts_inside_json(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(WRITE, next_step="continue"), decide(respond("Written."))], native=True)
+    assert await story.tell("write it") == "done"
+    story.session.close()
+    compact = {"prompts": {"profile": "compact"}}
+    small = Story(tmp_path, [decide(respond("Hello."), step="PLANNING")], settings=compact)
+    assert await small.tell("hello") == "done"
+    said = next(one.text for one in small.model.requests[0].messages if one.role == "assistant")
+    assert json.loads(said)["actions"][0]["args"] == {"path": "a.txt"}

@@ -110,3 +110,15 @@ def test_code_in_a_plain_answer_is_shown(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_a_list_says_nothing(size: int) -> None:
     assert shown(json.dumps([say("no decision")]), size) == ""
+
+
+@given(some.text("{}[]`a \n"), some.integers(1, 7))
+def test_a_reply_that_is_meant_to_be_prose_is_shown_whole(text: str, size: int) -> None:
+    reply = f"Use {text}."
+    live = LiveText(SAYS, spoken=True)
+    assert "".join(live.feed(reply[at : at + size]) for at in range(0, len(reply), size)) == reply
+
+
+def test_but_not_one_that_begins_with_json() -> None:
+    live = LiveText(SAYS, spoken=True)
+    assert live.feed(json.dumps(decision(say("Hello.")))) == "Hello."

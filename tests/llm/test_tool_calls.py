@@ -1,6 +1,7 @@
 """Tool calls over real HTTP, through the whole program: what comes in pieces, badly, or not at all."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,20 @@ async def test_who_takes_no_thoughts_and_no_effort_is_spared_them(tmp_path: Path
         story = story_with(server, tmp_path, effort="high")
         assert await story.tell("look") == "done"
         assert len(server.received) == 4 and story.said() == ["It is empty."]
+
+
+async def test_where_no_user_may_speak_after_a_result_it_is_said_at_its_end(tmp_path: Path) -> None:
+    looks = calls(("file_ops_list_files", {"path": "."}))
+
+    def strict(exchange: Exchange) -> None:
+        roles = [one["role"] for one in exchange.endpoint.received[-1]["messages"]]
+        if ("tool", "user") in pairwise(roles):
+            refuses(400, "Unexpected role 'user' after role 'tool'")(exchange)
+        else:
+            (says("It is empty.") if "tool" in roles else looks)(exchange)
+
+    with FakeEndpoint(strict) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("look") == "done"
+        last = server.received[-1]["messages"][-1]
+    assert last["role"] == "tool" and "[state]" in last["content"] and "tools" in server.received[-1]

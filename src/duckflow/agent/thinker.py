@@ -36,8 +36,8 @@ SHRINKS = 2
 class LiveReply:
     """What is said as it streams in; a model that says the same passage over and over is cut short."""
 
-    def __init__(self, settings: DetectorSettings, operations: Iterable[Operation]) -> None:
-        self._live = LiveText({one.name: one.says for one in operations if one.says})
+    def __init__(self, settings: DetectorSettings, operations: Iterable[Operation], spoken: bool) -> None:
+        self._live = LiveText({one.name: one.says for one in operations if one.says}, spoken)
         self._said = QuestionStream()
         self._watch = RepeatedText(settings)
 
@@ -78,7 +78,7 @@ class Thinker:
         attempt = 0
         while True:
             reply, profile = Reply("", "stop"), await self.connection.ready_profile()
-            if attempt:
+            if attempt and not profile.native_tools:
                 # A long text may be what went wrong: it is asked for by itself.
                 profile = profile._replace(bodies="asked")
             try:
@@ -134,7 +134,7 @@ class Thinker:
             request = Request(messages, None if tools else schema, room, tools=tools)
             self._remembering.sent(request)
             try:
-                heard = partial(LiveReply, self._detectors, self._operations())
+                heard = partial(LiveReply, self._detectors, self._operations(), bool(tools))
                 reply = await self.connection.call(request, heard, "say")
             except ContextTooLong:
                 if shrink == SHRINKS:

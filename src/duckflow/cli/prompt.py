@@ -72,6 +72,8 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
         else:
             for one in letterbox.taken[0].messages:
                 print_out(plain(f"=== {one.role} ===\n{one.text}\n"))
+            for tool in letterbox.taken[0].tools:
+                print_out(plain(f"=== tool {tool.name} ===\n{tool.description}\n{json.dumps(tool.parameters)}\n"))
             print_err("\n".join(layer_lines(await wired.conversation.context(), wiring.words)))
         await wired.close()
         session.close()

@@ -15,6 +15,7 @@ FORMATS = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
 TOOLS = ("", "native", "json")
 """Whether tools are called: not known, seen or listed to be so, or not."""
+OPTIONAL = ("stream_usage", "temperature", "effort", "thoughts", "user_after_tool")
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 FORMAT_NAMED = r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided"
@@ -37,6 +38,8 @@ class Abilities(NamedTuple):
     effort: bool = True
     thoughts: bool = True
     """Takes back what the model thought."""
+    user_after_tool: bool = True
+    """A user may speak right after a result; else it is said at the end of the result."""
 
     def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
         """Without the part of the request that the refusal names; None when it names none of those that were sent."""
@@ -53,6 +56,8 @@ class Abilities(NamedTuple):
             return self._replace(effort=False)
         if self.thoughts and re.search(THOUGHTS_NAMED, answer):
             return self._replace(thoughts=False)
+        if self.user_after_tool and re.search(r"after role.{0,3}tool", answer):
+            return self._replace(user_after_tool=False)
         if "tools" in sent and re.search(TOOLS_NAMED, answer):
             return self._replace(tools="json")
         if re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer)):
@@ -89,7 +94,7 @@ class AbilityBook:
         form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
         if form not in FORMATS or limit not in LIMITS or tools not in TOOLS:
             return default
-        taken = {name: entry.get(name) is not False for name in ("stream_usage", "temperature", "effort", "thoughts")}
+        taken = {name: entry.get(name) is not False for name in OPTIONAL}
         return Abilities(form, reply_limit=limit, tools=tools or default.tools, **taken)
 
     def learn(self, where: str, model: str, abilities: Abilities) -> None:

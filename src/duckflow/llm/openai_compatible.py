@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -104,7 +104,7 @@ class OpenAICompatible:
     def _body(self, request: Request, abilities: Abilities) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [self._message(one, abilities) for one in request.messages],
+            "messages": [self._message(one, abilities) for one in _in_order(request.messages, abilities)],
             "stream": True,
             **dict(self._endpoint.extra),
         }
@@ -200,6 +200,18 @@ class OpenAICompatible:
         if learned != self._abilities:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)
+
+
+def _in_order(messages: Sequence[PromptMessage], abilities: Abilities) -> list[PromptMessage]:
+    """The messages; where nobody may speak after a result, what is said there stands at its end."""
+    told: list[PromptMessage] = []
+    for message in messages:
+        if told and told[-1].role == "tool" and message.role == "user" and not abilities.user_after_tool:
+            result = told.pop()
+            told.append(PromptMessage("tool", f"{result.text}\n\n{message.text}", answers=result.answers))
+        else:
+            told.append(message)
+    return told
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

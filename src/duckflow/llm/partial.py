@@ -79,9 +79,11 @@ class LiveText:
     Nothing is given any more once another action has come: what follows it is not yet true.
     """
 
-    def __init__(self, says: Mapping[str, str]) -> None:
-        """`says`: by operation, the argument that holds what it says to the user."""
+    def __init__(self, says: Mapping[str, str], spoken: bool = False) -> None:
+        """`says`: by operation, the argument that holds what it says to the user. `spoken`: the reply is meant to be
+        prose, so that only one which begins with JSON is read as such."""
         self._says = says
+        self._spoken = spoken
         self._thoughts = Thoughts()
         self._rest = ""
         self._mode = "prose"
@@ -114,7 +116,7 @@ class LiveText:
                 self._mode = "json"
                 return position
         start = START_OF_JSON.search(text, position)
-        if not start:
+        if not start or (self._spoken and (self._last or start.start() > position)):
             self._show(text[position:])
             return len(text)
         self._show(text[position : start.start()])

@@ -153,7 +153,8 @@ class Compiler:
     def _spoken(self, state: AgentState, history: Sequence[Message], profile: ModelProfile) -> list[PromptMessage]:
         if profile.native_tools:
             return as_calls(history, state.language)
-        return [spoken(message, state.language) for message in history]
+        bodies = () if profile.bodies == "inline" else tuple(one.body for one in self._operations() if one.body)
+        return [spoken(message, state.language, bodies) for message in history]
 
     def _stable(self, state: AgentState, profile: ModelProfile) -> PromptMessage:
         layers = self._layers

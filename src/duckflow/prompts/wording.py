@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
@@ -52,11 +52,12 @@ def listed(operations: Iterable[Operation], language: str, marked: bool = False,
     return "\n".join(f"{signs[one.changes]} {signature(one, with_bodies)}: {one.told[language]}" for one in operations)
 
 
-def spoken(message: Message, language: str) -> PromptMessage:
-    """How a message of the conversation reads in a request. What came from outside stands between marks."""
+def spoken(message: Message, language: str, without: Collection[str] = ()) -> PromptMessage:
+    """How a message of the conversation reads in a request. What came from outside stands between marks. `without`:
+    arguments that a model which is asked for them elsewhere is not shown in a Decision."""
     match message.role:
         case "assistant":
-            return PromptMessage("assistant", message.text)
+            return PromptMessage("assistant", _without(message.text, without) if without else message.text)
         case "tool":
             given = message.operation.startswith(GIVEN)
             source = message.operation if given else render(language, "result", operation=message.operation)
@@ -68,6 +69,16 @@ def spoken(message: Message, language: str) -> PromptMessage:
         case "user":
             mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
             return PromptMessage("user", mark + message.text)
+
+
+def _without(text: str, names: Collection[str]) -> str:
+    try:
+        decision: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return text
+    for action in decision.get("actions", ()):
+        action["args"] = {name: value for name, value in action["args"].items() if name not in names}
+    return json.dumps(decision, ensure_ascii=False, separators=(",", ":"))
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
