@@ -20,6 +20,14 @@ from duckflow.agent.request_rules import constraints_in
         ("心配しないで、急がないから", []),
         ("Don't you agree?", []),
         ("Explain `don't do this`\n```\ndo not run\n```", []),
+        ("`--help` then shows a section with one row for each that has a text of its own, in their order, "
+         "and without any row there is none.", []),
+        ("Do not change `core.py`.", ["Do not change `core.py`"]),
+        (
+            "Add a menu with the entries file, edit and view, each with its own letter, in the order of the old one, "
+            "and do not touch the tests.",
+            ["do not touch the tests"],
+        ),
         ("", []),
     ],
 )  # fmt: skip

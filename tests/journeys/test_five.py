@@ -71,7 +71,7 @@ async def test_an_approved_plan_gives_the_goal_and_the_next_steps(tmp_path: Path
     story.session.emit(StepChanged(plan_id="p", step_id="step_2", status="in_progress"))
     await story.tell("How does it look?")
     five = story.session.state.five
-    assert (five.goal, five.plan_brief) == ("a snake game", ["part 2", "part 1", "part 3"])
+    assert (five.goal, five.plan_brief) == ("a snake game", ["part 2", "part 1", "part 3 … +1"])
     await story.tell("I see")
     assert "it is the approved plan's" in story.prompt()
     for step in steps:

@@ -80,6 +80,40 @@ async def test_first_instruction_constraints_and_project_rules_are_in_every_prom
         assert "no new dependencies" in prompt and "Always use tabs." in prompt
 
 
+async def test_after_a_pruning_all_that_is_pinned_stands_word_for_word(tmp_path: Path) -> None:
+    """In the middle of long work: the task, what was added to it, the five items, the rules, an open approval."""
+    delta = {
+        "goal": "the parser speaks the new grammar",
+        "why_now": "the old one is retired in May",
+        "constraints": ["no new dependencies"],
+        "plan_brief": ["port the tokens", "port the rules"],
+        "open_questions": ["which Python is the oldest?"],
+    }
+    reads = [act("file_ops.read_file", path=f"part{number}.py") for number in range(4)]
+    looks = [decide(*reads[:count], next_step="continue", step="PLANNING", state_delta=delta) for count in (4, 3, 2)]
+    script = [answer("ok"), PROPOSE, SNAKE, *looks, answer("That is all.")]
+    story = Story(tmp_path, script, settings={"memory": {"budget_tokens": 6000, "summaries": False}})
+    (story.folder / "AGENTS.md").write_text("Always use tabs.\n", encoding="utf-8")
+    for number in range(4):
+        lines = "".join(f"rule{number}x{line} = token({line})\n" for line in range(80))
+        (story.folder / f"part{number}.py").write_text(lines, encoding="utf-8")
+    first, current = (
+        "Port the parser to the new grammar, and keep its speed.",
+        "Before that: what is in the four parts?",
+    )
+    await story.tell(first)
+    await story.tell("make a plan for it")
+    await story.tell(current)
+    assert story.all(ContextPruned) and story.said()[-1] == "That is all."
+    for number in (-3, -2, -1):
+        pinned = [first, current, "Always use tabs.", *(text for value in delta.values() for text in texts(value))]
+        assert [text for text in (*pinned, "waiting for the user's yes") if text not in story.prompt(number)] == []
+
+
+def texts(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
 async def test_a_pruning_leaves_a_receipt_that_survives_a_restart(tmp_path: Path) -> None:
     story = Story(tmp_path, [answer("seen")] * 30, settings=SMALL)
     await talk(story, 30)
@@ -308,5 +342,5 @@ async def test_an_archive_that_cannot_be_used_changes_nothing_for_the_user(tmp_p
 
 
 def test_a_receipt_is_worded_in_both_languages() -> None:
-    receipt = Phrase(key="memory.receipt", values={"dropped": 3, "kept": 9, "before": 2400, "after": 1700})
+    receipt = Phrase(key="memory.receipt", values={"dropped": 3, "kept": 9, "cut": 2, "before": 2400, "after": 1700})
     assert "3" in Words("ja").phrase(receipt) and "1700" in Words("en").phrase(receipt)

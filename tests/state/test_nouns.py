@@ -42,7 +42,7 @@ def test_five_items_shorten_what_is_too_long_instead_of_failing() -> None:
     five = FiveItems(goal="g" * 500, constraints=["a", "b", "c"], plan_brief=["x" * 150, "y", "z", "w"])
     assert len(five.goal) == 200
     assert five.constraints == ["a", "b"]
-    assert [len(line) for line in five.plan_brief] == [100, 1, 1]
+    assert [len(line) for line in five.plan_brief] == [100, 1, 6] and five.plan_brief[2] == "z … +1"
 
 
 def test_a_delta_names_only_what_changed() -> None:

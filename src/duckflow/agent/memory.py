@@ -1,6 +1,7 @@
 """One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from duckflow.agent.session import Session
@@ -53,6 +54,7 @@ class ConversationMemory:
         self._tokens = Tokens()
         self._budget = settings.budget_tokens or LEAST_BUDGET
         self._sent = 0.0
+        self._estimate = lru_cache(maxsize=1024)(estimate)
         self._guessed = 0
         self._evidence: tuple[int, str] = (-1, "")
         self.on_dropped: Callable[[Sequence[int]], None] | None = None
@@ -110,7 +112,7 @@ class ConversationMemory:
     def sent(self, request: Request) -> None:
         """What is sent now; what it really took is learned with the reply."""
         texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
-        self._sent = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+        self._sent = sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:
@@ -186,12 +188,13 @@ class ConversationMemory:
         receipt = Receipt(
             dropped=len(pruned.dropped),
             kept=len(pruned.kept),
+            cut=len(pruned.cut),
             tokens_before=pruned.tokens_before,
             tokens_after=pruned.tokens_after,
             turn=self._session.state.turn,
         )
         self._session.emit(ContextPruned(kept=pruned.kept, cut=pruned.cut, upto=pruned.upto, receipt=receipt))
-        if told and pruned.dropped:
+        if told:
             self._session.emit(Noticed(what=receipt_phrase(receipt)))
         if self.on_dropped and pruned.dropped:
             self.on_dropped(pruned.dropped)
@@ -218,6 +221,7 @@ def receipt_phrase(receipt: Receipt) -> Phrase:
         "memory.receipt",
         dropped=receipt.dropped,
         kept=receipt.kept,
+        cut=receipt.cut,
         before=receipt.tokens_before,
         after=receipt.tokens_after,
     )

@@ -23,6 +23,8 @@ FORBIDS = (
     r"|だけを?(?:使|変|編集|修正|直)"
 )
 MOST_CONSTRAINTS = 2
+LINE = 100
+ORDER = r"(?i)(?:please\s+)?(?:do not|don['’]t|never|use only|only use|no)\b"
 
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
 PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
@@ -37,10 +39,22 @@ LONGEST_MENTION = 200
 
 
 def constraints_in(text: str) -> list[str]:
-    """The sentences that forbid something or narrow it down; a question does neither."""
-    sentences = (match[0].strip(" 、,") for match in re.finditer(SENTENCE, re.sub(CODE, " ", text)))
-    orders = [one for one in sentences if re.search(FORBIDS, one) and not one.endswith(("?", "？"))]
-    return [one.rstrip(".。!！") for one in orders][:MOST_CONSTRAINTS]
+    """The sentences that forbid something or narrow it down; a question does neither. Of one that is longer than a
+    line the clause that is an order by itself: half of a description would say something else."""
+    plain = re.sub(CODE, lambda match: "x" * len(match[0]), text)
+    found: list[str] = []
+    for match in re.finditer(SENTENCE, plain):
+        sentence = text[match.start() : match.end()].strip(" 、,\n")
+        if re.search(FORBIDS, match[0].strip(" 、,")) and not sentence.endswith(("?", "？")):
+            order = sentence if len(sentence) <= LINE else _order(sentence)
+            found += [order.rstrip(".。!！")] if order else []
+    return found[:MOST_CONSTRAINTS]
+
+
+def _order(sentence: str) -> str:
+    clauses = (re.sub(r"(?i)^(?:and|but|also|so)\s+", "", one.strip()) for one in re.split(r"[,;、，；]", sentence))
+    orders = (one for one in clauses if re.match(ORDER, one) or (not one.isascii() and re.search(FORBIDS, one)))
+    return next((one for one in orders if len(one) <= LINE), "")
 
 
 @dataclass(frozen=True, slots=True)

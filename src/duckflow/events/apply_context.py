@@ -9,8 +9,6 @@ from duckflow.state.five import FiveItems
 from duckflow.state.fold import holds
 from duckflow.state.plan import Plan
 
-BRIEF_STEPS = 3
-
 
 def begin_anew(state: AgentState) -> None:
     """A new request after one that is done: its goal is reached. What the user forbade stays forbidden."""
@@ -49,7 +47,7 @@ def follow_plan(state: AgentState, plan: Plan | None) -> None:
     if plan.under_way:
         current = plan.current()
         left = [step for step in plan.steps if step.status != "completed" and step is not current]
-        steps = [*([current] if current else []), *left][:BRIEF_STEPS]
+        steps = [*([current] if current else []), *left]
         _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
     elif plan.status in ("completed", "failed"):
         state.five.plan_brief = []

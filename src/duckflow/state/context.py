@@ -32,6 +32,8 @@ class Receipt(Value):
 
     dropped: int
     kept: int
+    cut: int = 0
+    """Of those kept, how many are shown in part."""
     tokens_before: int
     tokens_after: int
     turn: int = 0

@@ -7,7 +7,7 @@ from pydantic import Field
 from duckflow.state.noun import Line100, Line200, Noun, Value, first
 
 Two100 = Annotated[list[Line100], first(2)]
-Three100 = Annotated[list[Line100], first(3)]
+Three100 = Annotated[list[Line100], first(3, counted=True)]
 
 
 class FiveItems(Noun):

@@ -43,11 +43,14 @@ def at_most(limit: int) -> AfterValidator:
     return AfterValidator(lambda text: shorten(text, limit))
 
 
-def first(limit: int) -> BeforeValidator:
-    """Keep only the first `limit` items of a list."""
+def first(limit: int, counted: bool = False) -> BeforeValidator:
+    """Keep only the first `limit` items of a list. `counted`: the last of them says how many are not told."""
 
     def keep(items: Any) -> Any:
-        return cast("list[Any]", items)[:limit] if isinstance(items, list) else items
+        if not isinstance(items, list):
+            return items
+        kept, left = cast("list[Any]", items)[:limit], len(cast("list[Any]", items)) - limit
+        return [*kept[:-1], f"{shorten(str(kept[-1]), 90)} … +{left}"] if counted and left > 0 else kept
 
     return BeforeValidator(keep)
 
