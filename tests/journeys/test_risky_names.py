@@ -108,3 +108,11 @@ async def test_a_rule_for_files_of_a_kind_does_not_cover_it_but_one_for_the_file
         assert await story.tell(word) == "done"
     assert [len(question.choices) for question in story.questions] == [5, 5]
     assert (story.folder / "conftest.py").read_text() == "y\n"
+
+
+@pytest.mark.parametrize("path", [".envrc", "tests/conftest.py", ".github/workflows/ci.yml", "Makefile"])
+async def test_told_when_a_command_has_written_it(tmp_path: Path, path: str) -> None:
+    command = f"mkdir -p $(dirname {path}) && echo x > {path} && echo y > plain.txt"
+    story = Story(tmp_path, [decide(act("shell.run", command=command), respond("done"))], mode="full-auto")
+    assert await story.tell("go") == "done"
+    assert notices(story) == [path]

@@ -83,8 +83,12 @@ def test_headless_the_programs_stay_off_and_that_is_said(tmp_path: Path) -> None
     done = shell.run("-p", "look", "-m", shell.script(LOOK))
     assert done.returncode == 3 and "not trusted" in done.stderr and "--trust" in done.stderr
     assert "信頼されていません" in shell.run("-p", "look", "-m", shell.script(LOOK), "--lang", "ja").stderr
+    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK))
+    assert done.returncode == 3 and "not trusted" in done.stderr, "not even in full-auto"
     done = shell.run("-p", "look", "--trust", "-m", shell.script(LOOK))
-    assert done.returncode == 0 and "not trusted" not in done.stderr, done.stderr
+    assert done.returncode == 3 and "not trusted" not in done.stderr, "trust takes away no question of the Gate"
+    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK))
+    assert done.returncode == 0, done.stderr
     assert "not trusted" not in shell.run("-p", "hello", "-m", shell.script()).stderr, "it is remembered"
 
 
@@ -104,3 +108,12 @@ def test_duckflows_own_folders_are_no_work_folder(tmp_path: Path) -> None:
         shell.work.mkdir(parents=True, exist_ok=True)
         done = shell.run("-p", "hello", "--trust", "-m", shell.script())
         assert done.returncode == 2 and "own files" in done.stderr
+
+
+async def test_the_users_own_commands_wait_for_the_answer_too(tmp_path: Path) -> None:
+    bring_programs(tmp_path / "work")
+    story = Story(tmp_path, HELLOS)
+    seen: list[bool] = []
+    story.answer = lambda question: seen.append((story.folder / "ran").exists()) or Answer(choice="no")
+    assert await story.chat.run_own("touch ran") == 0
+    assert seen == [False] and (story.folder / "ran").exists()

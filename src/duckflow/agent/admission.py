@@ -19,13 +19,16 @@ class Admission:
         self._ask = ask
         self._wanted = wanted
         self._decided = False
+        self._asking = asyncio.Lock()
         self.trusted = False
-        """Programs that the folder brings may run, where the sandbox lets them."""
+        """Programs that the folder brings may run, where mode and sandbox let them."""
 
     async def admit(self) -> bool:
         """Whether anything may be done here at all."""
-        if self._decided:
-            return True
+        async with self._asking:
+            return self._decided or await self._decide()
+
+    async def _decide(self) -> bool:
         trust = await asyncio.to_thread(self._make)
         reasons = await asyncio.to_thread(trust.reasons)
         if not reasons or trust.trusted:

@@ -159,6 +159,9 @@ class ChatLoop:
         return await self._commands.table.run(self, self._questions.ask, line)
 
     async def run_own(self, command: str) -> int:
+        """In a folder that is not wanted nothing is done at all."""
+        if self._turns.admit and not await self._turns.admit():
+            return 1
         return await self._commands.run_own(command)
 
     def health(self) -> tuple[Phrase, ...]:

@@ -1,16 +1,21 @@
 """Keeps what is about to be changed, so that a turn can be taken back."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
-from duckflow.events.types import MessageAdded, TurnUndone
+from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.prompts.template import note
+from duckflow.safety.risky_names import runs_later
+from duckflow.safety.shown import shown
 from duckflow.state.message import Message
+from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
+    from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import Undo
 
@@ -31,8 +36,21 @@ class UndoKeeper:
         tool, paths = one.tool, one.tool.touches(one.args)
         if tool.effect == "run" or not paths:
             command = tool.command(one.args)
-            return self._undo().command(turn, left_running=command if tool.goes_on(one.args) else "", text=command)
+            return self._around_command(turn, command, goes_on=tool.goes_on(one.args))
         return self._undo().change(turn, paths)
+
+    @asynccontextmanager
+    async def _around_command(self, turn: int, command: str, goes_on: bool) -> AsyncGenerator[None]:
+        """A name that makes programs run later is told when a command has written it: nobody could ask before."""
+        changed: list[Change] = []
+        try:
+            async with self._undo().command(turn, command if goes_on else "", command) as changed:
+                yield
+        finally:
+            folder = Path(self._session.state.folder)
+            for one in changed:
+                if one.after and one.after.kind != "folder" and runs_later(one.path, one.before is None, folder):
+                    self._session.emit(Noticed(what=say("risk.runs_later", path=shown(one.path))))
 
     async def diff(self, turn: int | None = None) -> "UndoPreview":
         return await self._undo().diff(turn)

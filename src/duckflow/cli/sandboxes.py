@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.cli.wiring import Wiring
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
+from duckflow.state.phrase import say
 from duckflow.tools.tool import AnyTool
 
 if TYPE_CHECKING:
@@ -62,8 +64,11 @@ class Sandboxes:
 
         folder = self._wiring.folder
         # Looked at anew each time: a command may have changed the repository's settings.
-        runs_programs = "git" in command and not self._trusted() and git_runs_programs(folder)
-        return judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
+        runs_programs = "git" in command and git_runs_programs(folder)
+        judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
+        if not runs_programs or self._trusted() or judged.verdict == "safe":
+            return judged
+        return replace(judged, reasons=(*judged.reasons, say("harm.untrusted")))
 
 
 def main() -> None:

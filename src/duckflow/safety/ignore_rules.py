@@ -63,7 +63,7 @@ class RulesFile:
         inner = _bytewise(path[self._start :])
         if inner and (rule := self._last(inner, is_folder)):
             return not rule.keep
-        return self._above is not None and self._above.ignores(path, is_folder)
+        return self._above is not None and self._above._decide(path, is_folder)
 
     def _add(self, line: str, place: int) -> None:
         pattern = _without_spaces(line).removeprefix("!")

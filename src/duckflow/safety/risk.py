@@ -18,8 +18,8 @@ PROGRAMS = frozenset(
     + (".scr", ".jar", ".app", ".desktop", ".service")
 )
 
-NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_characters"))
-"""A command that could not be read for certain is asked for in every mode."""
+NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_characters", "harm.untrusted"))
+"""A command that could not be read for certain is asked for in every mode, and so is what an untrusted folder runs."""
 
 REVEALING = frozenset(("risk.secret_read", "harm.reads_secret", "harm.shows_environment"))
 """What shows a secret to the model is asked for in every mode."""

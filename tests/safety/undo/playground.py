@@ -56,7 +56,7 @@ class Playground:
         async with self.command():
             await asyncio.to_thread(self.run, command)
 
-    def command(self, **given: str) -> AbstractAsyncContextManager[None]:
+    def command(self, **given: str) -> AbstractAsyncContextManager[Any]:
         return self.undo.command(self._turn, **given)
 
     def run(self, command: str) -> None:

@@ -68,6 +68,7 @@ class Recorder:
         self._baseline = Baseline(self.database)
         self._survey: Survey | None = None
         self._open: set[int] = set()
+        self._changed: list[Change] = []
 
     @contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
@@ -114,13 +115,15 @@ class Recorder:
     def open_restore(self, turn: UndoTurn) -> int:
         return self._opened(turn, "restore")
 
-    def close(self, window_id: int) -> None:
-        """What could not be noted down now is found out later, as after a crash."""
+    def close(self, window_id: int) -> list[Change]:
+        """Gives what changed. What could not be noted down now is found out later, as after a crash."""
         self._open.discard(window_id)
+        self._changed = []
         with self.transaction(closing=window_id):
             if window := self.ledger.windows().get(window_id):
                 self._close(window_id, window, sure=True)
         self.database.give_back()
+        return self._changed
 
     def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
@@ -210,6 +213,7 @@ class Recorder:
 
     def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
         turn.record(changes)
+        self._changed += changes
         moves = (MoveFact(one.path, one.before, one.after) for one in changes)
         for kind, names in left_out_of(moves, self.settings.largest_file_mb).items():
             turn.leave_out(kind, names)

@@ -21,6 +21,7 @@ from duckflow.safety.workspace import Workspace
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.desk import UndoDesk
+    from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.recorder import Recorder
 
 log = logging.getLogger(__name__)
@@ -69,14 +70,16 @@ class Undo:
         self._desk: UndoDesk | None = None
         self._lock = threading.Lock()
 
-    def change(self, turn: int, paths: Sequence[str]) -> AbstractAsyncContextManager[None]:
+    def change(self, turn: int, paths: Sequence[str]) -> AbstractAsyncContextManager[list["Change"]]:
         """Around one change of Duckflow's own, with every path it may touch.
 
         Raises ToolError, before anything is changed, when what is there cannot be kept."""
         return self._window(lambda recorder: recorder.open_change(self._session, turn, self._roots(paths)))
 
-    def command(self, turn: int, left_running: str = "", text: str = "") -> AbstractAsyncContextManager[None]:
-        """Around a command. `left_running`: its name, when it goes on in the background after this ends.
+    def command(self, turn: int, left_running: str = "", text: str = "") -> AbstractAsyncContextManager[list["Change"]]:
+        """Around a command; what is given holds at the end what changed meanwhile.
+
+        `left_running`: its name, when it goes on in the background after this ends.
 
         `text`: by it files are known that it writes. What else changes meanwhile may be somebody else's doing."""
         known = self._roots(named_targets(text, self._workspace.root))
@@ -107,9 +110,10 @@ class Undo:
         await asyncio.to_thread(close)
 
     @asynccontextmanager
-    async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[None]:
+    async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[list["Change"]]:
+        changed: list[Change] = []
         if not self._settings.enabled:
-            yield
+            yield changed
             return
         try:
             window = await asyncio.to_thread(self._at_desk, lambda desk: begin(desk.recorder))
@@ -117,15 +121,15 @@ class Undo:
             message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
             raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
         try:
-            yield
+            yield changed
         finally:
             if window is not None:
                 # Also when the turn is being cancelled: what was done was done.
-                await asyncio.shield(asyncio.to_thread(self._note, window))
+                await asyncio.shield(asyncio.to_thread(self._note, window, changed))
 
-    def _note(self, window: int) -> None:
+    def _note(self, window: int, changed: "list[Change]") -> None:
         try:
-            self._at_desk(lambda desk: desk.recorder.close(window))
+            changed += self._at_desk(lambda desk: desk.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
             # What was noted before is safe; what came of it is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
