@@ -178,8 +178,10 @@ class Compiler:
 
     def _values(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         five = state.five
+        # A goal that is only the beginning of the request says nothing beside it.
+        repeated = " ".join(last_request(history).split()).startswith(five.goal.rstrip("… "))
         values = {
-            "goal": five.goal,
+            "goal": "" if repeated and not moment.profile.compact else five.goal,
             "constraints": "; ".join(five.constraints),
             "note": moment.note,
             **plan_line(state),

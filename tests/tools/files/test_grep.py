@@ -121,3 +121,9 @@ async def test_a_module_in_the_folder_is_not_imported_by_the_search(hands: Hands
     hands.put("json.py", "raise SystemExit(3)  # needle\n")
     hands.put("re.py", "raise SystemExit(3)\n")
     assert await hands.told("grep", pattern="needle") == "json.py:1: raise SystemExit(3)  # needle"
+
+
+async def test_lines_around_a_match_come_with_it(hands: Hands) -> None:
+    hands.put("a.py", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
+    told = await hands.told("grep", pattern="two|seven", context=1)
+    assert told.splitlines() == ["a.py:1- one", "a.py:2: two", "a.py:3- three", "--", "a.py:6- six", "a.py:7: seven"]

@@ -5,13 +5,17 @@ import re
 import sys
 import warnings
 from dataclasses import replace
+from itertools import groupby
 
-from duckflow.errors import ToolError
+from pydantic import Field
+
+from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs import find_program
 from duckflow.safety.known_secrets import secret_files
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
+from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.search import Match, Search, TextMatch, collect
@@ -30,6 +34,7 @@ class GrepArgs(Args):
     path: str = "."
     glob: str = ""
     ignore_case: bool = False
+    context: int = Field(default=0, ge=0, le=200)
 
 
 class Grep(FileTool[GrepArgs]):
@@ -37,7 +42,10 @@ class Grep(FileTool[GrepArgs]):
 
     operation = "file_ops.grep"
     effect = "read"
-    told = Texts("search contents by regex", "コードや文の中の語を検索 (正規表現)")
+    told = Texts(
+        "search contents by regex",
+        "コードや文の中の語を検索 (正規表現)",
+    )
     counts_as = "search"
     led = True
     untold = frozenset({"ignore_case", "glob"})
@@ -59,7 +67,8 @@ class Grep(FileTool[GrepArgs]):
             found.matches = [match for match in found.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
-        lines = [*map(_line, found.matches), *self._notes(found, pattern, path), *_left_out(secret)]
+        shown_lines = self._with_context(found.matches, args.context) if args.context else map(_line, found.matches)
+        lines = [*shown_lines, *self._notes(found, pattern, path), *_left_out(secret)]
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
@@ -100,6 +109,27 @@ class Grep(FileTool[GrepArgs]):
         if path != ".":
             found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
         return found
+
+    def _with_context(self, matches: list[Match], context: int) -> list[str]:
+        """Each match with the lines around it, `:` behind the numbers of matches and `-` behind the others."""
+        told: list[str] = []
+        for path, group in groupby(matches, lambda match: match.path):
+            found = {match.line: match for match in group}
+            around = {line for hit in found for line in range(max(1, hit - context), hit + context + 1)}
+            try:
+                texts = load(self.workspace, path, self.settings.max_file_bytes).lines
+            except (DuckflowError, OSError):
+                told += map(_line, found.values())
+                continue
+            before = 0
+            for line in sorted(one for one in around if one <= len(texts)):
+                told += ["--"] if line > before + 1 and told else []
+                text = shown_line(texts[line - 1][: self.settings.grep_line])
+                told.append(_line(found[line]) if line in found else f"{shown(path)}:{line}- {text}")
+                before = line
+        if len(told) > self.settings.read_lines:
+            told = [*told[: self.settings.read_lines], "[cut here; give less context or a narrower pattern]"]
+        return told
 
     def _notes(self, found: TextMatch, pattern: str, path: str) -> list[str]:
         if found.timed_out:
