@@ -40,6 +40,8 @@ def main() -> NoReturn:
     try:
         server = _server(sys.argv[1], order)
     except (ImportError, RuntimeError, OSError) as error:
+        # The library writes its log from a thread that may not come to it any more.
+        os.write(2, f"{error}\n".encode())
         _say(answer, {"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
     _say(answer, {"url": f"{server.listening_address}/v1"})
