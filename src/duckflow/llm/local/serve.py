@@ -11,9 +11,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any, NoReturn, TypedDict, cast
 
 ERRORS_ONLY = 1
+LOG_SECONDS = 0.5
 PR_SET_PDEATHSIG = 1
 
 
@@ -40,8 +42,8 @@ def main() -> NoReturn:
     try:
         server = _server(sys.argv[1], order)
     except (ImportError, RuntimeError, OSError) as error:
-        # The library writes its log from a thread that may not come to it any more.
-        os.write(2, f"{error}\n".encode())
+        # The library writes its log from a thread of its own, and has no way to wait for it.
+        time.sleep(LOG_SECONDS)
         _say(answer, {"failed": f"{type(error).__name__}: {error}"})
         os._exit(1)
     _say(answer, {"url": f"{server.listening_address}/v1"})
