@@ -75,7 +75,7 @@ def watch_success(run: Run, tally: Tally) -> None:
         pacemaker.observe(step)
         verdict = pacemaker.beat()
         health = pacemaker.health()
-        alarmed += not WORST_FACES.isdisjoint((health.mood_face, health.focus_face, health.stamina_face))
+        alarmed += not WORST_FACES.isdisjoint(sign.face for sign in health)
         least = min(least, pacemaker.vitals.stamina)
         replanned |= isinstance(verdict, Replan)
         if isinstance(verdict, DuckCall):

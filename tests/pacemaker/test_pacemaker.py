@@ -72,7 +72,7 @@ def test_stamina_used_up_goes_straight_to_the_question() -> None:
     call = pacemaker.beat()
     assert isinstance(call, DuckCall)
     assert (call.reason, call.pattern, call.severity) == (Reason.STAMINA_DEPLETED, Pattern.EXHAUSTED, "critical")
-    assert call.health.stamina_face == "💀"
+    assert call.health.stamina.face == "💀"
 
 
 def test_low_confidence_hints_then_plans_anew_then_asks() -> None:

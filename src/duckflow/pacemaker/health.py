@@ -1,4 +1,4 @@
-"""The health report: vitals, their faces, and how they went lately."""
+"""The health report: vitals, their faces, what they mean and how they went lately, a finding and a recommendation."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,82 +9,69 @@ from duckflow.state.vitals import Vitals
 
 BARS = "▁▂▃▄▅▆▇█"
 BRIGHT = 0.8
+FACES = {
+    "mood": {"good": "😎", "fair": "🙂", "low": "😔"},
+    "focus": {"good": "🧘", "fair": "🙂", "low": "🤔", "lost": "😵"},
+    "stamina": {"good": "💪", "low": "🤕", "lost": "💀"},
+}
+
+
+class VitalSign(NamedTuple):
+    """One vital: its value, how that is called, and its trend as a line of bars, oldest first."""
+
+    name: str
+    value: float
+    level: str
+    trend: str
+
+    @property
+    def face(self) -> str:
+        return FACES[self.name][self.level]
+
+    @property
+    def troubled(self) -> bool:
+        return self.level in ("low", "lost")
+
+    def line(self) -> Phrase:
+        return say(f"health.{self.name}.{self.level}", percent=round(100 * self.value), trend=self.trend)
 
 
 class Health(NamedTuple):
-    """What `/status`, the status bar and a Duck Call show. The trends are lines of bars, oldest first."""
+    """What `/status`, the status bar and a Duck Call show."""
 
-    vitals: Vitals
-    mood_face: str
-    focus_face: str
-    stamina_face: str
-    mood_trend: str
-    focus_trend: str
-    stamina_trend: str
+    mood: VitalSign
+    focus: VitalSign
+    stamina: VitalSign
 
     def bar(self) -> Phrase:
         """The line of the status bar."""
-        return say(
-            "health.bar",
-            mood_face=self.mood_face,
-            mood=two_digits(self.vitals.mood),
-            focus_face=self.focus_face,
-            focus=two_digits(self.vitals.focus),
-            stamina_face=self.stamina_face,
-            stamina=two_digits(self.vitals.stamina),
-        )
+        faces = {f"{sign.name}_face": sign.face for sign in self}
+        return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
     def report(self) -> tuple[Phrase, ...]:
-        """One line for each vital, with its trend."""
-        mood, focus, stamina = (
-            two_digits(value) for value in (self.vitals.mood, self.vitals.focus, self.vitals.stamina)
-        )
-        return (
-            say("health.mood", face=self.mood_face, value=mood, trend=self.mood_trend),
-            say("health.focus", face=self.focus_face, value=focus, trend=self.focus_trend),
-            say("health.stamina", face=self.stamina_face, value=stamina, trend=self.stamina_trend),
-        )
+        """One line for each vital, then the finding with what it recommends."""
+        # Lost focus says most of what to do, then wear, then doubt.
+        worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), "none")
+        return say("health.title"), *(sign.line() for sign in self), say(f"health.finding.{worst}")
 
 
 def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
     past = tuple(trend) or ((vitals.mood, vitals.focus, vitals.stamina),)
-    moods, focuses, staminas = zip(*past, strict=True)
+    moods, focuses, staminas = map(draw_bars, zip(*past, strict=True))
+    mood = _level(vitals.mood, good=BRIGHT, fair=settings.mood_hint)
+    focus = _level(vitals.focus, good=BRIGHT, fair=settings.focus_hint, low=settings.focus_lost)
+    stamina = _level(vitals.stamina, good=settings.stamina_worn, low=settings.stamina_depleted)
     return Health(
-        vitals=vitals,
-        mood_face=mood_face(vitals.mood, settings),
-        focus_face=focus_face(vitals.focus, settings),
-        stamina_face=stamina_face(vitals.stamina, settings),
-        mood_trend=draw_bars(moods),
-        focus_trend=draw_bars(focuses),
-        stamina_trend=draw_bars(staminas),
+        VitalSign("mood", vitals.mood, mood, moods),
+        VitalSign("focus", vitals.focus, focus, focuses),
+        VitalSign("stamina", vitals.stamina, stamina, staminas),
     )
 
 
-def mood_face(value: float, settings: VitalsSettings) -> str:
-    if value >= BRIGHT:
-        return "😎"
-    if value >= settings.mood_hint:
-        return "🙂"
-    return "😟" if value >= settings.mood_low else "😔"
-
-
-def focus_face(value: float, settings: VitalsSettings) -> str:
-    if value >= BRIGHT:
-        return "🧘"
-    if value >= settings.focus_hint:
-        return "🙂"
-    return "🤔" if value >= settings.focus_lost else "😵"
-
-
-def stamina_face(value: float, settings: VitalsSettings) -> str:
-    if value >= settings.stamina_hint:
-        return "💪"
-    return "🤕" if value >= settings.stamina_depleted else "💀"
+def _level(value: float, **least: float) -> str:
+    """The first level whose least value is reached; below all of them it is the next worse one."""
+    return next((level for level, bound in least.items() if value >= bound), "lost" if "low" in least else "low")
 
 
 def draw_bars(values: Iterable[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)
-
-
-def two_digits(value: float) -> str:
-    return f"{value:.2f}"

@@ -35,7 +35,7 @@ class SeenLines:
         """Whether most lines of the result were not seen before. What a command prints is compared without its numbers,
         and what stands in the command itself is no news."""
         printed = step.kind not in ("read", "search")
-        own = canonical(step.args)
+        own = plain_line(canonical(step.args)) if printed else canonical(step.args)
         lines = {plain_line(line) if printed else line.strip() for line in step.result.split("\n")[:LINES]}
         lines = {hash(line) for line in lines if not is_empty(line) and (len(line) > SHORT or line not in own)}
         new = lines - self._seen.keys()

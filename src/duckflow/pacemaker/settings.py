@@ -111,6 +111,8 @@ class VitalsSettings(BaseModel):
     mood_low: float = 0.6
     focus_lost: float = 0.3
     stamina_depleted: float = 0.1
+    stamina_worn: float = 0.5
+    """Below this its face shows it."""
     focus_beats: Threshold = threshold_field(1, 2)
     mood_beats: Threshold = threshold_field(1, 3)
     """For how many beats focus or mood must stay that low."""

@@ -1,0 +1,152 @@
+"""Whether the Pacemaker's figures carry over: chosen on one part of the recorded runs, scored on the other.
+
+usage: python -m benchmarks.pacemaker_folds [DATA_FOLDER]      (default ../shared/data/pacemaker)
+
+The runs are parted by their id, three ways into halves. In each half the candidates below are ranked (enough stuck runs
+found, then fewest false alarms, then most steps saved), and the winner is scored on the other half, as are the
+product's own settings. `strict` is the product with every threshold one notch lower: what false alarms would be if the
+runs were a little less lucky.
+"""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.pacing import BenchDetector, recorded
+from duckflow.pacemaker.settings import DetectorSettings, PacemakerSettings, Threshold, VitalsSettings
+from duckflow.pacemaker.step import LoopStep
+
+ENOUGH = 96.0
+DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "pacemaker"
+
+
+class RecordedRun(NamedTuple):
+    """A run with what became of it; `loops` and `no_loops`: people saw repetition in a row, or none at all."""
+
+    name: str
+    steps: list[LoopStep]
+    succeeded: bool
+    onset: int | None
+    loops: bool
+    no_loops: bool
+
+
+class Score(NamedTuple):
+    """In percent."""
+
+    recall: float
+    cut: float
+    false_alarms: float
+    human: float
+    human_false: float
+
+    def __str__(self) -> str:
+        return "  ".join(f"{name} {value:5.1f}" for name, value in self._asdict().items())
+
+
+def read(folder: Path) -> Iterator[RecordedRun]:
+    with (folder / "labels.dev.jsonl").open() as lines:
+        labels: dict[str, Any] = {label["id"]: label for label in map(json.loads, lines)}
+    with gzip.open(folder / "trajectories.dev.jsonl.gz", "rt") as lines:
+        for run in map(json.loads, lines):
+            if run.get("no_results"):
+                continue
+            label, steps = labels[run["id"]], [recorded(step) for step in run["steps"]]
+            if run["steps"][-1]["kind"] == "submit":
+                steps.pop()
+            stuck = label["stuck"] and run["outcome"] is not True
+            seen = "".join(
+                "R" if one == "Repetition" else "." for one in run["labels"].get("human_action_action") or ""
+            )
+            yield RecordedRun(
+                run["id"],
+                steps,
+                run["outcome"] is True,
+                label["onset"] if stuck else None,
+                "RR" in seen,
+                bool(seen) and "R" not in seen,
+            )
+
+
+def find_alarms(run: RecordedRun, detector: BenchDetector) -> list[int]:
+    found: list[int] = []
+    detector.reset()
+    for number, step in enumerate(run.steps):
+        if detector.hear(step):
+            found.append(number)
+            detector.reset()
+    return found
+
+
+Alarms = dict[str, list[int]]
+
+
+def score(runs: list[RecordedRun], alarms: Alarms) -> Score:
+    stuck = [(run, run.onset) for run in runs if run.onset is not None]
+    first = {run.name: next((at for at in alarms[run.name] if at >= onset), None) for run, onset in stuck}
+    saved = sum(len(run.steps) - 1 - at for run, _ in stuck if (at := first[run.name]) is not None)
+    return Score(
+        share([at is not None for at in first.values()]),
+        100 * saved / max(1, sum(len(run.steps) - onset for run, onset in stuck)),
+        share([bool(alarms[run.name]) for run in runs if run.succeeded]),
+        share([bool(alarms[run.name]) for run in runs if run.loops]),
+        share([bool(alarms[run.name]) for run in runs if run.no_loops]),
+    )
+
+
+def share(found: list[bool]) -> float:
+    return 100 * sum(found) / max(1, len(found))
+
+
+def candidates() -> Iterator[tuple[str, PacemakerSettings]]:
+    for stale, repeated, new, errors in product((0.11, 0.13, 0.15), (0.16, 0.2), (0.06, 0.1), (5, 6)):
+        vitals = VitalsSettings(stale_focus=stale, repeated_focus=repeated, new_focus=new)
+        detectors = DetectorSettings(same_error=Threshold(replan=3, call=errors))
+        name = f"stale {stale} repeated {repeated} new {new} same_error {errors}"
+        yield name, PacemakerSettings(vitals=vitals, detectors=detectors)
+
+
+STRICT = PacemakerSettings(
+    vitals=VitalsSettings(focus_lost=0.37, stamina_depleted=0.16),
+    detectors=DetectorSettings(same_error=Threshold(replan=3, call=4)),
+)
+
+
+def main(folder: Path) -> None:
+    runs = list(read(folder))
+
+    def alarms_with(settings: PacemakerSettings, limits: bool = True) -> Alarms:
+        detector = BenchDetector(settings, limits)
+        return {run.name: find_alarms(run, detector) for run in runs}
+
+    ours = alarms_with(PacemakerSettings())
+    print(f"all runs, product            {score(runs, ours)}")
+    print(f"all runs, without the limits {score(runs, alarms_with(PacemakerSettings(), limits=False))}")
+    print(f"all runs, strict             {score(runs, alarms_with(STRICT))}")
+    tried = {name: alarms_with(settings) for name, settings in candidates()}
+    for salt in ("a", "b", "c"):
+        for half in (0, 1):
+            part = _in_half(salt, half)
+            chosen_on, scored_on = [run for run in runs if part(run)], [run for run in runs if not part(run)]
+            best = max(tried, key=lambda name: _rank(score(chosen_on, tried[name])))
+            print(f"{salt}{half} chosen {best}")
+            print(f"   chosen on  {score(chosen_on, tried[best])}")
+            print(f"   scored on  {score(scored_on, tried[best])}")
+            print(f"   product    {score(scored_on, ours)}")
+
+
+def _in_half(salt: str, half: int) -> Callable[[RecordedRun], bool]:
+    return lambda run: zlib.crc32(f"{salt}{run.name}".encode()) % 2 == half
+
+
+def _rank(found: Score) -> tuple[bool, float, float]:
+    return found.recall >= ENOUGH, -found.false_alarms, found.cut
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT)
