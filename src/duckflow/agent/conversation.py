@@ -22,7 +22,7 @@ from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnd
 from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken, Unheard
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
-from duckflow.safety.answers import means_always, read_answer
+from duckflow.safety.answers import means_always, read_answer, read_wish
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
@@ -196,7 +196,7 @@ class ChatLoop:
         if name.startswith("!") or any(name == f"/{command.name}" for command in self.commands):
             return True
         offered = tuple(choice.key for choice in question.choices)
-        answers = read_answer(text, offered) is not None or means_always(text, offered)
+        answers = read_answer(text, offered) is not None or means_always(text, offered) or bool(read_wish(text))
         return bool(question.job) and question.kind == "gate" and not answers
 
     async def _run_own(self, command: str) -> str:

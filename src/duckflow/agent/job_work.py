@@ -199,6 +199,10 @@ class JobWork:
         action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
         try:
             done, told = await self._runner.run(self._plan, step, action)
+            while done.stop == "refused" and done.refusal:
+                # A no with a wish is no failure: the task is put as the user wants it, and asked for again.
+                action = await self._put_differently(step, task, action, done.refusal)
+                done, told = await self._runner.run(self._plan, step, action)
         except asyncio.CancelledError:
             self._tell(step.step_id, task, "interrupted", task.result)
             raise
@@ -210,6 +214,26 @@ class JobWork:
         self._tell(step.step_id, task, "completed" if ok else "failed", told)
         if ok:
             self._pacemaker.notice(Signal.DONE)
+
+    async def _put_differently(self, step: Step, task: Task, action: Action, wish: str) -> Action:
+        """A text is written anew; other arguments are drafted anew. Where that fails it stays as it is."""
+        language = self._state.language
+        if (operation := self._runner.operation(task.operation)) and operation.body:
+            purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
+            args = {name: value for name, value in action.args.items() if name != operation.body}
+            return action.model_copy(update={"reasoning": purpose, "args": args})
+        told = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
+        try:
+            drafted = (await self._drafter.tasks(self._plan, step.model_copy(update={"tasks": []}), told))[0]
+        except DuckflowError as problem:
+            self._actor.emit(Noticed(what=said(problem)))
+            return action
+        changed = task.model_copy(
+            update={"operation": drafted.operation, "args": drafted.args, "status": "in_progress"}
+        )
+        tasks = tuple(changed if one.task_id == task.task_id else one for one in step.tasks)
+        self._actor.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tasks))
+        return Action(operation=changed.operation, args=changed.args, reasoning=drafted.reasoning or action.reasoning)
 
     def _notice(self, what: Phrase) -> None:
         """The end of a step among others; where it is the only one, the job's own summary tells it."""
@@ -240,7 +264,7 @@ class TaskRunner:
         self._explained: set[str] = set()
 
     def changes(self, task: Task) -> bool:
-        operation = self._operation(task.operation)
+        operation = self.operation(task.operation)
         return operation is None or operation.changes
 
     async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
@@ -248,7 +272,7 @@ class TaskRunner:
         language = self._drafter.state.language
         try:
             async with replace(self._actor, step_id=step.step_id).at_most(self._seconds) as actor:
-                operation = self._operation(action.operation)
+                operation = self.operation(action.operation)
                 if operation and operation.body and operation.body not in action.args:
                     self._explain(plan, step, actor)
                     await self._look(plan, step, action, actor)
@@ -283,7 +307,7 @@ class TaskRunner:
                 await self._dispatcher.run(_reading(look, why), actor)
                 self._looked_at.add((step.step_id, path))
 
-    def _operation(self, name: str) -> Operation | None:
+    def operation(self, name: str) -> Operation | None:
         return next((one for one in self._drafter.operations() if one.name == name), None)
 
 

@@ -9,18 +9,22 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.words import LANGUAGES, Words
-from duckflow.safety.answers import means_always, read_answer
-from duckflow.state.phrase import say
+from duckflow.safety.answers import means_always, read_answer, read_wish, yes_or_no
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
 
 NUMBERED = re.compile(r"(\d+)\s*[.):、,]?\s*(.*)", re.DOTALL)
 FREE = "free"
-UNCLEAR = {"gate": "gate.unclear", "duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
+UNCLEAR = {"duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
+SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
+"""Choices that a plain yes or no stands for."""
+SHOWN = 60
 
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """`half`: a choice that waits for its words."""
+    """`half`: a choice that waits for its words, or (at a Gate) words that wait for their yes or no."""
 
     question: Question
     answer: asyncio.Future[Answer]
@@ -55,8 +59,7 @@ class Questions:
         question = asked.question
         answer = _chosen(choice, text, question) if choice else self._read(text, asked)
         if answer is None:
-            permanent = question.kind == "gate" and means_always(text, _keys(question))
-            return Taken("unclear", (say("gate.always_word" if permanent else UNCLEAR[question.kind]),), question_id)
+            return Taken("unclear", (_unclear(text, asked),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         self._close(asked, answer)
@@ -71,7 +74,7 @@ class Questions:
         """What the text means; nothing when it is unclear or says only half of it."""
         question = asked.question
         if question.kind == "gate":
-            return read_answer(text, _keys(question))
+            return _read_at_gate(text, asked)
         if asked.half:
             return asked.half.model_copy(update={"text": text})
         answer = read_choice(text, question)
@@ -92,7 +95,40 @@ def read_choice(text: str, question: Question) -> Answer:
     for choice in question.choices:
         if word in _names(choice):
             return Answer(choice=choice.key)
-    return Answer(choice=FREE, text=text.strip())
+    meaning = yes_or_no(plain)
+    keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]
+    return Answer(choice=keys[0]) if keys else Answer(choice=FREE, text=text.strip())
+
+
+def _read_at_gate(text: str, asked: OpenQuestion) -> Answer | None:
+    """A yes or no with a wish is a no that says what to do instead. What would be very risky takes a word for its yes,
+    no key."""
+    question = asked.question
+    answer = read_answer(text, _keys(question))
+    if answer is None and (wish := read_wish(text)):
+        return Answer(choice="no", text=wish)
+    if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text):
+        return None
+    if answer and answer.choice == "no" and not answer.text and asked.half:
+        return asked.half
+    return answer
+
+
+def _needs_word(question: Question) -> bool:
+    return question.gate is not None and question.gate.risk == "forbidden"
+
+
+def _unclear(text: str, asked: OpenQuestion) -> Phrase:
+    """One short question in return; at a Gate with two numbers, and what was said is kept for the second."""
+    question = asked.question
+    if question.kind != "gate":
+        return say(UNCLEAR[question.kind])
+    if means_always(text, _keys(question)):
+        return say("gate.always_word")
+    if read_answer(text, _keys(question)):
+        return say("gate.word")
+    asked.half = Answer(choice="no", text=text.strip())
+    return say("gate.unclear", text=shorten(text.strip(), SHOWN))
 
 
 def wants_words(answer: Answer, question: Question) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from duckflow.state.asking import asks
+from duckflow.state.asking import asks, ends_asking
 from duckflow.state.question import Answer
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -68,6 +68,12 @@ def yes_or_no(text: str) -> str:
     if "refuse" in found:
         return "no"
     return "yes" if found & {"yes", "agree"} and "deed" not in found else ""
+
+
+def read_wish(text: str) -> str:
+    """A yes or no with more behind it, whole: what is wanted instead. Nothing for what asks or says something else."""
+    kinds = [] if ends_asking(text) else list(_read(text))
+    return text.strip() if kinds and kinds[0] in ("yes", "agree", "refuse") and kinds[-1] == "" else ""
 
 
 def _read(text: str) -> Iterator[str]:

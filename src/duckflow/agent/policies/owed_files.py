@@ -77,7 +77,7 @@ def _owed(turn: TurnSoFar) -> Owed:
 
 def _settle(owed: Owed, loop: Loop) -> None:
     results = loop.done.results
-    if loop.done.stop == "refused":
+    if loop.done.stop == "refused" and not loop.done.refusal:
         owed.files.clear()
         owed.refused = True
     for result in results:

@@ -1,0 +1,175 @@
+"""A yes, a no, a wish and what is unclear, as people say them: at the Gate, to a plan, in a job, at a Duck Call."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.events.types import GateAnswered, PlanChanged
+from duckflow.state.question import Answer, Question
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
+from tests.journeys.story import Story, act, decide, respond
+
+WRITE = act("file_ops.write_file", path="a.txt", content="tabs\n")
+AGAIN = act("file_ops.write_file", path="a.txt", content="spaces\n")
+WISHES = [
+    ("en", "no, use spaces"),
+    ("en", "ok but use spaces"),
+    ("ja", "いいえ、空白にして"),
+    ("ja", "はい、でも空白にして"),
+]
+AT_A_DUCK_CALL = [
+    ("en", "yes, carry on", "done"),
+    ("ja", "はい、続けてください", "done"),
+    ("en", "no, stop", "pacemaker"),
+    ("ja", "やめて", "pacemaker"),
+]
+ENDED = {"en": "has ended", "ja": "終わりました"}
+LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
+
+
+class Typing(Story):
+    """A person who types; questions stay open until then."""
+
+    def answer(self, question: Question) -> Answer | None:
+        return None
+
+    async def asked(self, number: int = 1) -> Question:
+        await until(self, lambda: len(self.questions) >= number)
+        return self.questions[number - 1]
+
+
+@pytest.mark.parametrize(("language", "yes"), [("en", "yes please, go ahead"), ("ja", "はい、お願いします")])
+async def test_a_yes_in_ones_own_words(tmp_path: Path, language: str, yes: str) -> None:
+    story = Typing(tmp_path, [decide(WRITE, respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write a.txt"))
+    await story.asked()
+    assert story.chat.take(yes).meaning == "answer"
+    await turn
+    assert (story.folder / "a.txt").read_text() == "tabs\n"
+
+
+@pytest.mark.parametrize(("language", "wish"), WISHES)
+async def test_a_wish_at_the_gate_puts_the_action_differently(tmp_path: Path, language: str, wish: str) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(AGAIN, respond("ok"))]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write a.txt"))
+    await story.asked()
+    assert story.chat.take(wish).meaning == "answer"
+    await story.asked(2)
+    assert not (story.folder / "a.txt").exists() and wish.rpartition("、")[2].rpartition(", ")[2] in story.prompt(1)
+    story.chat.take("1")
+    await turn
+    assert (story.folder / "a.txt").read_text() == "spaces\n" and story.ending().outcome == "done"
+
+
+@pytest.mark.parametrize(("language", "unclear"), [("en", "spaces would be nicer"), ("ja", "空白のほうが好み")])
+async def test_what_is_unclear_is_asked_back_with_two_numbers(tmp_path: Path, language: str, unclear: str) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(AGAIN, respond("ok"))]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write a.txt"))
+    await story.asked()
+    taken = story.chat.take(unclear)
+    assert taken.meaning == "unclear" and [phrase.key for phrase in taken.told] == ["gate.unclear"]
+    assert taken.told[0].values == {"text": unclear} and story.chat.questions, "it is still open"
+    story.chat.take("2")
+    await story.asked(2)
+    assert unclear in story.prompt(1)
+    story.chat.take("１")
+    await turn
+    assert [one.answer for one in story.all(GateAnswered)] == [Answer(choice="no", text=unclear), Answer(choice="yes")]
+
+
+@pytest.mark.parametrize(
+    ("language", "wish"), [("en", "yes, but leave out step 2"), ("ja", "はい、でもステップ2は外して")]
+)
+async def test_a_yes_with_a_condition_leaves_the_draft_open(tmp_path: Path, language: str, wish: str) -> None:
+    revise = decide(act("plan_tool.revise", changes=wish), step="PLANNING", next_step="pending_user")
+    fewer = SNAKE | {"steps": SNAKE["steps"][:1]}
+    story = Story(tmp_path, [PROPOSE, SNAKE, revise, fewer], language=language)
+    await story.tell("make a snake game")
+    await story.tell(wish)
+    plan = story.session.state.plan
+    assert plan and plan.status == "draft" and [step.name for step in plan.steps] == ["Core loop"]
+
+
+@pytest.mark.parametrize(("language", "no"), [("en", "No, I'd rather not."), ("ja", "いや、やめておきます")])
+async def test_a_plan_is_dropped_by_a_plain_no(tmp_path: Path, language: str, no: str) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE], language=language)
+    await story.tell("make a snake game")
+    assert await story.tell(no) == "pending_user"
+    assert story.all(PlanChanged)[-1].plan.status == "failed" and len(story.model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "wish"), [("en", "no, the score line in Japanese"), ("ja", "いいえ、得点の行は日本語にして")]
+)
+async def test_a_no_with_a_wish_does_not_fail_the_job(tmp_path: Path, language: str, wish: str) -> None:
+    text = {"en": "complete content of game.py", "ja": "game.py の内容"}[language]
+    bodies = [when(text, "score = 1\n"), when(wish.rpartition("、")[2].removeprefix("no, "), "得点 = 1\n")]
+    replies = [PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), *bodies, when(ENDED[language], report())]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    await story.tell("make a snake game")
+    await story.tell("はい、お願いします" if language == "ja" else "yes please")
+    assert (await story.asked()).job
+    assert story.chat.take(wish).meaning == "answer"
+    await story.asked(2)
+    story.chat.take("OK、進めて")
+    assert (await job_ended(story)).status == "completed"
+    assert (story.folder / "game.py").read_text() == "得点 = 1\n"
+
+
+@LANGUAGES
+async def test_a_command_that_is_wanted_otherwise_is_drafted_anew(tmp_path: Path, language: str) -> None:
+    run, instead = act("shell.run", command="touch one"), act("shell.run", command="touch two")
+    drafts = [{"tasks": [run]}, when("touch one", {"tasks": [instead]})]
+    replies = [PROPOSE, SNAKE, run_step(1), *drafts, when(ENDED[language], report())]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    await story.tell("make a snake game")
+    await story.tell("yes" if language == "en" else "はい")
+    await story.asked()
+    story.chat.take("no: name it two")
+    await story.asked(2)
+    story.chat.take("sure")
+    assert (await job_ended(story)).status == "completed"
+    assert (story.folder / "two").exists() and not (story.folder / "one").exists()
+
+
+@pytest.mark.parametrize(("language", "said", "effect"), AT_A_DUCK_CALL)
+async def test_a_duck_call_understands_yes_and_no(tmp_path: Path, language: str, said: str, effect: str) -> None:
+    look = decide(act("file_ops.list_files", path="."), step="PLANNING", next_step="continue")
+    settings = {"pacemaker": {"limits": {"lowest": 1, "highest": 1}}}
+    replies = [look, decide(respond("ok"), step="PLANNING")]
+    story = Typing(tmp_path, replies, language=language, settings=settings)
+    turn = asyncio.create_task(story.tell("look around"))
+    assert (await story.asked()).kind == "duck_call"
+    assert story.chat.take(said).meaning == "answer"
+    await turn
+    assert story.ending().outcome == effect
+
+
+async def test_the_dialogue_of_the_design(tmp_path: Path) -> None:
+    """Seed 001, section 7, word for word where the user and the plan speak."""
+    propose = decide(act("plan_tool.propose", goal="ゲームを実装する"), step="PLANNING", next_step="pending_user")
+    steps: list[dict[str, Any]] = [
+        {"name": "環境構築", "description": "package.json", "success": "package.json がある", "depends_on": []},
+        {"name": "コア実装", "description": "game.js", "success": "game.js がある", "depends_on": [1]},
+    ]
+    generate = decide(act("task_tool.generate_list", step_id="1"), next_step="continue")
+    run = decide(act("task_loop.run", step_id="1"), next_step="defer")
+    done = (
+        "ステップ1『環境構築』が完了しました。`package.json`を作成し、依存関係をインストールしました。"
+        "次にステップ2『コア実装』に進みますか？"
+    )
+    drafts = [{"name": "ゲーム実装", "steps": steps, "risks": ["なし"]}, generate, write_tasks("package.json"), run]
+    background = [when("package.json の内容", "{}\n"), when(ENDED["ja"], report(done))]
+    story = Story(tmp_path, [propose, *drafts, *background], language="ja")
+    assert await story.tell("ゲームを実装して") == "pending_user"
+    plan = story.session.state.plan
+    assert plan and plan.status == "draft" and plan.goal == "ゲームを実装する"
+    assert await story.tell("はい、お願いします") == "deferred"
+    ended = await job_ended(story)
+    assert ended.status == "completed" and ended.report and ended.report.summary == done
+    now = story.session.state.plan
+    assert (story.folder / "package.json").exists() and now and now.steps[0].status == "completed"
