@@ -1,0 +1,87 @@
+"""One task of a job: shown what it builds on, run in its time through the dispatcher."""
+
+from dataclasses import replace
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.settings import AgentSettings
+from duckflow.errors import DuckflowError
+from duckflow.events.types import MessageAdded
+from duckflow.llm.decision import Reading
+from duckflow.prompts.template import note, render
+from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile
+from duckflow.state.message import Message
+from duckflow.state.phase import Phase
+from duckflow.state.plan import Plan, Step, Task
+from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.folder import made_by
+from duckflow.tools.plan.step_context import left_behind
+from duckflow.tools.shell.causes import telling_part
+
+RESULT = 800
+LOOKED_AT = 3
+
+
+class TaskRunner:
+    """Runs one task, in its time. Before a text is written, the model is shown what it builds on: the file itself and
+    what this plan has made."""
+
+    def __init__(self, actor: Actor, dispatcher: Dispatcher, drafter: Drafter, settings: AgentSettings) -> None:
+        self._actor = actor
+        self._dispatcher = dispatcher
+        self._drafter = drafter
+        self._seconds = settings.task_seconds
+        self._looked_at: set[tuple[str, str]] = set()
+        """By the step that has them in its context."""
+        self._explained: set[str] = set()
+
+    def changes(self, task: Task) -> bool:
+        operation = self.operation(task.operation)
+        return operation is None or operation.changes
+
+    async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
+        """What came of it, and that in words for the model."""
+        language = self._drafter.state.language
+        try:
+            async with replace(self._actor, step_id=step.step_id).at_most(self._seconds) as actor:
+                operation = self.operation(action.operation)
+                if operation and operation.body and operation.body not in action.args:
+                    self._explain(plan, step, actor)
+                    await self._look(plan, step, action, actor)
+                done = await self._dispatcher.run(_reading(action, step.name), actor)
+        except TimeoutError:
+            return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
+        except DuckflowError as problem:
+            return Dispatched(), f"{problem}"
+        for result in done.results:
+            self._looked_at -= {(step_id, path) for step_id, path in self._looked_at if path in result.changed}
+        return done, telling_part(done.results[-1].for_model, RESULT) if done.results else note(
+            language, "task_not_run"
+        )
+
+    def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
+        """Once a step: what its texts are for. Only the step's own history holds it."""
+        if step.step_id in self._explained:
+            return
+        self._explained.add(step.step_id)
+        values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
+        values |= {"before": left_behind(plan, step), "constraints": "; ".join(self._drafter.state.five.constraints)}
+        text = render(self._drafter.state.language, "task_purpose", **values)
+        actor.emit(MessageAdded(message=Message(role="system", text=text)))
+
+    async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
+        made = [path for one in plan.steps for path in made_by(one)]
+        wanted = dict.fromkeys([*made[-LOOKED_AT:], str(action.args.get("path", ""))])
+        for path in wanted:
+            if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
+                why = note(self._drafter.state.language, "task_builds_on")
+                look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
+                await self._dispatcher.run(_reading(look, why), actor)
+                self._looked_at.add((step.step_id, path))
+
+    def operation(self, name: str) -> Operation | None:
+        return next((one for one in self._drafter.operations() if one.name == name), None)
+
+
+def _reading(action: Action, why: str) -> Reading:
+    return Reading(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
