@@ -138,10 +138,9 @@ async def test_a_command_that_is_wanted_otherwise_is_drafted_anew(tmp_path: Path
 
 @pytest.mark.parametrize(("language", "said", "effect"), AT_A_DUCK_CALL)
 async def test_a_duck_call_understands_yes_and_no(tmp_path: Path, language: str, said: str, effect: str) -> None:
-    look = decide(act("file_ops.list_files", path="."), step="PLANNING", next_step="continue")
-    settings = {"pacemaker": {"limits": {"lowest": 1, "highest": 1}}}
-    replies = [look, decide(respond("ok"), step="PLANNING")]
-    story = Typing(tmp_path, replies, language=language, settings=settings)
+    look = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
+    replies = [*[look] * 4, decide(respond("ok"), step="PLANNING")]
+    story = Typing(tmp_path, replies, language=language)
     turn = asyncio.create_task(story.tell("look around"))
     assert (await story.asked()).kind == "duck_call"
     assert story.chat.take(said).meaning == "answer"

@@ -16,7 +16,7 @@ from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.step import step_of
 from duckflow.pacemaker.vitals import Signal
 from duckflow.prompts.template import note
-from duckflow.state.action import Action
+from duckflow.state.action import Action, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import succeeded
 from duckflow.state.job import Job
@@ -194,7 +194,7 @@ class JobWork:
             done, told = await self._runner.run(self._plan, step, action)
             while done.stop == "refused" and done.refusal:
                 # A no with a wish is no failure: the task is put as the user wants it, and asked for again.
-                action = await self._put_differently(step, task, action, done.refusal)
+                action = await self._runner.put_differently(self._plan, step, task, action, done.refusal)
                 done, told = await self._runner.run(self._plan, step, action)
         except asyncio.CancelledError:
             self._tell(step.step_id, task, "interrupted", task.result)
@@ -207,26 +207,6 @@ class JobWork:
         self._tell(step.step_id, task, "completed" if ok else "failed", told)
         if ok:
             self._pacemaker.notice(Signal.DONE)
-
-    async def _put_differently(self, step: Step, task: Task, action: Action, wish: str) -> Action:
-        """A text is written anew; other arguments are drafted anew. Where that fails it stays as it is."""
-        language = self._state.language
-        if (operation := self._runner.operation(task.operation)) and operation.body:
-            purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
-            args = {name: value for name, value in action.args.items() if name != operation.body}
-            return action.model_copy(update={"reasoning": purpose, "args": args})
-        told = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
-        try:
-            drafted = (await self._drafter.tasks(self._plan, step.model_copy(update={"tasks": []}), told))[0]
-        except DuckflowError as problem:
-            self._actor.emit(Noticed(what=said(problem)))
-            return action
-        changed = task.model_copy(
-            update={"operation": drafted.operation, "args": drafted.args, "status": "in_progress"}
-        )
-        tasks = tuple(changed if one.task_id == task.task_id else one for one in step.tasks)
-        self._actor.emit(TasksPlanned(plan_id=self._plan_id, step_id=step.step_id, tasks=tasks))
-        return Action(operation=changed.operation, args=changed.args, reasoning=drafted.reasoning or action.reasoning)
 
     def _notice(self, what: Phrase) -> None:
         """The end of a step among others; where it is the only one, the job's own summary tells it."""

@@ -6,13 +6,15 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError
-from duckflow.events.types import MessageAdded
+from duckflow.events.types import MessageAdded, Noticed
+from duckflow.events.work import TasksPlanned
 from duckflow.llm.decision import Reading
 from duckflow.prompts.template import note, render
 from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.plan import Plan, Step, Task
+from duckflow.state.phrase import said
+from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
 from duckflow.tools.plan.step_context import left_behind
@@ -36,7 +38,7 @@ class TaskRunner:
         self._explained: set[str] = set()
 
     def changes(self, task: Task) -> bool:
-        operation = self.operation(task.operation)
+        operation = self._operation(task.operation)
         return operation is None or operation.changes
 
     async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
@@ -44,7 +46,7 @@ class TaskRunner:
         language = self._drafter.state.language
         try:
             async with replace(self._actor, step_id=step.step_id).at_most(self._seconds) as actor:
-                operation = self.operation(action.operation)
+                operation = self._operation(action.operation)
                 if operation and operation.body and operation.body not in action.args:
                     self._explain(plan, step, actor)
                     await self._look(plan, step, action, actor)
@@ -58,6 +60,24 @@ class TaskRunner:
         return done, telling_part(done.results[-1].for_model, RESULT) if done.results else note(
             language, "task_not_run"
         )
+
+    async def put_differently(self, plan: Plan, step: Step, task: Task, action: Action, wish: str) -> Action:
+        """A text is written anew; other arguments are drafted anew. Where that fails it stays as it is."""
+        language = self._drafter.state.language
+        if (operation := self._operation(task.operation)) and operation.body:
+            purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
+            args = {name: value for name, value in action.args.items() if name != operation.body}
+            return action.model_copy(update={"reasoning": purpose, "args": args})
+        told = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
+        try:
+            drafted = (await self._drafter.tasks(plan, step.model_copy(update={"task_list": TaskList()}), told))[0]
+        except DuckflowError as problem:
+            self._actor.emit(Noticed(what=said(problem)))
+            return action
+        put = {"operation": drafted.operation, "args": drafted.args, "status": "in_progress"}
+        tasks = tuple(one.model_copy(update=put) if one.task_id == task.task_id else one for one in step.tasks)
+        self._actor.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
+        return Action(operation=drafted.operation, args=drafted.args, reasoning=drafted.reasoning or action.reasoning)
 
     def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
         """Once a step: what its texts are for. Only the step's own history holds it."""
@@ -79,7 +99,7 @@ class TaskRunner:
                 await self._dispatcher.run(_reading(look, why), actor)
                 self._looked_at.add((step.step_id, path))
 
-    def operation(self, name: str) -> Operation | None:
+    def _operation(self, name: str) -> Operation | None:
         return next((one for one in self._drafter.operations() if one.name == name), None)
 
 
