@@ -48,10 +48,10 @@ class Health(NamedTuple):
         faces = {f"{sign.name}_face": sign.face for sign in self}
         return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
-    def report(self) -> tuple[Phrase, ...]:
-        """One line for each vital, then the finding with what it recommends."""
+    def report(self, otherwise: str = "none") -> tuple[Phrase, ...]:
+        """One line for each vital, then the finding with what it recommends; `otherwise` where no vital is low."""
         # Lost focus says most of what to do, then wear, then doubt.
-        worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), "none")
+        worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
         return say("health.title"), *(sign.line() for sign in self), say(f"health.finding.{worst}")
 
 

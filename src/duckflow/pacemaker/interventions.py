@@ -150,7 +150,7 @@ class DuckCall(NamedTuple):
 
     def question(self) -> Question:
         choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
-        details = (*self.found(), *self.health.report())
+        details = (*self.found(), *self.health.report(otherwise="focus"))
         return Question(kind="duck_call", title=self.situation(), details=details, choices=choices)
 
 
