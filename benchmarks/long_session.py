@@ -15,12 +15,14 @@ from typing import Any
 from benchmarks.real_tokens import real_tokens
 from duckflow.agent.session import reopen
 from duckflow.llm.provider import Request
+from duckflow.llm.scripted import WINDOW
+from duckflow.memory.settings import MemorySettings
 from tests.journeys.story import Story, act, decide, respond
 
 FIRST = "Port the parser of this project to the new grammar, step by step."
 CONSTRAINT = "no new dependencies"
 RULES = "Always use tabs."
-BUDGET = 8000
+BUDGET = MemorySettings().budget(WINDOW)
 
 
 def reply(number: int) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Bubble: the part of the conversation that is in the prompt."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
@@ -166,13 +167,14 @@ class Bubble:
 
     def _with_notes(self) -> list[Message]:
         """A note stands where what it tells of stood, but never between a call and its results."""
-        shown: list[Message] = []
-        notes = list(self._past.notes)
-        for entry in self._entries:
-            while notes and notes[0].place <= entry.number and not entry.result:
-                shown.append(notes.pop(0).message)
-            shown.append(entry.message)
-        return [*shown, *(note.message for note in notes)]
+        entries = self._entries
+        shown = [entry.message for entry in entries]
+        for note in reversed(self._past.notes):
+            place = bisect_left(entries, note.place, key=lambda entry: entry.number)
+            while place < len(entries) and entries[place].result:
+                place += 1
+            shown.insert(place, note.message)
+        return shown
 
     def _end(self) -> int:
         """Where something can be added: before a call whose results may still be coming."""

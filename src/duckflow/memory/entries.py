@@ -34,7 +34,7 @@ class HistoryEntry:
 
     def cut_to(self, tokens: float) -> float:
         """Its head and tail, or its first line, and how much that saves. It never gets longer."""
-        if tokens + MESSAGE_OVERHEAD >= self.tokens:
+        if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
         text = self.original.text
         short = clip(text, tokens, self.size) if tokens > LINE else _named(text)
