@@ -125,15 +125,15 @@ class OpenAICompatible:
         return body
 
     def _message(self, message: PromptMessage, abilities: Abilities) -> dict[str, Any]:
-        """What was thought goes back only to where it came from."""
+        """What was thought, and what was added to the calls, goes back only to where it came from."""
         told: dict[str, Any] = dict(message.extra.get(self._endpoint.name, {})) if abilities.thoughts else {}
-        told |= {"role": message.role, "content": message.text}
+        told |= {"role": message.role, "content": message.text or (None if message.calls else "")}
         if message.answers:
             told["tool_call_id"] = message.answers
         if message.calls:
             told["tool_calls"] = [
                 {
-                    **call.extra,
+                    **call.extra.get(self._endpoint.name, {}),
                     "id": call.call_id,
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
@@ -172,8 +172,10 @@ class OpenAICompatible:
         price = self._settings.price_of(self._endpoint.name, self._model)
         calls = reply.calls
         text = reply.text + "".join(call.arguments for call in calls)
-        extra = {self._endpoint.name: reply.thinking} if calls and reply.thinking else {}
-        return Finished(reply.reason, measure(request, text, reply.reported, price), calls, extra)
+        where = self._endpoint.name
+        kept = tuple(call.model_copy(update={"extra": {where: call.extra}}) if call.extra else call for call in calls)
+        extra = {where: reply.thinking} if calls and reply.thinking else {}
+        return Finished(reply.reason, measure(request, text, reply.reported, price), kept, extra)
 
     def _lowered(
         self, abilities: Abilities, response: httpx.Response, answer: str, sent: dict[str, Any], tried: set[Abilities]

@@ -1,6 +1,7 @@
 """Tool calls and thoughts as they come in over the wire, in pieces or whole."""
 
 import json
+import secrets
 from typing import Any, cast
 
 from duckflow.llm.json_fields import as_table
@@ -29,7 +30,8 @@ class CallCollector:
         place = self._places.get(number if index is None else index)
         if place is None or (call_id and name and self._calls[place]["id"] not in ("", call_id)):
             place = self._places[number if index is None else index] = len(self._calls)
-            self._calls.append({"id": "", "name": "", "arguments": [], "extra": {}})
+            own = f"call_{secrets.token_hex(4)}"
+            self._calls.append({"id": "", "own": own, "name": "", "arguments": [], "extra": {}})
         call = self._calls[place]
         begins = bool(name) and not call["name"]
         call["id"], call["name"] = call["id"] or call_id, call["name"] or name
@@ -41,12 +43,12 @@ class CallCollector:
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(
             ToolCall(
-                call_id=one["id"] or f"call_{number}",
-                name=one["name"],
+                call_id=one["id"] or one["own"],
+                name=one["name"] or "unnamed",
                 arguments="".join(one["arguments"]),
                 extra=one["extra"],
             )
-            for number, one in enumerate(self._calls)
+            for one in self._calls
         )
 
 
