@@ -22,7 +22,11 @@ STEPS = (Phase.PLANNING, Phase.EXECUTION, Phase.REVIEW, Phase.AWAITING_APPROVAL)
 PATTERNS = ("base_main", "base_main_specialized")
 LANGUAGES = ("en", "ja")
 STEP = {"name": "one"}
-PROFILES = {"full": ModelProfile(), "compact": ModelProfile(compact=True)}
+PROFILES = {
+    "full": ModelProfile(),
+    "compact": ModelProfile(compact=True),
+    "native": ModelProfile(native_tools=True, bodies="inline"),
+}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

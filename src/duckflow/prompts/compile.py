@@ -166,8 +166,9 @@ class Compiler:
     def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""
         layers, profile = self._layers, moment.profile
-        operations = () if profile.native_tools else self.offered(state, profile)
-        kept = lasting(operations, profile)
+        operations = self.offered(state, profile)
+        # Tools are told of elsewhere, all of them.
+        kept = operations if profile.native_tools else lasting(operations, profile)
         timely = listed((one for one in operations if one not in kept), state.language)
         return {
             "rules": layers.rules_near(state),

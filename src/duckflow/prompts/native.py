@@ -56,6 +56,10 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
     if name := str(table.get("$ref", "")).rpartition("/")[2]:
         # A shape that holds itself cannot be written out; any object may stand there.
         return {"type": "object"} if name in seen else _plain(definitions[name], definitions, (*seen, name))
+    options = [one for one in table.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        # What may be null may be left out.
+        return _plain(options[0], definitions, seen)
     return {
         key: _plain(item, definitions, seen)
         for key, item in table.items()
