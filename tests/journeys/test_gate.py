@@ -17,7 +17,7 @@ def write(path: str, content: str = "x\n"):
     return act("file_ops.write_file", path=path, content=content)
 
 
-async def test_for_this_session_is_not_asked_again_and_not_kept(tmp_path: Path) -> None:
+async def test_for_this_session_is_not_asked_again_as_long_as_it_goes_on(tmp_path: Path) -> None:
     first = [decide(write("src/a.py")), decide(write("src/b.py")), decide(write("src/c.txt"))]
     story = Story(tmp_path, first, mode="ask")
     story.answers = [Answer(choice="session"), NO]
@@ -25,8 +25,11 @@ async def test_for_this_session_is_not_asked_again_and_not_kept(tmp_path: Path) 
     assert await story.tell("two") == "done"
     assert await story.tell("three") == "gate"
     assert [len(question.choices) for question in story.questions] == [5, 5]
-    story = story.restart([decide(write("src/d.py"))])
-    assert await story.tell("four") == "gate"
+    story = story.restart([decide(write("src/d.py")), decide(write("src/e.py"))])
+    assert await story.tell("four") == "done", "who comes back finds what was allowed"
+    story.chat.choices.remove_permission(1)
+    story = story.restart([decide(write("src/f.py"))])
+    assert await story.tell("five") == "gate", "and what was taken back stays taken back"
 
 
 async def test_always_is_kept_for_this_folder(tmp_path: Path) -> None:

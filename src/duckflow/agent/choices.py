@@ -6,7 +6,7 @@ from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.session import Session
 from duckflow.errors import UsageError
-from duckflow.events.types import LanguageChosen, ModeChosen
+from duckflow.events.types import LanguageChosen, ModeChosen, PermissionTaken
 from duckflow.i18n.words import LANGUAGES
 from duckflow.safety.mode import Mode
 from duckflow.state.phrase import Phrase
@@ -51,4 +51,6 @@ class Choices:
         )
 
     def remove_permission(self, number: int) -> Phrase:
-        return self._gatekeeper.permissions.remove(number).describe()
+        rule = self._gatekeeper.permissions.remove(number).describe()
+        self._session.emit(PermissionTaken(rule=rule))
+        return rule

@@ -55,6 +55,8 @@ class Gatekeeper:
         self._reversible = reversible
         self.permissions = permissions
         self._session = session
+        for rule in session.state.allowed:
+            permissions.add(Permission.model_validate(rule.values), for_good=False)
 
     async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         risky: list[RiskyAction] = []

@@ -22,7 +22,7 @@ from duckflow.state.evidence import succeeded
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
-from duckflow.state.progress import task_line
+from duckflow.state.progress import only_asked, task_line
 from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task, side_by_side, startable
 from duckflow.tools.plan.drafting import Drafter
@@ -197,7 +197,9 @@ class JobWork:
                 action = await self._runner.put_differently(self._plan, step, task, action, done.refusal)
                 done, told = await self._runner.run(self._plan, step, action)
         except asyncio.CancelledError:
-            self._tell(step.step_id, task, "interrupted", task.result)
+            job = self._state.jobs[self._actor.job_id]
+            cut_off = "pending" if only_asked(self._state, job) else "interrupted"
+            self._tell(step.step_id, task, cut_off, task.result)
             raise
         for result in done.results:
             self._pacemaker.observe(step_of(action, result))

@@ -8,6 +8,7 @@ from itertools import count
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.job_end import mark_interrupted, until_settled
 from duckflow.agent.job_report import count_results, tell_end, write_report
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
@@ -15,7 +16,7 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
-from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
+from duckflow.events.work import JobChanged, JobEnded, JobStarted
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.template import render
@@ -24,7 +25,6 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.progress import steps_of
 from duckflow.tools.plan.drafting import Drafter
 
 log = logging.getLogger(__name__)
@@ -60,12 +60,13 @@ class JobRunner:
         self._make_pacemaker = make_pacemaker
         self._settings = settings
         self._running: dict[str, RunningJob] = {}
+        self._settling = False
         self._heard = asyncio.Event()
         self._heard.set()
         session.subscribe(self._hear)
         for job in session.state.live_jobs():
             # A crash has cut it off; it waits to be resumed.
-            self._mark_interrupted(job)
+            mark_interrupted(self._session, job)
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
         state = self._session.state
@@ -116,6 +117,13 @@ class JobRunner:
         """The user has said something: no job begins a task before it is clear whether that concerns it."""
         if self._session.state.live_jobs():
             self._heard.clear()
+
+    async def settle(self, seconds: float) -> None:
+        """Until no task is in the middle of its deed, but not for ever; none is begun any more. What is ended then is
+        not cut off."""
+        self._settling = True
+        self._heard.clear()
+        await until_settled(self._session, seconds)
 
     async def rest(self) -> None:
         """Until no job runs any more."""
@@ -169,12 +177,9 @@ class JobRunner:
             if running.ending == "cancelled":
                 self._end(job, "cancelled", count_results(self._drafter, job))
             else:
-                self._mark_interrupted(job)
-        except DuckflowError as problem:
-            log.info("job %s failed: %s", job.job_id, problem.key)
-            self._end(job, "failed", count_results(self._drafter, job))
-        except Exception:
-            log.exception("job %s failed", job.job_id)
+                mark_interrupted(self._session, job)
+        except Exception as problem:
+            log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))
 
     async def _wait_until_clear(self, actor: Actor) -> None:
@@ -205,16 +210,9 @@ class JobRunner:
         if status != "cancelled":
             self._phases.job_ended(status == "completed", "\n".join(report.causes))
 
-    def _mark_interrupted(self, job: Job) -> None:
-        for step in steps_of(self._session.state, job):
-            for task in step.tasks:
-                if task.status == "in_progress":
-                    self._session.emit(
-                        TaskChanged(
-                            plan_id=job.plan_id, step_id=step.step_id, task_id=task.task_id, status="interrupted"
-                        )
-                    )
-        self._session.emit(JobChanged(job_id=job.job_id, status="interrupted"))
+    def _let_go(self) -> None:
+        if not self._settling:
+            self._heard.set()
 
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
         """The job meant; without an id the latest that fits."""
@@ -232,11 +230,11 @@ class JobRunner:
                 (pause.pause if event.status == "paused" else pause.resume)()
             case DecisionMade():
                 if all(action.operation != REVISE_PLAN for action in event.decision.actions):
-                    self._heard.set()
+                    self._let_go()
             case ActionFinished() if event.result.operation == REVISE_PLAN:
-                self._heard.set()
+                self._let_go()
             case TurnEnded():
-                self._heard.set()
+                self._let_go()
             case _:
                 pass
 

@@ -36,8 +36,8 @@ class OtherSessions:
             raise UsageError("fork.nothing")
         self._leave_for(NextSession(self._session.path, fork=True))
 
-    def leave(self) -> None:
-        self._leave_for(None)
+    def leave(self, detached: bool = False) -> None:
+        self._leave_for(NextSession(self._session.path, detached=True) if detached else None)
 
     async def over(self) -> NextSession | None:
         await self._left.wait()
@@ -51,4 +51,4 @@ class OtherSessions:
         if not self._left.is_set():
             self._next = other
             self._left.set()
-            self._session.emit(ConversationLeft(where="other_session" if other else "out"))
+            self._session.emit(ConversationLeft(where="other_session" if other and not other.detached else "out"))

@@ -15,6 +15,8 @@ from duckflow.events.views import JobWish
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan
 
+SETTLE_SECONDS = 30.0
+
 
 class PlannedWork:
     """Approves, changes and drops the plan; pauses, resumes and cancels its jobs."""
@@ -34,6 +36,15 @@ class PlannedWork:
 
     def change_plan(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan))
+
+    async def settle(self) -> None:
+        await self._jobs.settle(SETTLE_SECONDS)
+
+    async def resume_all(self) -> None:
+        """Those that were running when they were cut off."""
+        for job in list(self._session.state.jobs.values()):
+            if job.status == "interrupted" and job.was_running:
+                await self._jobs.resume(job.job_id)
 
     async def jobs_over(self) -> None:
         await self._jobs.rest()

@@ -40,8 +40,8 @@ class Questions:
 
     @property
     def open(self) -> tuple[Question, ...]:
-        """The oldest first."""
-        return tuple(one.question for one in self._open.values())
+        """The conversation's own come before those of jobs, and then the oldest first."""
+        return tuple(sorted((one.question for one in self._open.values()), key=lambda question: bool(question.job)))
 
     async def ask(self, question: Question) -> Answer:
         asked = OpenQuestion(question, asyncio.get_running_loop().create_future())

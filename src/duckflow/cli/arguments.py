@@ -98,6 +98,14 @@ def _audit(add: Add, words: Words) -> None:
     add("--json", action="store_true", help=words("cli.audit_json"))
 
 
+def _attach(add: Add, words: Words) -> None:
+    add("session", nargs="?", default="", metavar="SESSION", help=words("cli.attach_session"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--trust", action="store_true", help=words("cli.trust"))
+    add("--host", action="store_true", help=argparse.SUPPRESS)
+
+
 def _demo(add: Add, words: Words) -> None:
     """It takes nothing but what all take."""
 
@@ -137,6 +145,8 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "doctor": _doctor,
     "sessions": _sessions,
     "audit": _audit,
+    "jobs": _demo,
+    "attach": _attach,
     "prompt": _prompt,
     "demo": _demo,
     "init": _init,

@@ -34,6 +34,8 @@ class ChosenSession(NamedTuple):
     wiring: Wiring
     opening: tuple[str, ...] = ()
     damage: str = ""
+    resume_jobs: bool = False
+    """What another process has handed over goes on at once."""
 
 
 class NothingChosen(Exception):
@@ -51,7 +53,8 @@ def wanted_session(options: Options, wiring: Wiring, here: Here) -> ChosenSessio
         entry = sessions.find(options.resume) if options.resume else _picked(sessions, wiring.words)
     if enter_folder(entry.path):
         wiring = here()
-    return _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
+    resumed = _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
+    return resumed._replace(resume_jobs="resume_jobs" in options)
 
 
 def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:

@@ -34,6 +34,8 @@ COMMANDS = {
     "doctor": "doctor.command:run_doctor",
     "sessions": "session_list:run_sessions",
     "audit": "audit:show_audit",
+    "jobs": "detached:list_jobs",
+    "attach": "detached:attach",
     "prompt": "prompt:show_prompt",
     "demo": "demo.command:run_demo",
     "init": "init.command:run_init",

@@ -29,7 +29,7 @@ LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
-    here = partial(_wiring, options, words, paths)
+    here = partial(make_wiring, options, words, paths)
     wiring = here()
     piped = _piped()
     prompt = None if options.prompt is None else readable(options.prompt).strip()
@@ -50,11 +50,11 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
-    here = partial(_wiring, options, words, paths)
+    here = partial(make_wiring, options, words, paths)
     return await _converse(line, typing, wanted_session(options, here(), here), here, readable(options.message))
 
 
-def _wiring(options: Options, words: Words, paths: Paths) -> Wiring:
+def make_wiring(options: Options, words: Words, paths: Paths) -> Wiring:
     flags = {
         "safety.mode": options.mode,
         **_loop_flags(options.max_loops),
@@ -113,6 +113,7 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     from duckflow.ui.console.picker import can_pick, pick
 
     session, wiring = chosen.session, chosen.wiring
+    detached: NextSession | None = None
     wired = wire(wiring, session, pick=pick if can_pick() else None)
     chat = Chat(wired.conversation, line, wiring.words, wiring.settings.ui)
     warming = asyncio.create_task(wired.thinker.warm(session.state))
@@ -120,8 +121,12 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     _collect_later()
     try:
         chat.open(first, chosen.opening)
+        if chosen.resume_jobs:
+            await wired.conversation.work.resume_all()
         await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
         wanted = over.result() if over.done() else None
+        if wanted and wanted.detached:
+            wanted, detached = None, wanted
         if wanted is None:
             line.leave()
             await asyncio.wait({typing})
@@ -134,9 +139,24 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
         session.close()
         if not spoken:
             session.discard()
-    if spoken and wanted is None:
+    if detached:
+        _start_host(
+            detached.journal, wiring.model_flag, session.state.mode or wiring.settings.safety.mode, wiring.trust
+        )
+        print_out(wiring.words("leave.detached", session=session.state.session_id))
+    elif spoken and wanted is None:
         print_out(wiring.words("chat.bye", session=session.state.session_id))
     return wanted
+
+
+def _start_host(journal: Path, model: str, mode: str, trust: bool) -> None:
+    """A process of its own that goes on with the jobs of a session which this one has closed."""
+    import subprocess
+
+    flags = [*(["-m", model] if model else []), *(["--mode", mode] if mode else []), *(["--trust"] if trust else [])]
+    command = [sys.executable, "-m", "duckflow", "attach", "--host", *flags, journal.stem]
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
 
 def _collect_later() -> None:

@@ -6,7 +6,9 @@ from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
 from duckflow.safety.mode import Mode
+from duckflow.state.phrase import say
 from duckflow.state.progress import job_progress
+from duckflow.state.question import Choice, Question
 from duckflow.store.audit import list_audit
 
 
@@ -65,8 +67,17 @@ def queue(context: CommandContext, text: str) -> str:
     return "\n".join(waiting) or context.words("queue.empty")
 
 
-def leave(context: CommandContext, _: str) -> str:
-    context.conversation.sessions.leave()
+async def leave(context: CommandContext, _: str) -> str:
+    """With a job at work the user says what becomes of it."""
+    conversation, choice = context.conversation, "stop"
+    if running := [job.name for job in conversation.state.live_jobs() if job.status == "running"]:
+        choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("stop", "detach", "stay"))
+        title = say("leave.jobs", job=", ".join(running))
+        choice = (await context.ask(Question(kind="choice", title=title, choices=choices))).choice
+    if choice == "detach":
+        await conversation.work.settle()
+    if choice != "stay":
+        conversation.sessions.leave(detached=choice == "detach")
     return ""
 
 

@@ -50,6 +50,11 @@ def apply(state: AgentState, event: happened.Event) -> None:
             note_evidence(state, event)
             if event.asked:
                 apply_context.asked(state, event.asked)
+        case happened.PermissionGiven():
+            if event.scope == "session" and not state.forked_from:
+                state.allowed.append(event.rule)
+        case happened.PermissionTaken():
+            state.allowed = [rule for rule in state.allowed if rule != event.rule]
         case happened.GateOpened() | happened.DuckCalled():
             open_question(state, event.question)
         case happened.GateAnswered() | happened.DuckAnswered():

@@ -36,6 +36,8 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
             _forget_old_jobs(state)
         case JobChanged():
             if job := state.jobs.get(event.job_id):
+                if event.status == "interrupted":
+                    job.was_running, job.question = job.status == "running", None
                 job.status = event.status
         case JobEnded():
             if job := state.jobs.get(event.job_id):

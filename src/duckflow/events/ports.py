@@ -85,6 +85,10 @@ class WorkPort(Protocol):
         """Pause, resume or cancel a job; how that went is told by an event."""
         ...
 
+    async def settle(self) -> None:
+        """Before leaving: until no job is in the middle of a task, but not for ever."""
+        ...
+
     async def jobs_over(self) -> None:
         """Until no job runs."""
         ...
@@ -111,7 +115,9 @@ class SessionsPort(Protocol):
         """Leave for a branch of this session."""
         ...
 
-    def leave(self) -> None: ...
+    def leave(self, detached: bool = False) -> None:
+        """For good; or `detached`, and the jobs go on in a process of their own."""
+        ...
 
     async def over(self) -> NextSession | None:
         """Until the conversation has been left; where to go on, if anywhere."""
@@ -162,7 +168,7 @@ class Conversation(Protocol):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open ones, oldest first."""
+        """The open ones: the conversation's own before those of jobs, then the oldest first."""
         ...
 
     @property

@@ -116,6 +116,13 @@ class PermissionGiven(Event):
     scope: Literal["session", "always"]
 
 
+class PermissionTaken(Event):
+    """A rule for this session holds no more."""
+
+    kind = "permission_taken"
+    rule: Phrase
+
+
 class DuckCalled(Event):
     """The Pacemaker has stopped the loop and asks. `reason` is one of the six."""
 
@@ -281,8 +288,8 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
-    DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten, PhaseMoved,
-    PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, TurnEnded, TasksPlanned,
-    StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
+    PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
+    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -53,6 +53,8 @@ class NextSession(NamedTuple):
 
     journal: Path
     fork: bool = False
+    detached: bool = False
+    """The user goes, and the jobs of this very session go on without a terminal."""
 
 
 class CommandInfo(Protocol):

@@ -9,6 +9,7 @@ from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.noun import Line100, Line200, Noun
 from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Question
 from duckflow.state.usage import Usage
@@ -56,6 +57,8 @@ class AgentState(Noun):
     decision_log: list[Line100] = Field(default_factory=list[str])
     pending_gate: Question | None = None
     last_delta: Line200 = ""
+    allowed: list[Phrase] = Field(default_factory=list[Phrase])
+    """What the user has allowed for this session; a branch of it begins without."""
 
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
@@ -74,6 +77,11 @@ class AgentState(Noun):
     def plan(self) -> Plan | None:
         """The plan that is being made or carried out."""
         return self.plans.get(self.active_plan)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a job runs."""
+        return any(job.status == "running" for job in self.jobs.values())
 
     def live_jobs(self) -> list[Job]:
         """Jobs that run or are paused."""

@@ -39,6 +39,8 @@ class Job(Noun):
     step_ids: list[str] = Field(default_factory=list[str])
     status: JobStatus = "running"
     began: float = 0.0
+    was_running: bool = False
+    """When it was cut off; one that was paused then stays so."""
     question: Question | None = None
     messages: list[Message] = Field(default_factory=list[Message])
     """What its tasks brought, for the texts that later tasks need; gone when it ends."""

@@ -75,6 +75,13 @@ def progress(state: AgentState, job: Job) -> Progress:
     )
 
 
+def only_asked(state: AgentState, job: Job) -> bool:
+    """Whether all that runs is a task that waits at the Gate: it has done nothing yet, and can begin anew."""
+    begun = [task for step in steps_of(state, job) for task in step.tasks if task.status == "in_progress"]
+    now = state.jobs.get(job.job_id)
+    return len(begun) == 1 and now is not None and now.question is not None and now.question.gate is not None
+
+
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     """A job that is not over: how far, what it does and for how long, and what it asks."""
     now = progress(state, job)

@@ -116,7 +116,9 @@ class Headless:
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
-                self._said.append(job_summary(self._jobs[event.job_id], event.status, event.report, self._words))
+                self._said.append(
+                    job_summary(self._jobs.get(event.job_id, event.job_id), event.status, event.report, self._words)
+                )
                 self._job_failed = event.status == "failed"
             case happened.TurnEnded():
                 self._ended = event

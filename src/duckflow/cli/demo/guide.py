@@ -103,8 +103,8 @@ class Guide:
     def pause_or_resume(self) -> None:
         self._chat.pause_or_resume()
 
-    def ask_to_pause(self) -> None:
-        self._chat.ask_to_pause()
+    def asks_about_jobs(self, command: str) -> bool:
+        return self._chat.asks_about_jobs(command)
 
     def hint(self, key: str) -> str:
         return self._chat.hint(key)

@@ -59,6 +59,7 @@ class Chat:
         """Greet, say how far it had come, and take what was typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
+        self.screen.know(conversation.state.jobs.values())
         self._running.append(asyncio.create_task(self._animate()))
         self.screen.say(words("chat.hello", version=__version__, folder=conversation.state.folder))
         for text in opening:
@@ -136,16 +137,17 @@ class Chat:
         choices.change_mode(modes[(modes.index(Mode(choices.mode)) + 1) % len(modes)])
 
     def pause_or_resume(self) -> None:
-        running = any(job.status == "running" for job in self._conversation.state.jobs.values())
-        self._conversation.work.control("pause" if running else "resume")
+        self._conversation.work.control("pause" if self._conversation.state.at_work else "resume")
 
     def open_thoughts(self) -> None:
         self.screen.thoughts.open = not self.screen.thoughts.open
 
-    def ask_to_pause(self) -> None:
+    def asks_about_jobs(self, command: str) -> bool:
         conversation = self._conversation
-        if not conversation.questions and any(job.status == "running" for job in conversation.state.live_jobs()):
-            self._running.append(asyncio.create_task(conversation.run_command("/tasks ask")))
+        if not conversation.state.at_work or any(not question.job for question in conversation.questions):
+            return False
+        self._running.append(asyncio.create_task(conversation.run_command(command)))
+        return True
 
     def hint(self, key: str) -> str:
         return self._words(key)
@@ -199,9 +201,9 @@ class Chat:
         drawn = 0
         while True:
             await asyncio.sleep(REFRESH)
-            running = any(job.status == "running" for job in self._conversation.state.live_jobs())
-            # Beside the spinners there are the clocks of jobs, which move once a second.
-            if self.screen.moves() or self._commands or (running and drawn != int(time.time())):
+            # The clocks of jobs move once a second.
+            ticks = self._conversation.state.at_work and drawn != int(time.time())
+            if self.screen.moves() or self._commands or ticks:
                 drawn = int(time.time())
                 self._line.redraw()
 
@@ -209,10 +211,8 @@ class Chat:
         """Let the user change the proposed text in their editor; an emptied text is a no."""
         proposed = question.gate.editable if question.gate else question.text
         changed = await self._line.lend_terminal(lambda: edit_text(proposed))
-        if changed.strip():
-            self._conversation.answer(question.question_id, changed, choice="edit")
-        else:
-            self._conversation.answer(question.question_id, choice="no")
+        text, choice = (changed, "edit") if changed.strip() else ("", "no")
+        self._conversation.answer(question.question_id, text, choice=choice)
 
     def _show_question(self) -> None:
         """The first one; the others wait behind it."""

@@ -218,9 +218,8 @@ class InputLine:
             self._handler.open_thoughts()
             self.redraw()
 
-    def ask_to_pause(self) -> None:
-        if self._handler:
-            self._handler.ask_to_pause()
+    def asks_about_jobs(self, command: str) -> bool:
+        return bool(self._handler and self._handler.asks_about_jobs(command))
 
     def completions(self, document: Document) -> Iterable[Completion]:
         return self._handler.completions(document) if self._handler else ()

@@ -29,7 +29,7 @@ class KeyActions(Protocol):
 
     def pause_or_resume(self) -> None: ...
 
-    def ask_to_pause(self) -> None: ...
+    def asks_about_jobs(self, command: str) -> bool: ...
 
     def open_thoughts(self) -> None: ...
 
@@ -51,10 +51,16 @@ class CtrlC:
         if buffer.text:
             buffer.reset()
         elif now < self._armed_until:
-            self._actions.leave()
+            leave(self._actions)
             return
         self._actions.hint("chat.leave_hint", AGAIN_SECONDS)
         self._armed_until = now + AGAIN_SECONDS
+
+
+def leave(actions: KeyActions) -> None:
+    """Where a job is at work the user says first what becomes of it."""
+    if not actions.asks_about_jobs("/quit"):
+        actions.leave()
 
 
 def key_bindings(actions: KeyActions) -> KeyBindings:
@@ -74,7 +80,16 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         if buffer.complete_state:
             buffer.cancel_completion()
         elif not actions.interrupt():
-            actions.ask_to_pause()
+            actions.asks_about_jobs("/tasks ask")
+
+    def on_end(event: KeyPressEvent) -> None:
+        leave(actions)
+
+    @Condition
+    def empty() -> bool:
+        from prompt_toolkit.application import get_app
+
+        return not get_app().current_buffer.text
 
     def on_newline(event: KeyPressEvent) -> None:
         if actions.comes_early():
@@ -128,5 +143,6 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     keys.add(Keys.BracketedPaste, filter=typing)(on_paste)
     keys.add("s-tab", filter=~has_completions)(on_mode)
     keys.add("c-t", filter=typing)(on_tasks)
+    keys.add("c-d", filter=typing & empty)(on_end)
     keys.add("c-o", filter=typing)(on_thoughts)
     return keys

@@ -61,8 +61,8 @@ class LineHandler(Protocol):
         """Show what the model thinks, or fold it again."""
         ...
 
-    def ask_to_pause(self) -> None:
-        """Nothing but background work runs, and it shall perhaps stop."""
+    def asks_about_jobs(self, command: str) -> bool:
+        """Whether jobs run, and the user is asked about them by this command."""
         ...
 
     def hint(self, key: str) -> str: ...

@@ -1,6 +1,7 @@
 """What stands on the screen."""
 
 import re
+from collections.abc import Iterable
 
 from rich.text import Text
 
@@ -9,6 +10,7 @@ from duckflow.events import types as happened
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
+from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
@@ -54,6 +56,10 @@ class Screen:
         self.thoughts = ThinkingLine()
         self.question = QuestionPages(printer, words)
         self._jobs: dict[str, str] = {}
+
+    def know(self, jobs: Iterable[Job]) -> None:
+        """Those of before, by their names."""
+        self._jobs |= {job.job_id: job.name for job in jobs}
 
     def hear(self, event: happened.Event) -> None:
         match event:
