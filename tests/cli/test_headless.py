@@ -262,12 +262,15 @@ def test_a_budget_stops_it(shell: Shell) -> None:
     path = shell.home / "script.jsonl"
     reply = {
         "json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"),
-        "usage": {"cost_usd": 0.6},
+        "usage": {"cost_usd": 0.6, "prompt_tokens": 5},
     }
     path.write_text("\n".join([json.dumps(reply)] * 5))
-    done = shell.run("-p", "look", "-m", f"scripted:{path}", "--max-budget-usd", "1", "--output-format", "json")
+    look = ("-p", "look", "-m", f"scripted:{path}", "--output-format", "json")
+    done = shell.run(*look, "--max-budget-usd", "1")
     assert done.returncode == 6
     assert json.loads(done.stdout)["usage"]["cost_usd"] == 1.2
+    done = shell.run(*look, "--max-tokens", "1", "--lang", "ja")
+    assert done.returncode == 6 and "1 トークンを使い切りました" in str(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize(("policy", "calls", "requests"), [("stop", 1, 4), ("continue:2", 3, 12), ("replan", 2, 8)])
@@ -278,7 +281,7 @@ def test_a_duck_call_without_a_person_follows_the_policy(shell: Shell, policy: s
     assert (done.returncode, told["outcome"]) == (4, "pacemaker")
     assert [call["reason"] for call in told["duck_calls"]] == ["STAGNATION"] * calls
     assert told["usage"]["calls"] == requests
-    assert any("4 times in a row" in line for line in told["duck_calls"][0]["findings"])
+    assert any("same result 4 times" in line for line in told["duck_calls"][0]["findings"])
 
 
 def test_the_record_of_a_session(shell: Shell) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from duckflow.events.types import DuckCalled, Noticed, TurnEnded
 from duckflow.i18n.words import Words
 from duckflow.state.phase import Phase
+from duckflow.state.question import Answer
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
 MOST = 30
@@ -146,6 +148,19 @@ async def test_the_ceiling_is_the_end_of_the_best_work(tmp_path: Path, language:
     assert await story.tell("What does notes.txt say?") == "pacemaker"
     assert len(story.model.requests) == 25
     assert story.all(DuckCalled)[0].question.details[0].key == "pacemaker.found.ceiling"
+
+
+async def test_the_ceiling_holds_for_each_step_of_a_plan(tmp_path: Path) -> None:
+    files = [f"part{n}.py" for n in range(6)]
+    texts = [when(f"content of {name}", "print(1)\n") for name in files]
+    ended = when("A background job has ended", report())
+    limits = {"pacemaker": {"limits": {"lowest": 1, "highest": 4, "ceiling": 4}}}
+    story = Story(tmp_path, [PROPOSE, SNAKE, run_step(1), write_tasks(*files), *texts, ended], settings=limits)
+    story.answers = [Answer(choice="go_on")]
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+    assert [call.question.details[0].key for call in story.all(DuckCalled)] == ["pacemaker.found.ceiling"]
 
 
 ANY: list[Deeds] = [

@@ -1,8 +1,8 @@
 """Settings of the Pacemaker: every number has a name. Those marked measured are calibrated on recorded runs."""
 
-from typing import Any
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 FROZEN = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -75,10 +75,26 @@ def threshold_field(replan: int, call: int) -> Any:
     return Field(default_factory=lambda: Threshold.model_construct(replan=replan, call=call))
 
 
-class VitalsSettings(BaseModel):
-    """What moves mood, focus and stamina, and by how much."""
+class WithThresholds(BaseModel):
+    """A threshold of which only one number is set keeps the other."""
 
     model_config = FROZEN
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_the_other(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        merged = cast("dict[str, Any]", given).copy()
+        for name, value in merged.items():
+            field = cls.model_fields.get(name)
+            if isinstance(value, dict) and field and field.annotation is Threshold:
+                merged[name] = {**field.get_default(call_default_factory=True).model_dump(), **value}
+        return merged
+
+
+class VitalsSettings(WithThresholds):
+    """What moves mood, focus and stamina, and by how much."""
 
     error_stamina: float = 0.10
     error_focus: float = 0.05
@@ -123,10 +139,8 @@ class VitalsSettings(BaseModel):
     trend_length: int = Field(default=60, ge=2)
 
 
-class DetectorSettings(BaseModel):
+class DetectorSettings(WithThresholds):
     """When something counts as going in circles. Measured."""
-
-    model_config = FROZEN
 
     same_call: Threshold = threshold_field(3, 4)
     same_call_within: int = Field(default=12, ge=2)
