@@ -185,3 +185,14 @@ async def test_what_its_criterion_names_shows_a_step(tmp_path: Path, language: s
     assert "README.md, check.py, python check.py" in plan_tree(plan, Words(language)), (
         "the draft says what will show it"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("sh -c 'exit 3' 2>&1 | tail -5", 3), ("yes | head -1", 0), ("exit 4 | wc -l", 0), ("true | tail -1", 0)],
+)
+async def test_who_only_looks_at_the_output_does_not_hide_how_it_ended(tmp_path: Path, command: str, code: int) -> None:
+    run = decide(act("shell.run", command=command), next_step="continue")
+    story = Story(tmp_path, [run, decide(respond("ok"))])
+    await story.tell("check it")
+    assert story.session.state.evidence[-1].text == f"{command}: exit code {code}"

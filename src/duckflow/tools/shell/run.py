@@ -52,6 +52,9 @@ def hint(output: str, network: bool, writes: bool) -> str:
 
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
+LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
+"""A command whose output goes through something that only shows it."""
+CLOSED_PIPE = 141
 SHOWN_CAUSE = 600
 SANDBOX_BROKEN = "bwrap: "
 
@@ -174,7 +177,9 @@ class ShellRun(Tool[ShellArgs]):
         kept = self._settings
         output = CommandOutput(kept.head_characters, kept.tail_characters, kept.cause_characters, call.show)
         shell = find_program("bash", self._sandbox.paths.folder) or "/bin/sh"
-        launch = self._sandbox.launch((shell, "-c", args.command), args.network, writes)
+        # Who only looks at the end of the output must not hide how the command ended.
+        piped = ("-o", "pipefail") if shell.endswith("bash") and re.search(LOOKED_AT, args.command) else ()
+        launch = self._sandbox.launch((shell, *piped, "-c", args.command), args.network, writes)
         seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
         process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
         watch = LimitWatch(process, self._settings, self._sandbox.paths.folder)
@@ -189,7 +194,9 @@ class ShellRun(Tool[ShellArgs]):
         except TimeoutError:
             gone = await running.process.end()
             raise self._timed_out(running, limit, gone) from None
-        return self._result(running, code)
+        # Whoever writes on after nobody reads any more has not failed.
+        cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
+        return self._result(running, 0 if cut_short else code)
 
     async def _leave(self, running: Running) -> Done:
         """Look at it for a moment, then let it go on."""
