@@ -111,6 +111,10 @@ class ModelConnection:
         self.profile = make_profile(provider.model, provider.window, self._settings, provider.takes_tools)
         return provider
 
+    async def writes_inline(self) -> bool:
+        """Whether texts travel in the actions."""
+        return (await self.ready_profile()).bodies == "inline"
+
     async def ready_profile(self) -> ModelProfile:
         """What the model is like; it is connected if need be."""
         await self.ready()

@@ -105,6 +105,7 @@ class JobWork:
         try:
             await self._wait_until_clear()
             self._mark(step.step_id, "in_progress")
+            await self._runner.read_files(self._plan, step)
             tasks = await self._drafter.tasks(self._plan, step)
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem.key)
@@ -123,6 +124,7 @@ class JobWork:
             return False
         self._repaired.add(step.step_id)
         try:
+            await self._runner.read_files(self._plan, step)
             tasks = await self._drafter.tasks(self._plan, step)
         except DuckflowError as problem:
             log.info("%s is not repaired: %s", step.name, problem.key)

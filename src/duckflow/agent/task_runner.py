@@ -1,5 +1,6 @@
 """One task of a job: shown what it builds on, run in its time through the dispatcher."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from duckflow.agent.actor import Actor
@@ -17,7 +18,7 @@ from duckflow.state.phrase import said
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
-from duckflow.tools.plan.step_context import left_behind
+from duckflow.tools.plan.step_context import files_of, left_behind
 from duckflow.tools.shell.causes import telling_part
 
 RESULT = 800
@@ -91,8 +92,16 @@ class TaskRunner:
 
     async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
         made = [path for one in plan.steps for path in made_by(one)]
-        wanted = dict.fromkeys([*made[-LOOKED_AT:], str(action.args.get("path", ""))])
-        for path in wanted:
+        await self._read([*made[-LOOKED_AT:], str(action.args.get("path", ""))], step, actor)
+
+    async def read_files(self, plan: Plan, step: Step) -> None:
+        """Before tasks are drafted with their texts: what they may change counts as read as it is now, and is not
+        overwritten when somebody changes it meanwhile."""
+        if await self._drafter.inline():
+            await self._read(files_of(plan, step), step, replace(self._actor, step_id=step.step_id))
+
+    async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:
+        for path in dict.fromkeys(paths):
             if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
                 why = note(self._drafter.state.language, "task_builds_on")
                 look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)

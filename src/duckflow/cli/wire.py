@@ -106,7 +106,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         think,
         folder,
         lambda: usable_in_tasks(toolbox.operations(), few=connection.profile.local),
-        lambda: connection.profile.bodies == "inline",
+        connection.writes_inline,
     )
     thinker = Thinker(
         connection,

@@ -1,7 +1,7 @@
 """Drafts by the model: asked for with a procedure, checked, and sent back with the exact problem at most twice."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
@@ -55,14 +55,14 @@ class Drafter:
         think: Think,
         folder: Folder,
         operations: Callable[[], Sequence[Operation]],
-        inline: Callable[[], bool] = lambda: False,
+        inline: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`operations`: those a task may use now. `inline`: whether tasks come with their texts."""
+        """`operations`: those a task may use now. `inline`: whether tasks come with their texts; it finds the model."""
         self.state = state
         self.think = think
         self.folder = folder
         self.operations = operations
-        self._inline = inline
+        self.inline = inline
 
     async def plan(self, goal: str) -> Plan:
         from duckflow.tools.plan.drafts import PlanDraft, plan_from
@@ -90,10 +90,11 @@ class Drafter:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
         from duckflow.tools.plan.step_context import left_behind, material
 
+        inline = await self.inline()
         operations = tuple(self.operations())
         done = [task for task in step.tasks if task.status == "completed"]
         failed = [task_line(task) for task in step.tasks if task.status == "failed"]
-        language, inline = self.state.language, self._inline()
+        language = self.state.language
         values = {
             "goal": plan.goal,
             "step": step.name,
