@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import GateAnswered, PlanChanged
+from duckflow.safety.answers import yes_or_no
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
@@ -172,3 +173,17 @@ async def test_the_dialogue_of_the_design(tmp_path: Path) -> None:
     assert ended.status == "completed" and ended.report and ended.report.summary == done
     now = story.session.state.plan
     assert (story.folder / "package.json").exists() and now and now.steps[0].status == "completed"
+
+
+@pytest.mark.parametrize(("language", "yes"), [("en", "yes"), ("ja", "はい")])
+async def test_what_is_very_risky_takes_a_word(tmp_path: Path, language: str, yes: str) -> None:
+    run = decide(act("shell.run", command="rm -rf ~"), next_step="continue")
+    story = Typing(tmp_path, [run, decide(respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("clean up"))
+    question = await story.asked()
+    assert question.gate and question.gate.risk == "forbidden"
+    for key in ("1", "１", "y"):
+        assert [phrase.key for phrase in story.chat.take(key).told] == ["gate.word"]
+    assert story.chat.questions and yes_or_no(yes) == "yes"
+    assert story.chat.take("2").meaning == "answer"
+    await turn
