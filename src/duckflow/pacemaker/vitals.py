@@ -84,7 +84,7 @@ class VitalsMeter:
             return
         if entry.repeated and not entry.new:
             self._move("focus", -s.repeated_focus, "repeated", entry)
-        elif not entry.new or entry.rewrites:
+        elif not entry.new:
             self._move("focus", -s.stale_focus, "nothing_new", entry)
         elif not entry.failed:
             self._move("focus", s.new_focus, "new", entry)
