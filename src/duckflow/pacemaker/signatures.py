@@ -70,7 +70,7 @@ def without_echo(text: str, args: Mapping[str, Any] | str) -> str:
     """A short result without the words of its own call: what was looked for and not found is no news."""
     if len(text) < SHORT:
         for value in [args] if isinstance(args, str) else args.values():
-            if isinstance(value, str) and len(value) > 1:
+            if isinstance(value, str) and len(value) > 2:
                 text = text.replace(value, "·")
     return text
 
