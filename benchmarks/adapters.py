@@ -35,7 +35,7 @@ def classify(command: str) -> str:
 
 
 def answer(text: str) -> str:
-    from duckflow.safety.answers import read_answer
+    from duckflow.i18n.answers import read_answer
 
     read = read_answer(text)
     return read.choice if read else "other"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import GateAnswered, PlanChanged
-from duckflow.safety.answers import yes_or_no
+from duckflow.i18n.answers import yes_or_no
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond

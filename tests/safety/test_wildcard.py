@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.safety.wildcard import Wildcard, escaped, wildcards
+from duckflow.safety.wildcard import Wildcard, escaped
+from duckflow.tools.files.ignored import wildcards
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from duckflow.agent.trust import FolderTrust
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
-from duckflow.safety.trust import FolderTrust
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 

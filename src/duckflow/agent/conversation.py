@@ -20,9 +20,9 @@ from duckflow.events.ports import Hear
 from duckflow.events.talking import LineTaken
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken, Unheard
+from duckflow.i18n.answers import means_always, read_answer, read_wish
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
-from duckflow.safety.answers import means_always, read_answer, read_wish
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say

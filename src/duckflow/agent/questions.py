@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
+from duckflow.i18n.answers import means_always, read_answer, read_wish, yes_or_no
 from duckflow.i18n.words import LANGUAGES, Words
-from duckflow.safety.answers import means_always, read_answer, read_wish, yes_or_no
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question

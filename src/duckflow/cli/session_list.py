@@ -9,8 +9,8 @@ from pathlib import Path
 from duckflow.cli.parser import Options
 from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.errors import UsageError
+from duckflow.i18n.answers import read_answer
 from duckflow.i18n.words import Words
-from duckflow.safety.answers import read_answer
 from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from duckflow.agent.trust import refuse_own_folders
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals, leave_on_signals
@@ -17,7 +18,6 @@ from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
-from duckflow.safety.trust import refuse_own_folders
 from duckflow.store.paths import Paths
 from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.safety.private_places import private_places
-from duckflow.safety.trust import FolderTrust
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 

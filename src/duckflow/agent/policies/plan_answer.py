@@ -5,8 +5,8 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PlanChanged
+from duckflow.i18n.answers import read_answer
 from duckflow.prompts.template import note
-from duckflow.safety.answers import read_answer
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
 from duckflow.tools.plan.ports import Jobs

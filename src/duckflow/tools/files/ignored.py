@@ -1,14 +1,16 @@
 """What listings and searches leave out: what git would ignore, found without git; and globs."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from duckflow.errors import ToolError
 from duckflow.safety.entry import FolderEntry
 from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
-from duckflow.safety.wildcard import wildcards
+from duckflow.safety.wildcard import Wildcard
 from duckflow.safety.workspace import Workspace
 
 GIT = ".git"
+MOST_BRACES = 64
 ALWAYS_IGNORED = HEAVY | {GIT, ".idea"}
 
 Ignored = Callable[[FolderEntry], bool]
@@ -53,3 +55,26 @@ def glob_matcher(pattern: str) -> Callable[[str], bool]:
         told = f"The glob {pattern!r} cannot be read. Use something like *.py or src/**/*.ts."
         raise ToolError(told, "file.bad_glob", glob=pattern)
     return lambda path: any(one.matches(path) for one in ways)
+
+
+@lru_cache(maxsize=256)
+def wildcards(pattern: str) -> tuple[Wildcard, ...]:
+    """One for each way to read the braces; a ValueError when these are too many."""
+    return tuple(Wildcard(one) for one in _unbraced(pattern))
+
+
+def _unbraced(pattern: str) -> list[str]:
+    """`a{b,c}` is `ab` and `ac`; braces that do not close are ordinary characters."""
+    waiting, found = [pattern], list[str]()
+    while waiting:
+        one = waiting.pop()
+        opened = one.find("{")
+        closed = one.find("}", opened)
+        inner = one.rfind("{", 0, closed)
+        if opened < 0 or closed < 0 or inner < 0:
+            found.append(one)
+            continue
+        waiting += [one[:inner] + choice + one[closed + 1 :] for choice in one[inner + 1 : closed].split(",")]
+        if len(waiting) + len(found) > MOST_BRACES:
+            raise ValueError(pattern)
+    return found

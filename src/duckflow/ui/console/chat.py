@@ -12,10 +12,10 @@ from duckflow import __version__
 from duckflow.events import talking
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TextStreamed, TurnEnded
+from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.safety.answers import read_answer
 from duckflow.safety.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.question import Question
