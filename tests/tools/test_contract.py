@@ -1,5 +1,6 @@
 """A tool that is defined here and nowhere else: everything the program does with it, it learns from the tool."""
 
+import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -63,6 +64,20 @@ class Look(Stamp):
         return Done("nothing new", tell(Texts("Looked.", "見ました。")))
 
 
+class Meet(Look):
+    """Comes back only when another one runs at the same time."""
+
+    operation = "stamps.meet"
+
+    def __init__(self) -> None:
+        super().__init__("read")
+        self._both = asyncio.Barrier(2)
+
+    async def run(self, args: StampArgs) -> Done:
+        await asyncio.wait_for(self._both.wait(), 30)
+        return Done(f"met at {args.file}", tell(Texts("Met.", "会いました。")))
+
+
 PUT = decide(act("stamps.put", file="a.txt"), respond("ok"))
 
 
@@ -105,6 +120,14 @@ async def test_a_removed_tool_is_unknown_and_the_nearest_are_named(tmp_path: Pat
         "unknown operation 'stamps.put'. Valid operations, the nearest first: stamps.look"
     )
     assert (story.folder / "a.txt").read_text() == "text"
+
+
+async def test_reads_of_one_reply_run_side_by_side_and_are_told_in_order(tmp_path: Path) -> None:
+    meet = decide(act("stamps.meet", file="a"), act("stamps.meet", file="b"), step="PLANNING")
+    story = with_stamp(tmp_path, [meet, decide(respond("Both."), step="PLANNING")])
+    story.toolbox.add(Meet())
+    await story.tell("meet")
+    assert [one.for_model for one in finished(story, "stamps.meet")] == ["met at a", "met at b"]
 
 
 async def test_the_gate_shows_its_preview_and_a_no_keeps_it_from_running(tmp_path: Path) -> None:

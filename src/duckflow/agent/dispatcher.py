@@ -1,5 +1,6 @@
 """Runs an ActionList: in order, through the Gate, up to a barrier."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from typing import Literal
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
-from duckflow.agent.preparation import Preparation, in_words
+from duckflow.agent.preparation import Preparation, in_words, read_ahead
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
@@ -22,7 +23,7 @@ from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
-from duckflow.tools.tool import AnyTool
+from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
@@ -66,8 +67,7 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        done = Dispatched()
-        waiting = list(reading.decision.actions)
+        done, waiting = Dispatched(), list(reading.decision.actions)
         await self._toolbox.get_ready(waiting)
         blocks = list(reading.blocks)
         while waiting:
@@ -117,21 +117,22 @@ class Dispatcher:
         if problem and not ready:
             await self._fail(later[0], problem, done, actor)
             return self._not_held_back(later[1:], done, actor)
+        clearance = Clearance(allowed=True)
         if ready[0].tool.effect != "talk":
             clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
-            if not clearance.allowed:
-                await self._refuse(ready, clearance.reason, done, actor)
-                return self._not_held_back(later, done, actor)
-            done.approved |= clearance.asked
-        else:
-            clearance = Clearance(allowed=True)
-        for one in ready:
-            if not self._not_held_back([one.action], done, actor):
-                continue
-            if clearance.edited is not None and one.action.action_id in clearance.asked_about:
-                await self._run_edited(one, clearance.edited, done, actor)
-            else:
-                await self._run_one(one, done, actor, one.action.action_id in clearance.revealed)
+        if not clearance.allowed:
+            await self._refuse(ready, clearance.reason, done, actor)
+            return self._not_held_back(later, done, actor)
+        done.approved |= clearance.asked
+        async with read_ahead(ready, actor) as ahead:
+            for one in ready:
+                if not self._not_held_back([one.action], done, actor):
+                    continue
+                name = one.action.action_id
+                if clearance.edited is not None and name in clearance.asked_about:
+                    await self._run_edited(one, clearance.edited, done, actor)
+                else:
+                    await self._run_one(one, done, actor, name in clearance.revealed, ahead.get(name))
         return self._not_held_back(later, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
@@ -183,7 +184,9 @@ class Dispatcher:
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 
-    async def _run_one(self, one: Ready, done: Dispatched, actor: Actor, revealed: bool) -> None:
+    async def _run_one(
+        self, one: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
+    ) -> None:
         action = one.action
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
@@ -193,7 +196,7 @@ class Dispatcher:
         start = time.perf_counter()
         try:
             async with self._kept.around(one):
-                outcome = await one.tool.run_for(one.args, actor.call())
+                outcome = await (begun or one.tool.run_for(one.args, actor.call()))
         except (ToolError, OSError) as problem:
             failed = _failure(action, one.tool, in_words(problem), time.perf_counter() - start)
             await self._finish(failed, done, actor, None if revealed else action)

@@ -1,12 +1,16 @@
 """Which actions of a list go together, and which of them can be done now."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import takewhile
 from typing import NamedTuple
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
 from duckflow.state.action import Action
-from duckflow.tools.tool import AnyTool
+from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
 
 
@@ -25,13 +29,9 @@ class Preparation:
         self._toolbox = toolbox
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
-        """The next action that only reads or talks, or all the changes that stand together: they share one Gate."""
-        changes: list[Action] = []
-        for action in actions:
-            if not self.changes(action):
-                break
-            changes.append(action)
-        return changes or list(actions[:1])
+        """The next that talks, or all the reads or all the changes that stand together: they share one Gate."""
+        changes = list(takewhile(self.changes, actions))
+        return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
 
     def changes(self, action: Action) -> bool:
         if (tool := self.tool(action.operation)) is None:
@@ -91,3 +91,20 @@ class Preparation:
 
 def in_words(problem: ToolError | OSError) -> ToolError:
     return problem if isinstance(problem, ToolError) else ToolError(problem.strerror or str(problem))
+
+
+@asynccontextmanager
+async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dict[str, asyncio.Task[Done]]]:
+    """Reads that come first do not wait for each other; they are told in order all the same."""
+    await actor.pause.wait_while_paused()
+    reads = list(takewhile(lambda one: one.tool.effect == "read", ready))
+    ahead = {
+        one.action.action_id: asyncio.create_task(one.tool.run_for(one.args, actor.call()))
+        for one in (reads if len(reads) > 1 else ())
+    }
+    try:
+        yield ahead
+    finally:
+        for task in ahead.values():
+            task.cancel()
+        await asyncio.gather(*ahead.values(), return_exceptions=True)
