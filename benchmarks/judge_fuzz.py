@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.judge_grammar import CommandMaker
-from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
+from duckflow.safety.commands.paths import CommandFacts
 from duckflow.safety.repository import git_runs_programs
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox

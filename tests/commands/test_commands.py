@@ -10,7 +10,7 @@ from duckflow.commands.table import Commands
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
 from tests.journeys.story import Story, act, decide, respond

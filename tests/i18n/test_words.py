@@ -10,7 +10,7 @@ import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words, catalogue, language_of
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 
 SOURCE = Path(duckflow.__file__).parent

@@ -8,7 +8,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import UsageError
 from duckflow.events.types import LanguageChosen, ModeChosen, PermissionTaken
 from duckflow.i18n.words import LANGUAGES
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from duckflow.safety.permissions import Permission
+from duckflow.agent.permissions import Permission
 from duckflow.safety.risk import Assessment, highest
 from duckflow.state.action import Action, Decision
 from duckflow.state.phrase import Phrase, say

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.gate import RiskyAction, gate_question
 from duckflow.agent.lasting import what_lasts
+from duckflow.agent.permissions import Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
-from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.safety.policy import Mode, judge
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, assess

@@ -8,7 +8,7 @@ from duckflow import __version__
 from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
 from duckflow.i18n.words import LANGUAGES, Words
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 
 Add = Callable[..., Any]

@@ -58,8 +58,8 @@ class Sandboxes:
             self._found.close()
 
     def judge(self, command: str) -> "CommandVerdict":
-        from duckflow.safety.commands.facts import CommandFacts
         from duckflow.safety.commands.judge import judge_command
+        from duckflow.safety.commands.paths import CommandFacts
         from duckflow.safety.repository import git_runs_programs
 
         folder = self._wiring.folder

@@ -15,6 +15,7 @@ from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
+from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.policies.answered import AnswerEnds
@@ -48,7 +49,6 @@ from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
-from duckflow.safety.permissions import Permissions
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder

@@ -5,7 +5,7 @@ from duckflow.commands.lines import audit_lines, cost_lines
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Choice, Question

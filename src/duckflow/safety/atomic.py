@@ -15,9 +15,8 @@ RENAME_NOREPLACE = 1
 
 
 def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None:
-    """Put `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet).
-
-    The name must not be a link. Mode and owner of an old file are kept."""
+    """Put `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet). The name
+    must not be a link. Mode and owner of an old file are kept."""
     old = _facts(folder, name)
     if old:
         refuse_special(old, name)

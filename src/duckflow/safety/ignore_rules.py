@@ -34,9 +34,8 @@ class IgnoreRule(NamedTuple):
 
 
 class RulesFile:
-    """The rules of one file, for the paths beneath its folder. Where it says nothing, the file `above` decides.
-
-    Paths are relative to the top of the repository."""
+    """The rules of one file, for the paths beneath its folder. Where it says nothing, the file `above` decides. Paths
+    are relative to the top of the repository."""
 
     def __init__(self, text: str, folder: str, above: "RulesFile | None") -> None:
         self._start = len(folder) + 1 if folder else 0

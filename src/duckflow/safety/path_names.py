@@ -13,9 +13,8 @@ SHOWN_LENGTH = 120
 
 
 def names_of(path: str, root: os.stat_result) -> list[str]:
-    """The names of a path given by someone; `..` stays, it is resolved on the way down.
-
-    Only `/` separates. Look-alikes of it, backslashes and drive letters are ordinary characters of a name."""
+    """The names of a path given by someone; `..` stays, it is resolved on the way down. Only `/` separates. Look-alikes
+    of it, backslashes and drive letters are ordinary characters of a name."""
     _check(path)
     if path == "~" or path.startswith("~/"):
         path = _home() + path[1:]
@@ -30,10 +29,9 @@ def split(path: str) -> list[str]:
 
 
 def beneath(path: str, root: os.stat_result) -> list[str]:
-    """The rest of an absolute path after the work folder.
-
-    The folder is recognised by what it is (device and inode), not by how it is spelled, so it may be reached through
-    links. Nothing is opened by the part before it: the rest is followed from the work folder's own handle."""
+    """The rest of an absolute path after the work folder. The folder is recognised by what it is (device and inode),
+    not by how it is spelled, so it may be reached through links. Nothing is opened by the part before it: the rest is
+    followed from the work folder's own handle."""
     names = split(path)
     rest: list[str] | None = None
     here = Path("/")

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from duckflow.safety.mode import Mode
 from duckflow.safety.risk import Assessment
+from duckflow.state.mode import Mode
 from duckflow.state.question import Risk
 
 Verdict = Literal["pass", "ask", "refuse"]

@@ -47,9 +47,8 @@ ON_THE_MACHINE = (
 
 
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
-    """Those beneath the folder, whether they are there yet or not; and Duckflow's own ones around it as well.
-
-    `opened`: what the user's settings let commands read, such as `~/.npmrc`."""
+    """Those beneath the folder, whether they are there yet or not; and Duckflow's own ones around it as well. `opened`:
+    what the user's settings let commands read, such as `~/.npmrc`."""
     top, real_home = os.path.realpath(folder), os.path.realpath(home)
     named = [f"{real_home}/{name}" for name in IN_HOME if f"~/{name}" not in opened]
     beneath = [path for path in named if path.startswith(top.rstrip("/") + "/")]

@@ -134,7 +134,6 @@ def find_repository(folder: Path) -> Repository | None:
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
     """Where the repository around the work folder, and those that begin in these folders, stand: what is checked out,
-
     branches, tags and stash, what is staged."""
     found: Marks = {}
     for folder in {"", *folders}:

@@ -86,9 +86,8 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
-    """The line with its end hidden, when that, or all of it, is one of the secret lines; else nothing.
-
-    Programs put a file's name, a number or a mark before a line of it."""
+    """The line with its end hidden, when that, or all of it, is one of the secret lines; else nothing. Programs put a
+    file's name, a number or a mark before a line of it."""
     if line.strip() in secret:
         return BLOT
     for found in islice(MARKS.finditer(line), MARKS_LOOKED_AT):

@@ -30,10 +30,9 @@ class Place(NamedTuple):
 
 
 class Workspace:
-    """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused.
-
-    Missing files, full disks and the like come as OSError; what is refused comes as PathRefused. `private`: places
-    beneath the folder that are refused all the same."""
+    """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused. Missing files, full
+    disks and the like come as OSError; what is refused comes as PathRefused. `private`: places beneath the folder that
+    are refused all the same."""
 
     def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()

@@ -12,8 +12,8 @@ from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.safety.mode import Mode
 from duckflow.state.agent import AgentState
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat

@@ -11,7 +11,7 @@ from duckflow.commands.export.document import Format, rendered
 from duckflow.commands.export.transcript import Transcript
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import Story, act, decide, respond

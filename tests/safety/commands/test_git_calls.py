@@ -2,8 +2,8 @@
 
 import pytest
 
-from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
+from duckflow.safety.commands.paths import CommandFacts
 
 CHECKED = CommandFacts(folder="/work/pond", git_runs_programs=False)
 

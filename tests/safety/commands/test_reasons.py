@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from duckflow.safety.commands.facts import CommandFacts
 from duckflow.safety.commands.judge import judge_command
+from duckflow.safety.commands.paths import CommandFacts
 
 
 @pytest.mark.parametrize(

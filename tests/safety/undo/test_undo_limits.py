@@ -80,15 +80,23 @@ async def test_large_files_are_said_and_never_touched(tmp_path: Path) -> None:
     assert ground.picture() == after
 
 
-async def test_a_large_file_that_was_only_moved_goes_back(tmp_path: Path) -> None:
+async def test_a_large_file_that_was_moved_stays_and_that_is_said(tmp_path: Path) -> None:
     ground = Playground(tmp_path, largest_file_mb=1)
-    ground.fill({"big.bin": os.urandom(2 * MB), "other.bin": os.urandom(2 * MB)})
-    before = ground.picture()
+    ground.fill({"big.bin": os.urandom(2 * MB), "other.bin": os.urandom(2 * MB), "small.txt": "small\n"})
     ground.next_turn()
     await ground.do("move_file", source="big.bin", target="deep/down/big.bin")
-    await ground.shell("mkdir there; mv other.bin there/; chmod 600 there/other.bin")
-    assert await said(ground) == {}
-    await ground.there_and_back(before)
+    await ground.shell("mkdir there; mv other.bin there/; echo x > small.txt")
+    after = ground.picture()
+    phrases = await said(ground)
+    assert phrases["undo.large"].values == {
+        "count": 4,
+        "names": "big.bin, deep/down/big.bin, other.bin, there/other.bin",
+    }
+    outcome = await ground.undo.restore()
+    assert (ground.folder / "small.txt").read_text() == "small\n"
+    assert {"undo.large", "undo.folder_kept"} == {one.key for one in outcome.not_covered}
+    await ground.undo.restore(back=False)
+    assert ground.picture() == after
 
 
 async def test_a_huge_file_costs_nothing(ground: Playground) -> None:

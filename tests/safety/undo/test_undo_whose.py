@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playground import Playground
 
-from duckflow.safety.undo.undo import named_targets
+from duckflow.safety.commands.parse import named_targets
 
 
 async def both_at_work(ground: Playground) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from duckflow.events.ports import Ask
 from duckflow.i18n.words import LANGUAGES
 from duckflow.llm.endpoints import KEYED, KNOWN
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 

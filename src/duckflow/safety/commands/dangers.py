@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from duckflow.safety.commands.paths import Scene
 from duckflow.safety.commands.verdict import CommandFinding, danger
-from duckflow.safety.commands.words import Call, Options, read_options
+from duckflow.safety.commands.words import Call, Options, names, read_options
 
 TABLE = """
 removes_packages | apt apt-get aptitude dnf yum zypper | remove purge autoremove autopurge erase rm | -s --simulate
@@ -74,14 +74,8 @@ git_deletes | git update-ref tag | -d --delete --stdin
 git_deletes | git remote | remove rm prune
 """
 ONLY_TELLS = frozenset(("--help", "--version", "--dry-run", "--dryrun"))
-NEEDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("git_force_push", "git_deletes_remote", "git_deletes_untracked"), ()),
-    **dict.fromkeys(("kills_all", "becomes_administrator"), ()),
-    **dict.fromkeys(("git_discards", "git_rewrites"), ("action",)),
-    "git_deletes": ("what",),
-    "mirror_deletes": ("program", "option"),
-    "database": ("statement",),
-}
+NOTHING = names("git_force_push git_deletes_remote git_deletes_untracked kills_all becomes_administrator")
+NEEDS = {"git_deletes": "what", "mirror_deletes": "program option", "database": "statement"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,4 +128,5 @@ def _values(reason: str, call: Call, found: str) -> dict[str, str]:
     known = {"program": call.program, "what": what, "action": found, "option": found, "statement": call.program}
     if subcommand != call.program:
         known["action"] = subcommand
-    return {name: known[name] for name in NEEDS.get(reason, ("program", "action"))}
+    needs = NEEDS.get(reason, "action" if reason.startswith("git_") else "program action")
+    return {} if reason in NOTHING else {name: known[name] for name in needs.split()}

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from duckflow.safety.commands import deleting, git, services
 from duckflow.safety.commands.dangers import DANGERS, judge_by_table
-from duckflow.safety.commands.facts import NOTHING_KNOWN, CommandFacts
 from duckflow.safety.commands.handed_over import (
     DOWNLOADERS,
     INTERPRETERS,
@@ -16,7 +15,7 @@ from duckflow.safety.commands.handed_over import (
     judge_origins,
 )
 from duckflow.safety.commands.parse import parse
-from duckflow.safety.commands.paths import BROAD, Scene, Target, is_secret, target_of
+from duckflow.safety.commands.paths import BROAD, NOTHING_KNOWN, CommandFacts, Scene, Target, is_secret, target_of
 from duckflow.safety.commands.readers import READERS
 from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
 from duckflow.safety.commands.spelling import joined_lines, made_plain, reads_the_same

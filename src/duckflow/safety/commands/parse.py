@@ -1,13 +1,15 @@
 """From a shell text to the calls in it, in the order they stand there, with words that are literal or not."""
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.safety.commands.verdict import MOST_STEPS, CommandFinding, TooMuch, ask, danger
-from duckflow.safety.commands.words import Call, Redirect, Word
+from duckflow.safety.commands.words import Call, Redirect, Word, names
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -24,6 +26,8 @@ ESCAPED_MARK = re.compile(r"\\([^\w\n])")
 ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
 UNQUOTED_ESCAPE = re.compile(r"\\(.|\n|$)", re.DOTALL)
 HIDES = re.compile(r"[;&|$`<>\\]")
+WRITERS = names("rm rmdir mv cp ln touch mkdir chmod truncate tee sed install")
+LAST_IS_WRITTEN = names("cp ln install")
 
 
 @cache
@@ -235,3 +239,28 @@ class _Reading:
             case _:
                 self.substitutions(node)
                 yield raw, "q", False, False
+
+
+def named_targets(command: str, folder: Path) -> list[str]:
+    """What the parts of a command name and write to: by a program that writes what it is given, or by `>`. What is only
+    known when it runs is not in it, and nothing after a `cd` to such a place."""
+    found, place = list[str](), folder
+    try:
+        calls = parse(command).calls
+    except TooMuch:
+        return []
+    for call in calls:
+        if call.program == "cd":
+            if len(call.arguments) != 1 or not call.arguments[0].known:
+                break
+            place = place / call.arguments[0].text
+        words = [word for word in call.arguments if call.program in WRITERS and not word.text.startswith("-")]
+        if call.program == "sed" and not any(text.startswith(("-i", "--in-place")) for text in call.texts):
+            words = []
+        words = words[-1:] if call.program in LAST_IS_WRITTEN else words
+        for word in (*words, *(redirect.target for redirect in call.redirects if redirect.writes)):
+            if word.known:
+                found.append(os.path.normpath(place / word.text))
+            elif word.text and not word.text.startswith("/") and "**" not in word.text:
+                found += map(str, place.glob(word.text))
+    return found

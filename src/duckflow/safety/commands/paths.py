@@ -7,26 +7,26 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
-from duckflow.safety.commands.facts import CommandFacts
-from duckflow.safety.commands.words import Word
+from duckflow.safety.commands.words import Word, names
 from duckflow.safety.secrets import secret_name
 
 LONGEST_PATH = 1000
+Target = StrEnum("Target", "INSIDE TEMPORARY HERE REPOSITORY OUTSIDE UNKNOWN DEVICE SYSTEM HOME ROOT")
+"""From harmless to everything. `HERE`: the work folder itself or all that is in it, `REPOSITORY`: git's own folder."""
 
 
-class Target(StrEnum):
-    """From harmless to everything."""
+@dataclass(frozen=True, slots=True)
+class CommandFacts:
+    """The folders, and what git does in them."""
 
-    INSIDE = "inside"
-    TEMPORARY = "in a temporary folder"
-    HERE = "the work folder itself, or all that is in it"
-    REPOSITORY = "where git keeps the history"
-    OUTSIDE = "outside"
-    UNKNOWN = "unknown"
-    DEVICE = "device"
-    SYSTEM = "system"
-    HOME = "home"
-    ROOT = "root"
+    folder: str = ""
+    home: str = ""
+    git_runs_programs: bool | None = None
+    """Whether the repository's settings make git run programs (hooks, pagers, filters), as even `git status` does.
+    None: nobody has looked, so git does not only read."""
+
+
+NOTHING_KNOWN = CommandFacts()
 
 
 @dataclass(slots=True)
@@ -57,9 +57,9 @@ HERE_NAMES = re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?=/|$)")
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm", "/var/folders")
 HOMES = re.compile(r"^/(?:home|Users)(?:/[^/]+)?$|^/root$")
 HARMLESS_DEVICES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero"))
-SYSTEM = frozenset(
-    ("etc", "usr", "bin", "sbin", "lib", "lib32", "lib64", "boot", "sys", "proc", "opt", "var", "srv", "run")
-    + ("root", "mnt", "media", "System", "Library", "Applications", "Volumes", "private", "nix", "efi")
+SYSTEM = names(
+    "etc usr bin sbin lib lib32 lib64 boot sys proc opt var srv run root mnt media System Library Applications Volumes"
+    " private nix efi"
 )
 ALL_OF_IT = re.compile(r"(?:^|/)(?:\*+|\.\*|\{\.,\}\*|\.\[[^\]]*\]\*|\?+\*?)(?:/\*+)*$")
 REPOSITORY = re.compile(r"(?:^|/)\.git$|^\.git/")
@@ -117,9 +117,8 @@ def is_outside(word: Word, scene: Scene) -> bool:
 
 
 MORE_SECRETS = re.compile(
-    r"(?:^|/)(?:\.envrc|\.vault-token|\.my\.cnf|\.dockercfg|gshadow|sudoers|\w*_history|\.zhistory|[\w.-]+\.ppk)$"
-    r"|(?:^|/)\.config/(?:gcloud|gh)(?:/|$)|(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker)(?:/|$)"
-    r"|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)"
+    r"(?:^|/)(?:\.envrc|gshadow|sudoers|\w*_history|\.zhistory)$|(?:^|/)\.(?:config/(?:gcloud|gh)|ssh|gnupg|aws|azure"
+    r"|kube|docker)(?:/|$)|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)"
 )
 PUBLIC = re.compile(r"\.pub$|(?:^|/)(?:known_hosts|config)$")
 RUNS_BY_ITSELF = re.compile(

@@ -182,9 +182,7 @@ def _read_table(table: str) -> dict[str, Reader]:
             name, kind = (token[:-1], MARKS[token[-1]]) if token[-1] in MARKS else (token, "flag")
             whole = name.startswith("--") or "single" in limits
             letters = [name] if whole else "0123456789" if name == "0-9" else name
-            options.update(
-                (f"-{letter.removeprefix('-')}" if not name.startswith("--") else name, kind) for letter in letters
-            )
+            options |= {name if name.startswith("--") else f"-{one.removeprefix('-')}": kind for one in letters}
         readers.update((program, Reader(options, limits)) for program in programs.split(", "))
     return readers
 

@@ -1,5 +1,6 @@
 """Why a call may do more than read; no doubt at all means it only reads."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from duckflow.safety.commands.readers import GIT_READERS, READERS, VERSIONS, Rea
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
 
-TRUSTED_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/")
+TRUSTED_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 NUMBER = re.compile(r"-?\d*")
 LONGEST_SCRIPT = 300
@@ -41,18 +42,12 @@ SCRIPTS: dict[str, Callable[[str], bool]] = {
 """Programs whose first operand is a small language of its own: whether what it says only reads."""
 
 
-def _from_trusted_place(program: str) -> bool:
-    """A bare name, or a path into one of the system's own folders."""
-    folder = program[: program.rfind("/") + 1]
-    return not folder or folder in TRUSTED_FOLDERS
-
-
 def tells_version(call: Call) -> bool:
     """`python --version` and nothing else."""
     program, known = call.words[0], VERSIONS.get(call.program)
     if known is None or len(call.words) != 2 or call.texts[0] not in known.options:
         return False
-    return program.literal and program.text.islower() and _from_trusted_place(program.text)
+    return program.literal and program.text.islower() and posixpath.dirname(program.text) in TRUSTED_FOLDERS
 
 
 def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
@@ -61,7 +56,7 @@ def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     name = program.text.rpartition("/")[2]
     if not program.literal:
         yield ask("hidden_name")
-    if not _from_trusted_place(program.text):
+    if posixpath.dirname(program.text) not in TRUSTED_FOLDERS:
         yield ask("program_place", program=program.text)
     for word in call.arguments:
         if not word.literal and not (name in GIT_READERS and word.known and REVISION.match(word.text)):

@@ -146,11 +146,9 @@ REQUEST_VALUES = dict.fromkeys(names("curl wget http https xh gh"), "XdFTHuoAebc
     "nc": "eciIpPqsTVwXx",
     **dict.fromkeys(("scp", "sftp"), "iFJlocPSXbB"),
 }
-UPLOADS = tuple(
-    names(
-        "-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json --post-data"
-        " --post-file --body-data --body-file"
-    )
+UPLOADS = (
+    *names("-d --data --data-binary --data-raw --data-urlencode -F --form -T --upload-file --json --post-data"),
+    *names("--post-file --body-data --body-file"),
 )
 PIECES = re.compile(r"[@<=:,\s()\"'`]")
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")

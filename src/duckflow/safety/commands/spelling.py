@@ -32,9 +32,8 @@ def joined_lines(text: str) -> str:
 
 
 def reads_the_same(text: str, words: list[str]) -> bool:
-    """Whether the standard library's shell lexer sees exactly these words in this text.
-
-    The grammar is large and has its mistakes; only when both readings agree may a text be called harmless."""
+    """Whether the standard library's shell lexer sees exactly these words in this text. The grammar is large and has
+    its mistakes; only when both readings agree may a text be called harmless."""
     lexer = shlex.shlex(QUIET.sub(" ", f" {text}"), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:

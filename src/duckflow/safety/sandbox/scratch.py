@@ -7,6 +7,8 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from duckflow.safety.alive import hold_lock
+
 PREFIX = "duckflow-"
 LOCK = "lock"
 
@@ -46,19 +48,6 @@ def sweep_scratch() -> int:
             os.close(lock)
             swept += 1
     return swept
-
-
-def hold_lock(path: Path, create: int = 0) -> int:
-    """Held while the process lives; an OSError when another one holds it, or when there is none."""
-    import fcntl
-
-    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | create, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle
 
 
 def _remove(top: str, lock: int) -> None:

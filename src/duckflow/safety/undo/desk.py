@@ -5,9 +5,9 @@ from pathlib import Path
 
 from duckflow.errors import DuckflowError
 from duckflow.safety.shown import shown
-from duckflow.safety.undo.ledger import UndoTurn
-from duckflow.safety.undo.plan import Restorer, UndoPlan, UndoStep, make_plan
-from duckflow.safety.undo.preview import MoveFact, Outcome, UndoPreview, describe, name_some
+from duckflow.safety.undo.ledger import Change, UndoTurn
+from duckflow.safety.undo.plan import UndoPlan, UndoStep, carry_out, make_plan
+from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
@@ -31,14 +31,13 @@ class UndoDesk:
             if turn is None:
                 too_old = (number or 0) <= self._ledger.forgotten(session)
                 raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=number or 0)
-            moves = [MoveFact(one.path, one.before, one.after) for one in turn.changes]
-            return self._preview(turn, moves, UndoPlan())
+            return self._preview(turn, turn.changes, UndoPlan())
 
     def preview(self, session: str, back: bool) -> UndoPreview:
         with self.recorder.transaction():
             turn = self._latest(session, back)
             planned = self._plan(turn, back)
-            moves = [MoveFact(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
+            moves = [Change(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
             return self._preview(turn, sorted(moves), planned)
 
     def restore(self, session: str, back: bool, only_own: bool) -> Outcome:
@@ -49,7 +48,7 @@ class UndoDesk:
             left = planned.take_out([*planned.conflicts, *spared])
             window = self.recorder.open_restore(turn)
         try:
-            stayed = Restorer(self.recorder.tree, self.recorder.contents).carry_out(planned)
+            stayed = carry_out(planned, self.recorder.tree)
         finally:
             self.recorder.close(window)
         with self.recorder.transaction():
@@ -78,15 +77,13 @@ class UndoDesk:
 
     def _plan(self, turn: UndoTurn, back: bool) -> UndoPlan:
         """Back: as it was before the turn. Else: as the turn had made it."""
-        self.recorder.contents.begin()
         look = self.recorder.tree.look
         changes = [one for one in turn.changes if one.undone != back]
         ways = ((one, *((one.after, one.before) if back else (one.before, one.after))) for one in changes)
         return make_plan(UndoStep(one, expected, want, look(one.path)) for one, expected, want in ways)
 
-    def _preview(self, turn: UndoTurn, moves: Sequence[MoveFact], planned: UndoPlan) -> UndoPreview:
-        get, settings = self.recorder.contents.get, self._settings
-        impacts, diff = describe(moves, get, settings.compared_files, settings.diff_lines)
+    def _preview(self, turn: UndoTurn, moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
+        impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
         maybe = {step.path: 1 for step in planned.maybe_others if not step.change.undone}
         told = (name_some("maybe_yours", maybe),) if maybe else ()
         uncovered, nothing_else = tuple(self._left_out(turn, planned)), len(maybe) == len(planned.steps)

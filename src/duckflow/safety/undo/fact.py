@@ -8,17 +8,13 @@ from typing import NamedTuple
 from duckflow.safety.entry import Kind
 
 UNKEPT = "~"
-TICK = 100_000_000
-"""Nanoseconds in which two writes may get the same time."""
-COARSE_TICK = 2_000_000_000
-"""The same where the file system counts in whole seconds."""
-SECOND = 1_000_000_000
+TICK = 2_000_000_000
+"""Nanoseconds in which two writes may get the same time, even where the file system counts in whole seconds."""
 
 
 class Fact(NamedTuple):
-    """A file, folder, link or special file. `content` is a file's content id or a link's target.
-
-    A file that is too large to keep, or cannot be read, has a `content` that only tells whether it is the same."""
+    """`content` is a file's content id or a link's target; of a file that is too large to keep, or cannot be read, it
+    only tells whether it is the same."""
 
     kind: Kind
     mode: int
@@ -30,16 +26,12 @@ class Fact(NamedTuple):
     @property
     def kept(self) -> bool:
         """Whether it could be put back after it was removed."""
-        return self.kind != "special" and not self.elusive
-
-    @property
-    def elusive(self) -> bool:
-        return self.kind == "file" and self.content.startswith(UNKEPT)
+        return self.kind != "special" and not (self.kind == "file" and self.content.startswith(UNKEPT))
 
     @property
     def blob(self) -> str:
         """The id of the content to keep for it, or nothing."""
-        return self.content if self.kind == "file" and not self.elusive else ""
+        return self.content if self.kind == "file" and self.kept else ""
 
     @property
     def bare(self) -> "Fact":
@@ -48,9 +40,8 @@ class Fact(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """What the file system says of a file. While it stays the same, so does the content: the time of the last change
-
-    (`changed`) cannot be set by a program, other than the time of the last writing."""
+    """What the file system says of a file. While it stays the same, so does the content: no program can set the time
+    of the last change (`changed`)."""
 
     inode: int
     size: int
@@ -66,15 +57,14 @@ class Stamp(NamedTuple):
         return cls(facts.st_ino, facts.st_size, *times, facts.st_mode, facts.st_uid, facts.st_gid)
 
     @property
-    def elusive_content(self) -> str:
+    def unkept_content(self) -> str:
         """Stays the same when a file is renamed, and changes when it is written to."""
         return f"{UNKEPT}{self.inode}-{self.size}-{self.modified}"
 
     @property
     def settled(self) -> bool:
         """Not when a file written to again right now would get the same time."""
-        tick = TICK if self.changed % SECOND else COARSE_TICK
-        return self.changed < time.time_ns() - tick
+        return self.changed < time.time_ns() - TICK
 
 
 class Seen(NamedTuple):
@@ -83,9 +73,6 @@ class Seen(NamedTuple):
     fact: Fact
     stamp: Stamp
     settled: bool
-
-    def dump(self) -> str:
-        return json.dumps(self)
 
 
 def load_seen(text: str) -> Seen:

@@ -1,17 +1,16 @@
 """What undo remembers, in one file that several processes may share: turns, changes under way, who is alive."""
 
 import contextlib
+import hashlib
 import json
-import os
 import sqlite3
 import time
-import weakref
+import zlib
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from duckflow.safety.sandbox.scratch import hold_lock
 from duckflow.safety.undo.fact import Fact
 
 FILE = "undo-3.sqlite"
@@ -26,9 +25,11 @@ CREATE TABLE IF NOT EXISTS turns (
 CREATE TABLE IF NOT EXISTS windows (id INTEGER PRIMARY KEY AUTOINCREMENT, window TEXT NOT NULL);
 """
 PATIENCE = 30.0
-WRITE_AHEAD = 16 * 1024 * 1024
+FAST = 1
+SETTINGS = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "journal_size_limit=16777216")
 NOTHING = "[[], {}]"
 """The record of a turn that is too old."""
+WindowKind = Literal["change", "command", "restore"]
 
 
 class Database:
@@ -40,17 +41,13 @@ class Database:
             if not other.name.startswith(FILE):
                 other.unlink(missing_ok=True)
         path = folder / FILE
-        is_new = not path.exists()
+        # It holds the contents of the user's files.
+        path.touch(0o600)
         # Used by one thread at a time; which one it is may differ.
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
         try:
-            if is_new:
-                # It holds the contents of the user's files.
-                path.chmod(0o600)
-                self.execute("PRAGMA auto_vacuum=INCREMENTAL")
-            self.execute("PRAGMA journal_mode=WAL")
-            self.execute("PRAGMA synchronous=FULL")
-            self.execute(f"PRAGMA journal_size_limit={WRITE_AHEAD}")
+            for setting in SETTINGS:
+                self.execute(f"PRAGMA {setting}")
             self._connection.executescript(f"BEGIN IMMEDIATE;{SCHEMA}COMMIT;")
         except BaseException:
             self._connection.close()
@@ -88,40 +85,59 @@ class Database:
         )
         return (pages - free) * size
 
-    def give_back(self) -> None:
-        """What is free goes back to the disk."""
-        self.execute("PRAGMA incremental_vacuum")
-
     def close(self) -> None:
         self._connection.close()
 
 
-class Presence:
-    """Shows that this process is alive, by a lock that the system takes away when it dies."""
+def content_id(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        for left in folder.iterdir():
-            self.alive(left.name)
-        self.token = os.urandom(8).hex()
-        weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
 
-    def alive(self, token: str) -> bool:
-        """Whether the process that showed this token still runs; what a dead one left is removed."""
-        try:
-            os.close(hold_lock(self._folder / token))
-        except FileNotFoundError:
-            return False
-        except OSError:
+class Contents:
+    """A content is known by its id, so the same content is kept once. Nothing is taken from the user's repository: what
+    lies there is not ours to rely on."""
+
+    def __init__(self, database: Database, budget: int) -> None:
+        self._database = database
+        self._budget = self._left = budget
+        self._held: set[str] | None = None
+
+    def begin(self) -> None:
+        """Before a survey: as much may be copied as one takes."""
+        self._left = self._budget
+
+    def keep(self, blob: str, data: bytes) -> bool:
+        """Make sure of it; not when that is more than may be copied."""
+        if blob in self._all():
             return True
-        (self._folder / token).unlink(missing_ok=True)
-        return False
+        if self._left < len(data):
+            return False
+        self._left -= len(data)
+        self._database.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (blob, zlib.compress(data, FAST)))
+        self._all().add(blob)
+        return True
+
+    def get(self, blob: str) -> bytes | None:
+        for (data,) in self._database.execute("SELECT data FROM contents WHERE blob = ?", (blob,)):
+            return zlib.decompress(data)
+        return None
+
+    def forget_all_but(self, needed: set[str]) -> None:
+        self._database.each("DELETE FROM contents WHERE blob = ?", [(blob,) for blob in self._all() - needed])
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Another process wrote, or what we wrote was taken back."""
+        self._held = None
+
+    def _all(self) -> set[str]:
+        if self._held is None:
+            self._held = {row[0] for row in self._database.execute("SELECT blob FROM contents")}
+        return self._held
 
 
 class Change(NamedTuple):
     """What a turn made of a path. `own`: Duckflow did it, or a command known to write there; else it happened while a
-
     command ran, or around the time Duckflow was interrupted, by whomever."""
 
     path: str
@@ -134,7 +150,6 @@ class Change(NamedTuple):
 @dataclass
 class UndoTurn:
     """One turn of one session: what it changed, and what of that undo does not cover (kind, name, number of files).
-
     `undone`: its place in the order of undoing, 0 when it is not undone."""
 
     session: str
@@ -167,14 +182,13 @@ class UndoTurn:
 
 
 class Window(NamedTuple):
-    """A change, command or undo under way; one that is left over from a crash is closed later.
-
-    `paths`: what is changed, or what a command is known to write. `marks`: where the repositories stood before."""
+    """A change, command or undo under way; one that is left over from a crash is closed later. `paths`: what is
+    changed, or what a command is known to write. `marks`: where the repositories stood before."""
 
     session: str
     number: int
     token: str
-    kind: Literal["change", "command", "restore"]
+    kind: WindowKind
     paths: Sequence[str]
     marks: dict[str, list[str]]
 
@@ -219,16 +233,13 @@ class UndoLedger:
 
     def forget(self, session: str, number: int) -> None:
         """Only that there was something stays known."""
-        self._database.execute(
-            f"UPDATE turns SET record = '{NOTHING}' WHERE session = ? AND number = ?", (session, number)
-        )
+        question = "UPDATE turns SET record = ? WHERE session = ? AND number = ?"
+        self._database.execute(question, (NOTHING, session, number))
 
     def forgotten(self, session: str) -> int:
         """The last turn of which nothing is known any more; 0 for none."""
-        rows = self._database.execute(
-            f"SELECT max(number) FROM turns WHERE session = ? AND record = '{NOTHING}'", (session,)
-        )
-        return rows[0][0] or 0
+        question = "SELECT coalesce(max(number), 0) FROM turns WHERE session = ? AND record = ?"
+        return self._database.execute(question, (session, NOTHING))[0][0]
 
     def oldest_first(self) -> list[tuple[str, int]]:
         question = "SELECT session, number FROM turns WHERE record != ? ORDER BY at"
@@ -243,10 +254,9 @@ class UndoLedger:
 
 def _load(row: tuple[Any, ...]) -> UndoTurn:
     changes, left_out = json.loads(row[4])
-    paths = {one[0]: Change(one[0], _fact(one[1]), _fact(one[2]), *one[3:]) for one in changes}
+    paths = {
+        path: Change(path, before and Fact._make(before), after and Fact._make(after), *rest)
+        for path, before, after, *rest in changes
+    }
     session, number, at, undone, _ = row
     return UndoTurn(session, number, at, undone, paths, left_out)
-
-
-def _fact(values: list[Any] | None) -> Fact | None:
-    return None if values is None else Fact._make(values)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.shown import shown
-from duckflow.safety.undo.contents import Contents
 from duckflow.safety.undo.fact import Fact, Seen
 from duckflow.safety.undo.ledger import Change
 from duckflow.safety.undo.survey import upwards
@@ -85,32 +84,24 @@ class UndoPlan:
         """Those that take back what changed while a command ran, and is not known to be the command's."""
         return [step for step in self.steps if not step.change.own]
 
-    def moves(self) -> dict[str, str]:
-        """From where to where: files whose content is not kept can only be moved back."""
-        return _moves(self.steps)
-
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
         """These, and the steps that cannot be taken because of them; gives all of them."""
-        out = list(stuck)
-        self.steps = _without(self.steps, out)
-        while out and (blocked := self._blocked(out)):
-            out += blocked
-            self.steps = _without(self.steps, blocked)
+        out = new = list(stuck)
+        while new:
+            gone = {step.path for step in new}
+            self.steps = [step for step in self.steps if step.path not in gone]
+            new = self._blocked(out)
+            out = out + new
         return out
 
     def _blocked(self, stuck: list[UndoStep]) -> list[UndoStep]:
         by_path = {step.path: step for step in stuck}
         holding = {above for path in by_path for above in upwards(path)[1:]}
-        moves = self.moves()
-        moved = {*moves, *moves.values()}
 
         def blocked(step: UndoStep) -> bool:
             above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
-            if any(not is_folder(one.fact) for one in above):
-                return True
-            if step.path in holding and is_folder(step.fact) and step.target is not None:
-                return True
-            return step.path not in moved and not step.safe
+            stays = step.path in holding and is_folder(step.fact) and step.target is not None
+            return stays or any(not is_folder(one.fact) for one in above)
 
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
@@ -118,104 +109,58 @@ class UndoPlan:
 def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
     """Sort the steps that lead anywhere."""
     wanted = [step for step in steps if step.fact != step.target]
-    moves = _moves(wanted)
-    moved = {*moves, *moves.values()}
-    possible = [step for step in wanted if step.path in moved or step.safe]
+    possible = [step for step in wanted if step.safe]
     found = UndoPlan([step for step in possible if not step.conflicts], [step for step in possible if step.conflicts])
-    found.impossible = found.take_out(_without(wanted, possible))
+    found.impossible = found.take_out(step for step in wanted if not step.safe)
     return found
 
 
-class Restorer:
-    """Takes the steps of a plan in an order in which each is possible: all of them or none."""
+def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:
+    """All of the steps or none. Gives the folders that had to stay because other things are in them."""
+    try:
+        return _take(planned.steps, tree)
+    except (OSError, ToolError) as problem:
+        key = "undo.failed" if _put_back(planned.steps, tree) else "undo.failed_halfway"
+        path = problem.filename if isinstance(problem, OSError) else problem.values.get("path", "")
+        reason = problem.strerror or str(problem) if isinstance(problem, OSError) else problem.for_model
+        raise DuckflowError(key, path=shown(str(path or "")), reason=reason) from problem
 
-    def __init__(self, tree: Tree, contents: Contents) -> None:
-        self._tree = tree
-        self._contents = contents
 
-    def carry_out(self, planned: UndoPlan) -> list[str]:
-        """Gives the folders that had to stay because other things are in them. On failure all is put back."""
-        try:
-            return self._take(planned.steps)
-        except (OSError, ToolError) as problem:
-            key = "undo.failed" if self._put_back(planned.steps) else "undo.failed_halfway"
-            path = problem.filename if isinstance(problem, OSError) else problem.values.get("path", "")
-            reason = problem.strerror or str(problem) if isinstance(problem, OSError) else problem.for_model
-            raise DuckflowError(key, path=shown(str(path or "")), reason=reason) from problem
+def _put_back(steps: list[UndoStep], tree: Tree) -> bool:
+    try:
+        back = make_plan(UndoStep(step.change, None, step.fact, tree.look(step.path)) for step in steps)
+        _take([*back.steps, *back.conflicts], tree)
+    except (OSError, ToolError):
+        return False
+    return not back.impossible
 
-    def _put_back(self, steps: list[UndoStep]) -> bool:
-        try:
-            back = make_plan(UndoStep(step.change, None, step.fact, self._tree.look(step.path)) for step in steps)
-            self._take([*back.steps, *back.conflicts])
-        except (OSError, ToolError):
-            return False
-        return not back.impossible
 
-    def _take(self, steps: list[UndoStep]) -> list[str]:
-        steps = sorted(steps, key=lambda step: step.path)
-        moves = _moves(steps)
-        self._open_folders(steps)
-        for step in steps:
-            if step.now and not is_folder(step.fact) and step.path not in moves and not step.replaces:
-                self._tree.remove(step.path, step.now)
-        made = self._make_folders(steps, set(), strict=False)
-        for source, target in moves.items():
-            self._tree.move(source, target)
-        unwanted = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
-        stayed = [path for path in reversed(unwanted) if not self._tree.remove_folder(path)]
-        self._make_folders(steps, made, strict=True)
-        arrived = set(moves.values())
-        for step in steps:
-            if step.path not in arrived:
-                self._put(step)
-        # Modes last, and from below: a folder may be one that nobody can enter.
-        for step in reversed(steps):
-            if step.target and (is_folder(step.target) or step.same_content or step.path in arrived):
-                self._tree.dress(step.path, step.target)
-        return stayed
-
-    def _open_folders(self, steps: list[UndoStep]) -> None:
-        """A folder that is closed even to its owner cannot be emptied or filled."""
-        for step in steps:
-            if step.fact and is_folder(step.fact) and step.fact.mode & OPEN != OPEN:
-                self._tree.dress(step.path, step.fact._replace(mode=step.fact.mode | OPEN))
-
-    def _make_folders(self, steps: list[UndoStep], made: set[str], strict: bool) -> set[str]:
-        """Not strict: something may still be in the way."""
-        for step in steps:
-            if is_folder(step.target) and not is_folder(step.fact) and step.path not in made:
-                try:
-                    self._tree.make_folder(step.path)
-                    made.add(step.path)
-                except OSError:
-                    if strict:
-                        raise
-        return made
-
-    def _put(self, step: UndoStep) -> None:
-        target = step.target
-        if target is None or is_folder(target) or step.same_content:
-            return
-        data = self._contents.get(target.blob) if target.blob else b""
-        if data is None:
-            raise OSError(0, "the content is gone", step.path)
-        # What was in the way has been removed, unless it is replaced in one go.
-        self._tree.put(step.path, target, data, step.now if step.replaces else None)
+def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
+    """In an order in which each is possible."""
+    steps = sorted(steps, key=lambda step: step.path)
+    for step in steps:
+        # A folder that is closed even to its owner cannot be emptied or filled.
+        if step.fact and is_folder(step.fact) and step.fact.mode & OPEN != OPEN:
+            tree.dress(step.path, step.fact._replace(mode=step.fact.mode | OPEN))
+    for step in steps:
+        if step.now and not is_folder(step.fact) and not step.replaces:
+            tree.remove(step.path, step.now)
+    unwanted = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
+    stayed = [path for path in reversed(unwanted) if not tree.remove_folder(path)]
+    for step in steps:
+        if step.target is None or step.same_content:
+            continue
+        if not is_folder(step.target):
+            # What was in the way has been removed, unless it is replaced in one go.
+            tree.put(step.path, step.target, step.now if step.replaces else None)
+        elif not is_folder(step.fact):
+            tree.make_folder(step.path)
+    # Modes last, and from below: a folder may be one that nobody can enter.
+    for step in reversed(steps):
+        if step.target and (is_folder(step.target) or step.same_content):
+            tree.dress(step.path, step.target)
+    return stayed
 
 
 def is_folder(fact: Fact | None) -> bool:
     return fact is not None and fact.kind == "folder"
-
-
-def _moves(steps: list[UndoStep]) -> dict[str, str]:
-    wanted = {step.target.content: step.path for step in steps if step.target and step.target.elusive}
-    return {
-        step.path: wanted[step.fact.content]
-        for step in steps
-        if step.fact and step.fact.elusive and not step.same_content and step.fact.content in wanted
-    }
-
-
-def _without(steps: list[UndoStep], out: list[UndoStep]) -> list[UndoStep]:
-    gone = {step.path for step in out}
-    return [step for step in steps if step.path not in gone]

@@ -1,27 +1,26 @@
 """What an undo, a redo or a turn changes: worked out before anything is done, and put into words and a diff."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from duckflow.safety.shown import shown
 from duckflow.safety.text_diff import TextDiff, text_diff
 from duckflow.safety.undo.fact import Fact
-from duckflow.safety.undo.settings import MB
+from duckflow.safety.undo.ledger import Change
+from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
 
 NAMED = 5
 LARGEST_COMPARED = 1024 * 1024
+Content = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """Which turn, what would happen to which file, and what is not part of it.
-
-    `conflicts`: files that someone else changed since, so that they are not touched without a word. `maybe_yours`:
-    what changed while a command ran and is not known to be the command's doing; it needs a yes of its own.
-    `nothing_else`: that is all there is."""
+    """Which turn, what would happen to which file, and what is not part of it: `conflicts` were changed by someone
+    else since; `maybe_yours` may have been while a command ran, and needs a yes of its own (`nothing_else`: it is
+    all)."""
 
     turn: int
     impacts: tuple[FileImpact, ...] = ()
@@ -42,14 +41,6 @@ class Outcome:
     not_covered: tuple[Phrase, ...] = ()
 
 
-class MoveFact(NamedTuple):
-    """One path on its way from one state to another."""
-
-    path: str
-    old: Fact | None
-    new: Fact | None
-
-
 def name_some(key: str, names: Mapping[str, int]) -> Phrase:
     """`count` files, of which the first few places are named."""
     ordered = sorted(names, key=lambda name: (-names[name], name))
@@ -57,72 +48,61 @@ def name_some(key: str, names: Mapping[str, int]) -> Phrase:
     return say(f"undo.{key}", count=sum(names.values()), names=listed + (", …" if len(names) > NAMED else ""))
 
 
-def left_out_of(moves: Iterable[MoveFact], largest_mb: int) -> dict[str, dict[str, int]]:
+def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
     """Files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too much)."""
-    listed = list(moves)
-    # A file that was only moved can be moved back, however large it is.
-    moved = {one.old.content for one in listed if one.old and one.old.elusive}
-    moved &= {one.new.content for one in listed if one.new and one.new.elusive}
-    found: dict[str, dict[str, int]] = {}
-    for path, old, new in listed:
-        unkept = [fact for fact in (old, new) if fact and not fact.kept and fact.content not in moved]
-        for fact in unkept[:1]:
+    for one in changes:
+        for fact in [fact for fact in (one.before, one.after) if fact and not fact.kept][:1]:
             large = "large" if fact.size > largest_mb * MB else "unkept"
-            found.setdefault("special" if fact.kind == "special" else large, {})[path] = 1
-    return found
+            yield "special" if fact.kind == "special" else large, one.path
 
 
-def describe(
-    moves: Sequence[MoveFact], content: Callable[[str], bytes | None], compared: int, lines: int
-) -> tuple[tuple[FileImpact, ...], str]:
-    """Impacts and a diff. Only the first `compared` files are compared line by line, and `lines` of it are shown."""
+def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:
+    """Impacts and a diff. Only the first files are compared line by line, and so many lines are shown."""
     renamed = _renamed(moves)
-    close = {move.path for move in [move for move in moves if move.path not in renamed][:compared]}
+    close = {move.path for move in [move for move in moves if move.path not in renamed][: settings.compared_files]}
     impacts: list[FileImpact] = []
     diff: list[str] = []
     for move in moves:
         found = _compare(move, content) if move.path in close else TextDiff()
         impacts.append(_impact(move, found, renamed))
         diff += _header(move, renamed) + list(found.lines)
-    if len(diff) > lines:
-        diff = [*diff[:lines], f"… +{len(diff) - lines}"]
+    if (more := len(diff) - settings.diff_lines) > 0:
+        diff = [*diff[: settings.diff_lines], f"… +{more}"]
     return tuple(impacts), "\n".join(diff)
 
 
-def _compare(move: MoveFact, content: Callable[[str], bytes | None]) -> TextDiff:
-    if move.old and move.new and move.old.content == move.new.content:
+def _compare(move: Change, content: Content) -> TextDiff:
+    old, new = move.before, move.after
+    if old and new and old.content == new.content:
         return TextDiff()
-    facts = [fact if fact and fact.blob and fact.size <= LARGEST_COMPARED else None for fact in (move.old, move.new)]
-    old, new = (content(fact.blob) if fact else None for fact in facts)
-    return TextDiff() if old is None and new is None else text_diff(old, new)
+    blobs = (fact.blob if fact and fact.size <= LARGEST_COMPARED else "" for fact in (old, new))
+    return text_diff(*(content(blob) if blob else None for blob in blobs))
 
 
-def _renamed(moves: Iterable[MoveFact]) -> dict[str, str]:
+def _renamed(moves: Sequence[Change]) -> dict[str, str]:
     """Both ends of files that only get another name, each with the other end."""
-    listed = list(moves)
-    gone = {move.old.content: move.path for move in listed if move.new is None and move.old and move.old.kind == "file"}
+    gone = {one.before.content: one.path for one in moves if one.before and not one.after and one.before.kind == "file"}
     found: dict[str, str] = {}
-    for move in listed:
-        if move.old is None and move.new and move.new.kind == "file" and move.new.size:
-            source = gone.pop(move.new.content, None)
-            if source is not None:
-                found |= {source: move.path, move.path: source}
+    for one in moves:
+        made = one.after if not one.before and one.after and one.after.kind == "file" and one.after.size else None
+        if made and (source := gone.pop(made.content, None)):
+            found |= {source: one.path, one.path: source}
     return found
 
 
-def _impact(move: MoveFact, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
+def _impact(move: Change, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
     name = shown(move.path)
-    fact = move.new or move.old
+    fact = move.after or move.before
     if fact and fact.kind == "folder":
-        return FileImpact(path=f"{name}/", change="delete" if move.new is None else "folder")
-    if move.new is None:
+        return FileImpact(path=f"{name}/", change="delete" if move.after is None else "folder")
+    if move.after is None:
         return FileImpact(path=name, change="move" if move.path in renamed else "delete", removed=found.removed)
-    return FileImpact(path=name, change="edit" if move.old else "create", added=found.added, removed=found.removed)
+    return FileImpact(path=name, change="edit" if move.before else "create", added=found.added, removed=found.removed)
 
 
-def _header(move: MoveFact, renamed: dict[str, str]) -> list[str]:
+def _header(move: Change, renamed: dict[str, str]) -> list[str]:
     """In git's words."""
-    name, old, new = shown(move.path), move.old, move.new
+    name, old, new = shown(move.path), move.before, move.after
     if move.path in renamed:
         return [f"rename from {name}", f"rename to {shown(renamed[move.path])}"] if new is None else []
     lines = [f"--- {_side('a', name, old)}", f"+++ {_side('b', name, new)}"]

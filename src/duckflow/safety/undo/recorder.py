@@ -1,24 +1,23 @@
 """Notes down what a change or a command does to the work folder: before it happens, and after."""
 
+import json
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
+from duckflow.safety.alive import Presence
 from duckflow.safety.repository import Marks, marks_in, what_moved
-from duckflow.safety.undo.contents import Contents
 from duckflow.safety.undo.fact import Seen, load_seen
-from duckflow.safety.undo.ledger import Change, Database, Presence, UndoLedger, UndoTurn, Window
-from duckflow.safety.undo.preview import MoveFact, left_out_of
+from duckflow.safety.undo.ledger import Change, Contents, Database, UndoLedger, UndoTurn, Window, WindowKind
+from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, SurveyLimits, TooManyFiles, upwards
+from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, TooManyFiles, upwards
 from duckflow.safety.undo.tree import Tree
 from duckflow.safety.workspace import Workspace
 
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""
-WindowKind = Literal["change", "command", "restore"]
 Owns = Callable[[str], bool]
 
 
@@ -40,7 +39,7 @@ class Baseline:
         present = {path: one for path, one in seen.items() if one}
         gone = [path for path, one in seen.items() if one is None and self.entries.pop(path, None)]
         self.entries.update(present)
-        rows = [(os.fsencode(path), one.dump()) for path, one in present.items()]
+        rows = [(os.fsencode(path), json.dumps(one)) for path, one in present.items()]
         self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
         self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in gone])
 
@@ -49,9 +48,8 @@ class Baseline:
 
 
 class Recorder:
-    """Compares the work folder with how it was last seen (the baseline), and notes what differs for a turn.
-
-    A window is opened before a change or command and closed after it. What it needs is on disk in between."""
+    """Compares the work folder with how it was last seen (the baseline), and notes what differs for a turn: a window
+    is opened before a change or command and closed after it. What it needs is on disk in between."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self.settings = settings
@@ -62,8 +60,8 @@ class Recorder:
             self._presence = Presence(data / "alive")
         self.contents = Contents(self.database, settings.copied_mb * MB)
         self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self._presence.token)
-        own = frozenset((one.stat().st_dev, one.stat().st_ino) for one in (data, *workspace.private) if one.exists())
-        self._limits = SurveyLimits(settings.files, settings.watched_files, own)
+        own = (one.stat() for one in (data, *workspace.private) if one.exists())
+        self._own = frozenset((facts.st_dev, facts.st_ino) for facts in own)
         self._version = self.database.version
         self._baseline = Baseline(self.database)
         self._survey: Survey | None = None
@@ -80,6 +78,7 @@ class Recorder:
                     self._version = self.database.version
                     self._baseline.read_again()
                     self.contents.look_again()
+                self.contents.begin()
                 self._recover(closing)
                 yield
         except BaseException:
@@ -92,7 +91,6 @@ class Recorder:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
         with self.transaction():
             turn = self.ledger.turn(session, number)
-            self.contents.begin()
             self._compare(self._look_at(turn, paths), *self._running())
             return self._opened(turn, "change", paths)
 
@@ -103,7 +101,6 @@ class Recorder:
             if left_running:
                 turn.leave_out("background", {left_running: 1})
                 self.ledger.save(turn)
-            self.contents.begin()
             try:
                 survey = self._sync(*self._running())
             except TooManyFiles:
@@ -122,13 +119,13 @@ class Recorder:
         with self.transaction(closing=window_id):
             if window := self.ledger.windows().get(window_id):
                 self._close(window_id, window, sure=True)
-        self.database.give_back()
+        self.database.execute("PRAGMA incremental_vacuum")
         return self._changed
 
     def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
         now = {path: self.tree.look(path) for path in paths if GIT not in path.split("/")}
-        self._compare(now, None, _nobodys)
+        self._compare(now, None, _owns(None))
 
     def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
         window = Window(turn.session, turn.number, self._presence.token, kind, paths, marks or {})
@@ -144,9 +141,8 @@ class Recorder:
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:
         turn = self.ledger.turn(window.session, window.number)
-        owns = _owns(window) if sure else _nobodys
+        owns = _owns(window if sure else None)
         if window.kind == "change":
-            self.contents.begin()
             now = self._look_at(turn, window.paths)
             self._compare(now, turn, owns)
             self._baseline.write({path: None for path in now if GIT in path.split("/")})
@@ -159,7 +155,6 @@ class Recorder:
 
     def _close_command(self, window: Window, turn: UndoTurn, owns: Owns) -> None:
         before = self._survey
-        self.contents.begin()
         try:
             after = self._sync(turn, owns)
         except TooManyFiles:
@@ -177,12 +172,12 @@ class Recorder:
         for window in self.ledger.windows().values():
             if window.kind == "command":
                 return self.ledger.turn(window.session, window.number), _owns(window)
-        return None, _nobodys
+        return None, _owns(None)
 
     def _sync(self, turn: UndoTurn | None, owns: Owns) -> Survey:
         """Compare the whole folder. Without a turn what differs is nobody's in particular."""
         known = self._baseline.entries
-        survey = FolderWalk(self.tree, known, self._limits).covered(self._work)
+        survey = FolderWalk(self.tree, known, self.settings, self._own).walk("", self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
@@ -214,9 +209,8 @@ class Recorder:
     def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
         turn.record(changes)
         self._changed += changes
-        moves = (MoveFact(one.path, one.before, one.after) for one in changes)
-        for kind, names in left_out_of(moves, self.settings.largest_file_mb).items():
-            turn.leave_out(kind, names)
+        for kind, name in left_out_of(changes, self.settings.largest_file_mb):
+            turn.leave_out(kind, {name: 1})
         self.ledger.save(turn)
 
     def _look_at(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen | None]:
@@ -230,7 +224,7 @@ class Recorder:
             seen = found[path]
             if seen and seen.fact.kind == "folder":
                 try:
-                    beneath |= FolderWalk(self.tree, known, self._limits).everything(path).covered
+                    beneath |= FolderWalk(self.tree, known, self.settings, self._own).walk(path).covered
                 except TooManyFiles:
                     turn.leave_out("too_many", {path: self.settings.files})
                     self.ledger.save(turn)
@@ -245,9 +239,7 @@ class Recorder:
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
-    """Turns beyond the allowed number, then until little enough is kept. The current turn always stays.
-
-    Sweeping looks at everything that is kept, so turns are forgotten some at a time and not one with every turn."""
+    """Turns beyond the allowed number, some at a time, then until little enough is kept. The current one stays."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
     older = [turn for turn in ledger.oldest_first() if turn != current]
     beyond = len(older) + 1 - settings.kept_turns
@@ -263,15 +255,11 @@ def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
         recorder.sweep()
 
 
-def _owns(window: Window) -> Owns:
-    """Duckflow's own change; or the command's, when it is known to write there."""
-    return lambda path: window.kind == "change" or _near(path, window.paths)
+def _owns(window: Window | None) -> Owns:
+    """Duckflow's own change; or the command's, when it is known to write there; or nobody's."""
+    return lambda path: window is not None and (window.kind == "change" or _near(path, window.paths))
 
 
 def _near(path: str, others: Iterable[str]) -> bool:
     """One of them, in one of them, or a folder above one of them."""
     return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in others)
-
-
-def _nobodys(_: str) -> bool:
-    return False

@@ -13,7 +13,7 @@ class UndoSettings(BaseModel):
     enabled: bool = True
     """Without it changes and commands run even where nothing can be kept, such as on a full disk."""
     largest_file_mb: int = Field(default=50, ge=0)
-    """Larger files are not copied. When one is only moved, that can be undone all the same."""
+    """Larger files are not copied, so what happens to them cannot be undone; that is said."""
     copied_mb: int = Field(default=300, ge=0)
     """At most this much is copied before one command or one change."""
     files: int = Field(default=100_000, ge=0)

@@ -4,7 +4,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, Ignor
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.regular import open_regular
 from duckflow.safety.undo.fact import Seen, Stamp
+from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import READ_FOLDER, Tree
 
 GIT = ".git"
@@ -22,15 +23,6 @@ Facts = os.stat_result
 
 class TooManyFiles(Exception):
     """More than may be covered."""
-
-
-@dataclass(frozen=True, slots=True)
-class SurveyLimits:
-    """How many files are covered, how many ignored ones are watched, and what is not (undo's data, private places)."""
-
-    files: int
-    watched: int
-    own: frozenset[tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -53,15 +45,12 @@ class Survey:
     def unseen(self, path: str) -> bool:
         return any(above in self.blind for above in upwards(path))
 
-    def stamp(self, path: str) -> Stamp | None:
-        covered = self.covered.get(path)
-        return covered.stamp if covered else self.watched.get(path)
-
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """How many ignored files are new, gone or different, by the ignored file or folder they belong to."""
         found: dict[str, int] = {}
         for path in (before.watched | self.watched).keys() - before.covered.keys():
-            old, new = before.stamp(path), self.stamp(path)
+            old, seen = before.watched.get(path), self.covered.get(path)
+            new = seen.stamp if seen else self.watched.get(path)
             if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
                 place = next(above for above in upwards(path) if above in before.places | self.places)
                 found[place] = found.get(place, 0) + 1
@@ -69,30 +58,25 @@ class Survey:
 
 
 class FolderWalk:
-    """Goes by handles of folders. Files whose stamp is known are not read again.
+    """Goes by handles of folders. Files whose stamp is known are not read again. `own`: what is left out (undo's data,
+    private places)."""
 
-    Without `ignored` everything counts, git's own files too."""
-
-    def __init__(self, tree: Tree, known: Mapping[str, Seen], limits: SurveyLimits) -> None:
+    def __init__(
+        self, tree: Tree, known: Mapping[str, Seen], settings: UndoSettings, own: Container[tuple[int, int]]
+    ) -> None:
         self._tree = tree
         self._known = known
-        self._limits = limits
+        self._settings = settings
+        self._own = own
         self._ignored: IgnoredPaths | None = None
         self._survey = Survey()
 
-    def covered(self, work: Path) -> Survey:
-        """The work folder, without what git ignores and git's own files."""
-        self._ignored = IgnoredPaths(work)
-        return self._walk("", self._ignored.top)
-
-    def everything(self, start: str) -> Survey:
-        """All beneath a folder."""
-        return self._walk(start, None)
-
-    def _walk(self, start: str, rules: RulesFile | None) -> Survey:
+    def walk(self, start: str, work: Path | None = None) -> Survey:
+        """All beneath a folder; of the work folder without what git ignores and git's own files."""
+        self._ignored = IgnoredPaths(work) if work else None
         handle = self._tree.open_folder(start)
         try:
-            self._list(handle, f"{start}/" if start else "", rules, "")
+            self._list(handle, f"{start}/" if start else "", self._ignored and self._ignored.top, "")
         finally:
             os.close(handle)
         return self._survey
@@ -108,7 +92,7 @@ class FolderWalk:
                 except FileNotFoundError:
                     # Removed while we looked.
                     continue
-                if (facts.st_dev, facts.st_ino) not in self._limits.own:
+                if (facts.st_dev, facts.st_ino) not in self._own:
                     (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
         if (GIT in folders or GIT in files) and not place:
             self._survey.repositories.append(prefix.rstrip("/"))
@@ -141,7 +125,7 @@ class FolderWalk:
                 known = self._tree.see(handle, name, facts)
             except FileNotFoundError:
                 return
-        if len(self._survey.covered) >= self._limits.files:
+        if len(self._survey.covered) >= self._settings.files:
             raise TooManyFiles
         self._survey.covered[path] = known
 
@@ -169,7 +153,7 @@ class FolderWalk:
 
     @property
     def _watches_enough(self) -> bool:
-        return len(self._survey.watched) >= self._limits.watched
+        return len(self._survey.watched) >= self._settings.watched_files
 
     def _ignores(self, path: str, rules: RulesFile | None, is_folder: bool) -> bool:
         if self._ignored is None or rules is None:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from duckflow.errors import PathRefused
-from duckflow.safety.atomic import NEW, changed, rename_new
+from duckflow.safety.atomic import NEW, changed
 from duckflow.safety.beneath import Trail
 from duckflow.safety.entry import kind_of
 from duckflow.safety.regular import open_regular
-from duckflow.safety.undo.contents import Contents, content_id
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
+from duckflow.safety.undo.ledger import Contents, content_id
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -32,15 +32,19 @@ class Tree:
 
     def look(self, path: str) -> Seen | None:
         """What lies there; nothing when there is nothing, or only something beyond a link. Its content is kept."""
-        with _absent_is_nothing(), self._place(path) as (folder, name):
-            return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        try:
+            with self._place(path) as (folder, name):
+                return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        except OSError as problem:
+            if problem.errno not in NOT_THERE:
+                raise
         return None
 
     def see(self, folder: int, name: str, facts: os.stat_result) -> Seen:
         """What a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
         stamp, kind = Stamp.of(facts), kind_of(facts.st_mode)
         if kind == "file":
-            return self._read(folder, name) or _file(stamp, stamp.elusive_content, settled=True)
+            return self._read(folder, name) or _file(stamp, stamp.unkept_content, settled=True)
         if kind == "link":
             fact = Fact(kind, 0, stamp.owner, stamp.group, 0, os.readlink(name, dir_fd=folder))
             return Seen(fact, stamp, stamp.settled)
@@ -49,23 +53,19 @@ class Tree:
     def _read(self, folder: int, name: str) -> Seen | None:
         """A plain file, its content kept; nothing when it is too large, or not ours to read."""
         try:
-            handle = open_regular(folder, name)
+            with os.fdopen(open_regular(folder, name), "rb", buffering=0) as file:
+                before = Stamp.of(os.fstat(file.fileno()))
+                if before.size > self._largest:
+                    return None
+                data = file.read(before.size + 1)
+                stamp = Stamp.of(os.fstat(file.fileno()))
         except FileNotFoundError:
             raise
         except (OSError, PathRefused):
             return None
-        with os.fdopen(handle, "rb", buffering=0) as file:
-            before = Stamp.of(os.fstat(handle))
-            if before.size > self._largest:
-                return None
-            try:
-                data = file.read(before.size + 1)
-            except OSError:
-                return None
-            stamp = Stamp.of(os.fstat(handle))
         blob = content_id(data)
         if not self._contents.keep(blob, data):
-            return _file(stamp, stamp.elusive_content, settled=True)
+            return _file(stamp, stamp.unkept_content, settled=True)
         whole = stamp == before and len(data) == stamp.size
         return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled)
 
@@ -76,19 +76,18 @@ class Tree:
         with self._place(path) as (folder, name):
             return os.open(name, READ_FOLDER, dir_fd=folder)
 
-    def put(self, path: str, fact: Fact, data: bytes, now: Seen | None) -> None:
+    def put(self, path: str, fact: Fact, now: Seen | None) -> None:
         """A file or link in place of what is there `now`: whole or not at all, with the fact's mode and owner."""
-
-        def make(folder: int, name: str) -> None:
-            if fact.kind == "link":
-                os.symlink(fact.content, name, dir_fd=folder)
-                return
-            with os.fdopen(os.open(name, NEW, 0o600, dir_fd=folder), "wb") as file:
-                file.write(data)
-
+        data = self._contents.get(fact.blob) if fact.blob else b""
+        if data is None:
+            raise OSError(0, "the content is gone", path)
         with self._place(path) as (folder, name):
             try:
-                make(folder, self._temporary)
+                if fact.kind == "link":
+                    os.symlink(fact.content, self._temporary, dir_fd=folder)
+                else:
+                    with os.fdopen(os.open(self._temporary, NEW, 0o600, dir_fd=folder), "wb") as file:
+                        file.write(data)
                 _dress(folder, self._temporary, fact)
                 self._refuse_if_touched(folder, name, path, now)
                 os.rename(self._temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -124,10 +123,6 @@ class Tree:
                 raise
         return True
 
-    def move(self, source: str, target: str) -> None:
-        with self._place(source) as (old_folder, old), self._place(target) as (new_folder, new):
-            rename_new(old_folder, old, new_folder, new)
-
     def clean_up(self, token: str, paths: Iterable[str]) -> None:
         """Remove what a process that died while it put these paths back may have left beside them."""
         for folder in {path.rpartition("/")[0] for path in paths}:
@@ -160,15 +155,6 @@ class Tree:
 def temporary_name(token: str) -> str:
     """One for each process, so that what a dead one left behind is known."""
     return f".duckflow-{token[:12]}.tmp"
-
-
-@contextmanager
-def _absent_is_nothing() -> Generator[None]:
-    try:
-        yield
-    except OSError as problem:
-        if problem.errno not in NOT_THERE:
-            raise
 
 
 def _file(stamp: Stamp, content: str, settled: bool) -> Seen:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -13,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
-from duckflow.safety.commands.parse import parse
-from duckflow.safety.commands.verdict import TooMuch
+from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.undo.preview import Outcome, UndoPreview
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
@@ -26,41 +24,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-WRITERS = frozenset(("rm", "rmdir", "mv", "cp", "ln", "touch", "mkdir", "chmod", "truncate", "tee", "sed", "install"))
-LAST_IS_WRITTEN = frozenset(("cp", "ln", "install"))
-
-
-def named_targets(command: str, folder: Path) -> list[str]:
-    """What the parts of a command name and write to: by a program that writes what it is given, or by `>`.
-
-    What is only known when it runs is not in it, and nothing after a `cd` to such a place."""
-    found, place = list[str](), folder
-    try:
-        calls = parse(command).calls
-    except TooMuch:
-        return []
-    for call in calls:
-        if call.program == "cd":
-            if len(call.arguments) != 1 or not call.arguments[0].known:
-                break
-            place = place / call.arguments[0].text
-        words = [word for word in call.arguments if call.program in WRITERS and not word.text.startswith("-")]
-        if call.program == "sed" and not any(text.startswith(("-i", "--in-place")) for text in call.texts):
-            words = []
-        words = words[-1:] if call.program in LAST_IS_WRITTEN else words
-        for word in (*words, *(redirect.target for redirect in call.redirects if redirect.writes)):
-            if word.known:
-                found.append(os.path.normpath(place / word.text))
-            elif word.text and not word.text.startswith("/") and "**" not in word.text:
-                found += map(str, place.glob(word.text))
-    return found
 
 
 class Undo:
-    """Wraps every change and command of a session, and takes turns back.
-
-    `data` lies outside the work folder and belongs to it alone; sessions in the same folder share it. All of it is on
-    disk before a change happens, so it survives a crash at any moment."""
+    """Wraps every change and command of a session, and takes turns back. `data` lies outside the work folder and
+    belongs to it alone; sessions in the same folder share it. All of it is on disk before a change happens, so it
+    survives a crash at any moment."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings, session: str = "") -> None:
         self._workspace = workspace
@@ -71,17 +40,14 @@ class Undo:
         self._lock = threading.Lock()
 
     def change(self, turn: int, paths: Sequence[str]) -> AbstractAsyncContextManager[list["Change"]]:
-        """Around one change of Duckflow's own, with every path it may touch.
-
-        Raises ToolError, before anything is changed, when what is there cannot be kept."""
+        """Around one change of Duckflow's own, with every path it may touch. Raises ToolError, before anything is
+        changed, when what is there cannot be kept."""
         return self._window(lambda recorder: recorder.open_change(self._session, turn, self._roots(paths)))
 
     def command(self, turn: int, left_running: str = "", text: str = "") -> AbstractAsyncContextManager[list["Change"]]:
-        """Around a command; what is given holds at the end what changed meanwhile.
-
-        `left_running`: its name, when it goes on in the background after this ends.
-
-        `text`: by it files are known that it writes. What else changes meanwhile may be somebody else's doing."""
+        """Around a command; what is given holds at the end what changed meanwhile. `left_running`: its name, when it
+        goes on in the background after this ends. `text`: by it files are known that it writes. What else changes
+        meanwhile may be somebody else's doing."""
         known = self._roots(named_targets(text, self._workspace.root))
         return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
 
@@ -94,20 +60,17 @@ class Undo:
         return await self._do(lambda desk: desk.preview(self._session, back))
 
     async def restore(self, back: bool = True, only_own: bool = False) -> Outcome:
-        """Bring back the files as they were before the latest turn; or undo the latest undo.
-
-        Files that someone else changed since are conflicts, and stay as they are. `only_own`: so does what the preview
-        calls `maybe_yours`."""
+        """Bring back the files as they were before the latest turn; or undo the latest undo. Files that someone else
+        changed since are conflicts, and stay as they are. `only_own`: so does what the preview calls `maybe_yours`."""
         return await self._do(lambda desk: desk.restore(self._session, back, only_own))
 
     async def close(self) -> None:
-        def close() -> None:
-            with self._lock:
-                if self._desk:
-                    self._desk.close()
-                self._desk = None
+        def close(desk: "UndoDesk") -> None:
+            desk.close()
+            self._desk = None
 
-        await asyncio.to_thread(close)
+        if self._desk:
+            await asyncio.to_thread(self._at_desk, close)
 
     @asynccontextmanager
     async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[list["Change"]]:

@@ -16,7 +16,7 @@ from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.safety.mode import Mode
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.question import Question
 from duckflow.ui.console.completion import LineCompletions

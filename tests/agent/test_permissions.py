@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
+from duckflow.agent.permissions import Permission, Permissions, rule_for
 from duckflow.errors import UsageError
-from duckflow.safety.permissions import Permission, Permissions, rule_for
 from duckflow.state.question import FileImpact
 
 
