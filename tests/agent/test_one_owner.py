@@ -14,10 +14,10 @@ from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.store.journal import Journal
 
-EVENTS = 10_000
+EVENTS = 2_000
 
 
-async def test_ten_thousand_interleaved_events_of_two_loops(tmp_path: Path) -> None:
+async def test_two_thousand_interleaved_events_of_two_loops(tmp_path: Path) -> None:
     session = begin(tmp_path / "s.db", "s", tmp_path, "en")
     tasks = [Task(operation="file_ops.read_file", args={"path": f"{number}"}) for number in range(EVENTS // 2)]
     plan = Plan(name="p", goal="g", status="in_progress", steps=[Step(name="s", task_list=TaskList(tasks=tasks))])

@@ -224,6 +224,7 @@ async def test_what_is_kept_stays_within_its_size(tmp_path: Path) -> None:
     assert ground.picture() == before
 
 
+@pytest.mark.slow
 async def test_ten_thousand_files(ground: Playground) -> None:
     ground.fill({f"d{number // 100}/{number}": f"{number}\n" for number in range(10_000)})
     before = ground.picture()

@@ -17,6 +17,7 @@ def tour(tmp_path: Path) -> Iterator[Terminal]:
     terminal.process.close(force=True)
 
 
+@pytest.mark.slow
 def test_enter_sends_what_is_suggested_and_everything_can_be_answered_otherwise(tour: Terminal, tmp_path: Path) -> None:
     tour.wait_for("sends: Hello!")
     tour.answer("/cost")
