@@ -103,7 +103,7 @@ def test_the_index_is_read_as_git_reads_it(tmp_path: Path, form: str, digest: st
     git(tmp_path, "add", "after.py")
     found = find_repository(tmp_path)
     assert found
-    assert found.tracked() == set(git(tmp_path, "ls-files", "-z").split("\0")) - {""}
+    assert set(found.index()) == set(git(tmp_path, "ls-files", "-z").split("\0")) - {""}
 
 
 def test_files_are_known_from_a_folder_below_and_in_a_linked_worktree(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 from duckflow.errors import ToolError
-from duckflow.safety.digest import digest
+from duckflow.safety.regular import digest
 from duckflow.safety.workspace import Workspace
 from duckflow.state.fold import folded, holds
 from duckflow.state.noun import shorten

@@ -6,8 +6,7 @@ import os
 import stat
 
 from duckflow.errors import ToolError
-from duckflow.safety.digest import ABSENT, digest_at
-from duckflow.safety.regular import refuse_special
+from duckflow.safety.regular import ABSENT, digest_at, refuse_special
 from duckflow.safety.shown import shown
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -22,7 +21,9 @@ def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None
         refuse_special(old, name)
         if stat.S_ISLNK(old.st_mode):
             raise changed(name)
-        _refuse_read_only(folder, name)
+        # Renaming over it would work, but a file marked read-only is meant to stay.
+        if not os.access(name, os.W_OK, dir_fd=folder):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     temporary = f".duckflow-{os.urandom(6).hex()}.tmp"
     handle = os.open(temporary, NEW, 0o600 if old else 0o666, dir_fd=folder)
     try:
@@ -62,7 +63,11 @@ def changed(name: str) -> ToolError:
 
 def _put_in_place(folder: int, temporary: str, name: str, expect: str | None) -> None:
     if expect == ABSENT:
-        _claim(folder, name)
+        # Take the new name for ourselves; fails when somebody was faster.
+        try:
+            os.close(os.open(name, NEW, 0o600, dir_fd=folder))
+        except FileExistsError:
+            raise changed(name) from None
     elif expect is not None and digest_at(folder, name) != expect:
         raise changed(name)
     try:
@@ -73,25 +78,11 @@ def _put_in_place(folder: int, temporary: str, name: str, expect: str | None) ->
         raise
 
 
-def _claim(folder: int, name: str) -> None:
-    """Take a new name for ourselves; fails when somebody was faster."""
-    try:
-        os.close(os.open(name, NEW, 0o600, dir_fd=folder))
-    except FileExistsError:
-        raise changed(name) from None
-
-
 def _facts(folder: int, name: str) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-
-
-def _refuse_read_only(folder: int, name: str) -> None:
-    """Renaming over it would work, but a file marked read-only is meant to stay."""
-    if not os.access(name, os.W_OK, dir_fd=folder):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
 
 
 def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:

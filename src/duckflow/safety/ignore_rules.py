@@ -15,10 +15,8 @@ RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
 SPECIAL = frozenset("*?[\\")
 HEAVY = frozenset(
-    (
-        *("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn"),
-        *(".mypy_cache", ".pytest_cache", ".ruff_cache"),
-    )
+    ("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn", ".mypy_cache", ".pytest_cache")
+    + (".ruff_cache",)
 )
 """Folders that are made anew at will: left out by name, unless git tracks what is in them."""
 

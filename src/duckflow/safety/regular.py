@@ -1,12 +1,15 @@
-"""Opening plain files: no device, pipe or socket, and never through a link."""
+"""Opening plain files: no device, pipe or socket, and never through a link; and how one is recognised as unchanged."""
 
 import errno
+import hashlib
 import os
 import stat
 
 from duckflow.errors import PathRefused
 from duckflow.safety.shown import shown
 
+ABSENT = "absent"
+"""Stands in place of a digest where there is no file."""
 ALWAYS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -40,3 +43,19 @@ def refuse_special(facts: os.stat_result, name: str) -> None:
             "path.not_file",
             path=shown(name),
         )
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_at(folder: int, name: str) -> str:
+    """Of a file as it lies there now, read piece by piece; `absent` when there is none."""
+    try:
+        handle = open_regular(folder, name)
+    except FileNotFoundError as problem:
+        if isinstance(problem, IsADirectoryError):
+            raise
+        return ABSENT
+    with os.fdopen(handle, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,6 @@
 """A git repository, read from its files: no git program runs, so nothing that the repository brings can run either."""
 
 import contextlib
-import hashlib
 import os
 import re
 import struct
@@ -11,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
-from duckflow.safety.digest import digest
+from duckflow.safety.regular import digest
 
 LARGEST_INDEX = 512 * 1024 * 1024
 LARGEST_CONFIG = 1024 * 1024
@@ -64,33 +63,21 @@ class Repository:
         except (OSError, ValueError):
             return True
 
-    def tracks(self, paths: Iterable[str]) -> frozenset[str]:
-        """Those of the paths (relative to `top`) that are in the index; none when it cannot be read."""
-        tracked = self.tracked()
-        return frozenset(path for path in paths if path in tracked)
-
-    def tracked(self) -> frozenset[str]:
-        """Every path of the index. A folder that a sparse index keeps as one entry ends with `/`."""
-        return frozenset(self.index())
-
     def index(self) -> dict[str, bytes]:
-        """Every path of the index with its mode, content and flags, without its file's times. Not to be changed."""
+        """Every path of the index with its mode, content and flags, without its file's times; none when it cannot be
+        read. A folder that a sparse index keeps as one entry ends with `/`. Not to be changed."""
         try:
-            return _index(*self._index_key())
+            about = (self.folder / "index").stat()
+            stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+            # How contents are named: `sha1` or `sha256`.
+            names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
+            return _index(str(self.folder), stamp, DIGESTS[names])
         except (OSError, ValueError, KeyError, IndexError, struct.error):
             return {}
 
     def index_digest(self) -> str:
         """Changes with what is staged; not when git only writes down anew when it last saw the files."""
-        try:
-            return _index_digest(*self._index_key())
-        except (OSError, ValueError, KeyError, IndexError, struct.error):
-            return ""
-
-    def _index_key(self) -> tuple[str, tuple[int, ...], int]:
-        about = (self.folder / "index").stat()
-        stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-        return str(self.folder), stamp, DIGESTS[self.object_format()]
+        return digest(b"".join(os.fsencode(name) + b"\0" + entry for name, entry in sorted(self.index().items())))
 
     def head(self) -> str:
         """The branch, if one is checked out, and the commit in short."""
@@ -113,10 +100,6 @@ class Repository:
         return found | {
             path.relative_to(self.common).as_posix(): _first_line(path) for path in islice(loose, MOST_REFS)
         }
-
-    def object_format(self) -> str:
-        """How contents are named: `sha1` or `sha256`; what cannot be read is a ValueError or OSError."""
-        return dict(self.settings()).get("extensions.objectformat", "sha1").lower()
 
 
 def find_repository(folder: Path) -> Repository | None:
@@ -171,8 +154,8 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
     if repository is None:
         return frozenset()
     inner = "" if folder == repository.top else folder.relative_to(repository.top).as_posix() + "/"
-    known = repository.tracks(inner + path for path in paths)
-    return frozenset(path.removeprefix(inner) for path in known)
+    known = repository.index()
+    return frozenset(path for path in paths if inner + path in known)
 
 
 def _harmless(name: str, value: str) -> bool:
@@ -218,14 +201,6 @@ def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]
     if shared:
         entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared}", LARGEST_INDEX), digest)[0] | entries
     return {os.fsdecode(name): entry for name, entry in entries.items() if name}
-
-
-@lru_cache(maxsize=4)
-def _index_digest(folder: str, stamp: tuple[int, ...], digest: int) -> str:
-    found = hashlib.sha256()
-    for name, entry in sorted(_index(folder, stamp, digest).items()):
-        found.update(os.fsencode(name) + b"\0" + entry)
-    return found.hexdigest()
 
 
 def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:

@@ -108,7 +108,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
         scale.add("high", say("risk.many_lines", count=MANY_LINES))
-    if deed.changes and secret_text(_added(deed.diff)):
+    if deed.changes and any(line.startswith("+") and secret_text(line) for line in deed.diff.splitlines()):
         scale.add("high", say("risk.secret_text"), always=True)
     return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask)
 
@@ -140,10 +140,6 @@ def _weigh_file(impact: FileImpact, scale: _Scale) -> None:
         scale.add("high", say("risk.delete", path=path))
     if impact.change in ("create", "edit") and f".{parts[-1].rpartition('.')[2].lower()}" in PROGRAMS:
         scale.add("high", say("risk.program", path=path))
-
-
-def _added(diff: str) -> str:
-    return "\n".join(line for line in diff.splitlines() if line.startswith("+"))
 
 
 def highest(risks: list[Risk]) -> Risk:

@@ -11,11 +11,10 @@ from typing import BinaryIO, NamedTuple
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.atomic import rename_new, write_whole
 from duckflow.safety.beneath import MAX_LINKS, Walk, link_text
-from duckflow.safety.digest import digest
 from duckflow.safety.entry import FolderEntry, entry
 from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, split
 from duckflow.safety.private_places import path_of_handle, refuse_private
-from duckflow.safety.regular import open_regular
+from duckflow.safety.regular import digest, open_regular
 from duckflow.safety.shown import shown, shown_size
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -149,15 +149,11 @@ def descendants(top: int) -> set[int]:
     """All processes that the process has started, and those that they have started."""
     with os.scandir("/proc") as entries:
         names = [entry.name for entry in entries]
-    parents = {int(name): parent(int(name)) for name in names if name.isdigit()}
+    parents = {int(name): int(status(int(name))[1]) for name in names if name.isdigit()}
     found = {top}
     while more := {pid for pid, above in parents.items() if above in found} - found:
         found |= more
     return found - {top}
-
-
-def parent(pid: int) -> int:
-    return int(status(pid)[1])
 
 
 def state(pid: int) -> str:

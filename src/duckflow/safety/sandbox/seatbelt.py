@@ -12,12 +12,7 @@ PROGRAM = "/usr/bin/sandbox-exec"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 GIT_RUNS = r"/\.git/(.+/)?(hooks(/.*)?|config|config\.worktree|commondir)$"
 # Programs started by these services, on a command's behalf, would not be in the sandbox.
-STARTERS = (
-    "com.apple.coreservices.launchservicesd",
-    "com.apple.coreservices.appleevents",
-    "com.apple.SecurityServer",
-    "com.apple.pasteboard.1",
-)
+STARTERS = ("coreservices.launchservicesd", "coreservices.appleevents", "SecurityServer", "pasteboard.1")
 
 
 class Seatbelt(Sandbox):
@@ -55,7 +50,7 @@ def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
         "(allow signal (target same-sandbox))",
         "(deny process-info* (target others))",
         "(deny appleevent-send)",
-        f"(deny mach-lookup {_each('global-name', STARTERS)})",
+        f"(deny mach-lookup {_each('global-name', [f'com.apple.{name}' for name in STARTERS])})",
         "(deny system-socket)",
     ]
     if not network:

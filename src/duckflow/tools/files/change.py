@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duckflow.errors import ToolError
-from duckflow.safety.digest import ABSENT
+from duckflow.safety.regular import ABSENT
 from duckflow.safety.secrets import BLOT, mask, secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.safety.workspace import Workspace
