@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks
 PREFIX ?= $(HOME)/.local
-# Tests wait a good deal: one process more than there are cores keeps the cores busy.
-JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests wait a good deal: two processes more than there are cores keep the cores busy.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 PARALLEL := -n $(JOBS) --dist worksteal --inline-snapshot=disable
 # They start hundreds of processes: what Python compiles is kept, even where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
@@ -35,8 +35,8 @@ test: $(VENV)/.dev
 test-all: check
 	.ci/programs
 	$(BIN)/duckflow models pull --if-missing || echo "No local model: its tests are left out."
-	$(BIN)/pytest $(PARALLEL) -rs
-	$(BIN)/pytest -m slow -rs -o faulthandler_timeout=7200
+	$(BIN)/pytest $(PARALLEL) -rs --hypothesis-profile=thorough
+	$(BIN)/pytest -m slow -rs --hypothesis-profile=thorough -o faulthandler_timeout=7200
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
