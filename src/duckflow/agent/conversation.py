@@ -9,17 +9,17 @@ from duckflow.agent.aside import wish_in
 from duckflow.agent.choices import Choices
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.memory import ConversationMemory
-from duckflow.agent.other_sessions import OtherSessions
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
+from duckflow.errors import UsageError
 from duckflow.events.ports import Hear
-from duckflow.events.talking import LineTaken
+from duckflow.events.talking import ConversationLeft, LineTaken
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
-from duckflow.events.views import Attachment, CommandInfo, Meaning, Taken, Unheard
+from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.answers import means_always, read_answer, read_wish
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
@@ -27,6 +27,51 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
+from duckflow.store.sessions import Sessions
+
+
+class OtherSessions:
+    """Those beside the session one is in. Whoever built the conversation waits for `over`, and builds the next one."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._kept = Sessions(session.path.parent)
+        self._left = asyncio.Event()
+        self._next: NextSession | None = None
+
+    def all(self) -> Sequence[SessionSummary]:
+        return [entry.summary() for entry in self._kept.all()]
+
+    def switch(self, wanted: str) -> None:
+        self._refuse_in_turn()
+        entry = self._kept.find(unicodedata.normalize("NFKC", wanted).strip())
+        if entry.session_id == self._session.state.session_id:
+            raise UsageError("resume.same")
+        self._leave_for(NextSession(entry.path))
+
+    def fork(self) -> None:
+        self._refuse_in_turn()
+        if self._session.state.turn == 0:
+            raise UsageError("fork.nothing")
+        self._leave_for(NextSession(self._session.path, fork=True))
+
+    def leave(self, detached: bool = False) -> None:
+        self._leave_for(NextSession(self._session.path, detached=True) if detached else None)
+
+    async def over(self) -> NextSession | None:
+        await self._left.wait()
+        return self._next
+
+    def _refuse_in_turn(self) -> None:
+        if self._session.state.turn_open:
+            raise UsageError("resume.busy")
+
+    def _leave_for(self, other: NextSession | None) -> None:
+        if not self._left.is_set():
+            self._next = other
+            self._left.set()
+            self._session.emit(ConversationLeft(where="other_session" if other and not other.detached else "out"))
+
 
 LAST_WORDS_SECONDS = 2
 SLASH, BANG = ("/", "／"), ("!", "！")

@@ -1,25 +1,131 @@
 """Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.gate import RiskyAction, gate_question
-from duckflow.agent.lasting import what_lasts
 from duckflow.agent.permissions import Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
+from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
 from duckflow.safety.policy import Mode, judge
-from duckflow.safety.repository import tracked_files
-from duckflow.safety.risk import Assessment, assess
+from duckflow.safety.repository import read_plain, tracked_files
+from duckflow.safety.risk import Assessment, Deed, assess, highest
+from duckflow.safety.shown import shown
 from duckflow.state.action import Action, Decision
-from duckflow.state.phrase import Phrase
-from duckflow.state.question import Answer, Preview, Question
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
+
+GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.IGNORECASE)
+WORD = re.compile(r"[^\s;|&<>()'\"]+")
+MOST_WORDS = 500
+
+
+def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
+    """Nothing, when all of it can be undone. Of a command the ignored files are told that it names."""
+    if deed.effect == "network" or (deed.command and deed.command.online):
+        yield say("lasting.network")
+    if GIT.search(command) or any(".git" in impact.path.lower().split("/") for impact in deed.impacts):
+        yield say("lasting.git")
+    for impact in deed.impacts:
+        if not impact.inside:
+            yield say("lasting.outside", path=impact.path)
+    if deed.command and not deed.command.sandboxed:
+        yield say("lasting.no_sandbox")
+    if goes_on:
+        yield say("lasting.background")
+    if path := _ignored_in(command, folder):
+        yield say("lasting.ignored", path=shown(path))
+
+
+def _ignored_in(command: str, folder: Path) -> str:
+    """The first path in the command that git ignores; what Duckflow's own tools change is kept all the same."""
+    words = list(dict.fromkeys(WORD.findall(command)))[:MOST_WORDS]
+    ignored = IgnoredPaths(folder) if words else None
+    for word in words:
+        path = word.removeprefix("./").rstrip("/")
+        if ignored and path and not path.startswith(("-", "/", "~", "$")) and _ignores(ignored, path, folder):
+            return path
+    return ""
+
+
+def _ignores(ignored: IgnoredPaths, path: str, folder: Path) -> bool:
+    rules, names = ignored.top, path.split("/")
+    if ".." in names:
+        return False
+    for depth in range(len(names)):
+        above = "/".join(names[:depth])
+        try:
+            text = read_plain(folder / above / RULES_FILE, LONGEST_RULES).decode("utf-8", "surrogateescape")
+        except (OSError, ValueError):
+            continue
+        rules = ignored.below(rules, above, text)
+    try:
+        return ignored.ignores(rules, path, (folder / path).is_dir())
+    except OSError:
+        return False
+
+
+class RiskyAction(NamedTuple):
+    """One action that needs a yes."""
+
+    action: Action
+    preview: Preview
+    assessment: Assessment
+    rule: Permission | None = None
+    editable: str = ""
+    """The text that a person may edit before it is done, or nothing."""
+    command: str = ""
+    lasting: tuple[Phrase, ...] = ()
+    """What of it cannot be undone."""
+
+
+def gate_question(
+    risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
+) -> Question:
+    """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
+    impacts = [impact for one in risky for impact in one.preview.impacts]
+    commands = tuple(one.preview.diff for one in risky if one.command)
+    diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
+    lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
+    alone = risky[0] if len(risky) == 1 else None
+    request = GateRequest(
+        action_ids=tuple(one.action.action_id for one in risky),
+        operations=tuple(one.action.operation for one in risky),
+        intent=tuple(one.action.reasoning for one in risky),
+        rationale=decision.rationale,
+        alternatives=(decision.alternative,) if decision.alternative else (),
+        impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
+        commands=commands,
+        diff="\n".join([*commands, *diffs]),
+        risk=highest([one.assessment.level for one in risky]),
+        reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
+        doubtful=doubtful,
+        reversible=reversible and not lasting,
+        lasting=lasting if reversible else (say("lasting.off"),),
+        editable=alone.editable if alone else "",
+    )
+    return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))
+
+
+def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
+    """What always asks cannot be allowed beyond once."""
+    choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
+    if request.editable:
+        choices.append(Choice(key="edit", label=say("gate.edit_it")))
+    rule = risky[0].rule
+    alike = all(one.rule == rule and not one.assessment.always_ask for one in risky)
+    if rule and alike:
+        values = {"operation": rule.operation, "pattern": rule.pattern}
+        choices.append(Choice(key="session", label=say("gate.session", **values)))
+        choices.append(Choice(key="always", label=say("gate.always", **values)))
+    return tuple(choices)
 
 
 class Ready(NamedTuple):

@@ -11,8 +11,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
-from duckflow.ui.console.question_panel import question_rows
-from duckflow.ui.console.unseen import folded
+from duckflow.ui.console.question_panel import folded, question_rows
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal, open_terminal
 

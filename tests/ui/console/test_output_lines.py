@@ -1,6 +1,6 @@
 """What is shown of a command's output."""
 
-from duckflow.ui.console.output_lines import OutputLines
+from duckflow.ui.console.screen import OutputLines
 
 
 def test_the_first_lines_come_at_once_and_the_last_ones_at_the_end() -> None:

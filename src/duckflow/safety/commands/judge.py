@@ -1,6 +1,8 @@
 """The verdict on a shell command: every call in it, and in everything it runs, held against readers and dangers."""
 
 import re
+import shlex
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -18,10 +20,50 @@ from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.paths import BROAD, NOTHING_KNOWN, CommandFacts, Scene, Target, is_secret, target_of
 from duckflow.safety.commands.readers import READERS
 from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
-from duckflow.safety.commands.spelling import joined_lines, made_plain, reads_the_same
 from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
 from duckflow.safety.commands.words import Call, Word, names, read_options
 from duckflow.safety.commands.wrappers import WRAPPERS, Behind, look_behind
+
+DASH_AS_OPTION = re.compile(r"(?<=\s)[‐‑‒–—―−﹘﹣－]{1,2}(?=[A-Za-z])")
+SPACE_AT_ASCII = re.compile(r"(?<=[!-~])[^\S \t\n\r\f\v]|[^\S \t\n\r\f\v](?=[!-~])")
+INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+"""Control and format characters, broken bytes, private and unassigned ones, odd line ends."""
+ORDINARY = "\n\t"
+ESCAPED = re.compile(r"\\(\r?\n|.)", re.DOTALL)
+QUIET = re.compile(r"(?<=\s)(?:[12]?>>?\s*/dev/null|&>\s*/dev/null|2>&1|1>&2|>&2)(?=\s|$|[;|&)])")
+OPERATORS = frozenset((";", "|", "||", "&&"))
+
+
+def made_plain(text: str) -> str:
+    """The text as a careless reader, or another shell, would take it: no invisible characters, no other dashes."""
+    if text.isascii() and text.isprintable():
+        return text
+    if not text.isascii():
+        text = DASH_AS_OPTION.sub(lambda found: "-" * len(found[0]), text)
+        text = SPACE_AT_ASCII.sub(" ", text)
+    return "".join(mark for mark in text if mark in ORDINARY or unicodedata.category(mark) not in INVISIBLE)
+
+
+def joined_lines(text: str) -> str:
+    """Lines that end in a backslash go on in the next one, except in single quotes and comments."""
+    if "\\\n" not in text or "#" in text or "'" in text:
+        return text
+    return ESCAPED.sub(lambda found: "" if found[1].endswith("\n") else found[0], text)
+
+
+def reads_the_same(text: str, words: list[str]) -> bool:
+    """Whether the standard library's shell lexer sees exactly these words in this text. The grammar is large and has
+    its mistakes; only when both readings agree may a text be called harmless."""
+    lexer = shlex.shlex(QUIET.sub(" ", f" {text}"), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return False
+    sources = {place + 1 for place, token in enumerate(tokens) if token == "<"}
+    skipped = OPERATORS | {"<"}
+    return words == [token for place, token in enumerate(tokens) if token not in skipped and place not in sources]
+
 
 LONGEST = 60_000
 DEEPEST = 16
