@@ -65,7 +65,7 @@ class Person:
 
     def has_a_file_written(self) -> None:
         self._value = self._turn
-        write = act("file_ops.write_file", path="a.py", content=f"value = {self._value}\n" + "# line\n" * 20)
+        write = act("file_ops.write_file", path="a.py", content=f"value = {self._value}\n" + "# line\n" * 8)
         self._say([decide(write, respond(self._end()))], "1. yes", "1")
 
     def has_it_edited(self) -> None:
@@ -80,7 +80,7 @@ class Person:
 
     def refuses(self) -> None:
         delete = act("file_ops.delete_file", path="a.py")
-        self._say([decide(delete), decide(respond(self._end()))], "1. yes", "no, I need it")
+        self._say([decide(delete), decide(respond(self._end()))], "1. yes", "no, other files import it")
 
     def undoes(self) -> None:
         write = act("file_ops.write_file", path="b.py", content=f"{self._turn}\n")

@@ -68,7 +68,9 @@ class Talker:
 
 
 def _kind(asked: dict[str, Any]) -> str:
-    """Which of the procedures wants this: its schema tells."""
+    """Which of the procedures wants this: its schema tells. Only a Decision is asked for with tools."""
+    if asked.get("tools"):
+        return "decision"
     schema = asked.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return next((kind for field, kind in FIELDS.items() if field in schema.get("properties", {})), "text")
 

@@ -11,7 +11,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
-from duckflow.ui.console.question_panel import folded, question_rows
+from duckflow.ui.console.question_panel import QuestionPages, folded, question_rows
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal, open_terminal
 
@@ -109,6 +109,20 @@ def test_the_risk_and_what_cannot_be_undone_are_named() -> None:
     assert any("cannot be undone: what goes out over the network" in row for row in rows(lasting))
     assert any("リスク: 非常に高い" in row for row in rows(lasting, language="ja"))
     assert any("can be undone with /undo" in row for row in rows(gate("$ touch a", reversible=True)))
+
+
+@pytest.mark.parametrize("lines", range(15, 45))
+def test_the_answers_are_seen_with_the_last_page_only_and_together(lines: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=30, force_terminal=True, color_system=None)
+    choices = tuple(Choice(key=key, label=say("gate.yes")) for key in ("yes", "no", "edit"))
+    asked = gate("$ " + "\n> ".join(f"echo {number}" for number in range(lines)))
+    pages = QuestionPages(Printer(console), Words("en"))
+    pages.show(Question(kind="gate", title=say("gate.title"), gate=asked, choices=choices))
+    while pages.left:
+        assert "1. yes" not in out.getvalue()
+        pages.more()
+    assert "1. yes" in out.getvalue() and f"echo {lines - 1} " in out.getvalue()
 
 
 @pytest.mark.parametrize(("language", "more", "yes"), [("en", "more", "yes"), ("ja", "続き", "はい")])

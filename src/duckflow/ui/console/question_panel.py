@@ -73,6 +73,8 @@ INDENT = "  "
 QUOTED = "┆ "
 """Before every row of the model's own words, and before nothing else."""
 LONGEST_WORDS = 300
+LAST_PAGE = 12
+"""Rows that the last page has at least: the answers, and what stands right before them."""
 RISK_STYLES = {"low": "dim", "medium": "", "high": "bold yellow", "forbidden": "bold red"}
 
 
@@ -224,7 +226,12 @@ class QuestionPages:
 
     def more(self, whole: bool = False) -> None:
         """The next page, or all that is left."""
-        page = len(self._rows) if whole or self.left <= self._printer.page else self._printer.page
+        page = self._printer.page
+        if whole or self.left <= page:
+            page = self.left
+        elif self.left < page + LAST_PAGE:
+            # The answers stay together, and are seen with the last page only.
+            page = max(1, self.left - LAST_PAGE)
         shown, self._rows = self._rows[:page], self._rows[page:]
         for row in shown:
             self._printer.line(row)
