@@ -60,7 +60,7 @@ def status(code: int, body: str = "{}", **headers: str) -> Reply:
     return reply
 
 
-def stream(text: str, whole: bool = True) -> Reply:
+def stream(text: str, whole: bool = True, usage: dict[str, int] | None = None) -> Reply:
     def reply(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("content-type", "text/event-stream")
@@ -70,6 +70,7 @@ def stream(text: str, whole: bool = True) -> Reply:
             handler.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
         if whole:
             end: dict[str, Any] = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+            end |= {"usage": usage} if usage else {}
             handler.wfile.write(f"data: {json.dumps(end)}\n\ndata: [DONE]\n\n".encode())
 
     return reply
@@ -271,6 +272,29 @@ def test_a_budget_stops_it(shell: Shell) -> None:
     assert json.loads(done.stdout)["usage"]["cost_usd"] == 1.2
     done = shell.run(*look, "--max-tokens", "1", "--lang", "ja")
     assert done.returncode == 6 and "1 トークンを使い切りました" in str(json.loads(done.stdout))
+
+
+def test_a_budget_in_dollars_needs_no_prices_in_the_settings(shell: Shell, server: Server) -> None:
+    look = json.dumps(decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"))
+    used = {"prompt_tokens": 1_000_000, "completion_tokens": 100_000, "prompt_tokens_details": 0}
+    server.replies = [stream(look, usage=used)]
+    for number in range(9):
+        (shell.work / f"{number}.txt").write_text("x")
+    done = shell.run(
+        *("-p", "look", "-m", "openai:gpt-5-mini", "--max-budget-usd", "0.8", "--output-format", "json"), url=server.url
+    )
+    assert done.returncode == 6
+    told = json.loads(done.stdout)["usage"]
+    assert (told["calls"], told["cost_usd"]) == (2, pytest.approx(2 * (0.25 + 0.2)))
+
+
+def test_models_of_a_provider_are_listed_with_window_and_price(shell: Shell) -> None:
+    told = shell.run("models", "list", "anthropic").stdout
+    assert "anthropic:claude-sonnet-5 " in told and "1000k  $2 in, $10 out" in told and "pictures" in told
+    assert "画像" in shell.run("models", "list", "openai", "--lang", "ja").stdout
+    assert "duckflow models list openai" in shell.run("models", "list").stdout
+    wrong = shell.run("models", "list", "nobody")
+    assert wrong.returncode == 2 and "openai" in wrong.stderr
 
 
 @pytest.mark.parametrize(("policy", "calls", "requests"), [("stop", 1, 4), ("continue:2", 3, 12), ("replan", 2, 8)])

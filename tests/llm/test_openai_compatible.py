@@ -144,6 +144,6 @@ async def test_a_broken_file_name_in_the_prompt_is_no_reason_to_fail() -> None:
 
 async def test_the_window_is_set_or_known() -> None:
     assert OpenAICompatible(Endpoint("openai", "https://x"), "gpt-4o-mini").window == 128_000
-    assert OpenAICompatible(Endpoint("openrouter", "https://x"), "anthropic/claude-sonnet-5").window == 200_000
+    assert OpenAICompatible(Endpoint("openrouter", "https://x"), "anthropic/claude-sonnet-5").window == 1_000_000
     assert OpenAICompatible(Endpoint("mine", "https://x", window=9000), "duck-1").window == 9000
     assert OpenAICompatible(Endpoint("mine", "https://x"), "duck-1", None, LlmSettings(window=7)).window == 7

@@ -1,11 +1,15 @@
-"""`duckflow models`: fetch, list and remove the local models."""
+"""`duckflow models`: fetch, list and remove the local models; list what is known of others."""
 
 import os
 import sys
 from pathlib import Path
 
 from duckflow.cli.parser import Options
+from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
+from duckflow.llm.endpoints import catalogue
+from duckflow.llm.facts import Facts, facts_of, models_of
+from duckflow.llm.keys import key_in_environment
 from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
@@ -23,9 +27,33 @@ def run_models(options: Options, words: Words, paths: Paths) -> int:
         case "rm":
             print_out(words("models.removed" if weights.remove(name) else "models.nothing", name=name))
         case _:
-            for holding in weights.holdings():
-                print_out(_line(holding, words))
+            _list(weights, options.name, words)
     return 0
+
+
+def _list(weights: Weights, endpoint: str, words: Words) -> None:
+    """The local models, and those of the endpoints whose key is in the environment; or those of one endpoint."""
+    endpoints = catalogue({}, os.environ)
+    if endpoint and not models_of(endpoint):
+        known = ", ".join(name for name in endpoints if models_of(name))
+        raise UsageError("models.no_endpoint", name=endpoint, known=known)
+    if not endpoint:
+        for holding in weights.holdings():
+            print_out(_line(holding, words))
+    keyed = [one.name for one in endpoints.values() if key_in_environment(one, os.environ)]
+    shown = [endpoint] if endpoint else [name for name in keyed if models_of(name)]
+    for name in shown:
+        for model in models_of(name):
+            print_out(_cloud_line(f"{name}:{model}", facts_of(name, model), words))
+    if not shown:
+        print_out(words("models.more_endpoints"))
+
+
+def _cloud_line(name: str, facts: Facts, words: Words) -> str:
+    price = facts.price
+    cost = words("models.price", input=f"{price.input:g}", output=f"{price.output:g}") if price else ""
+    able = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
+    return f"{name:<44} {facts.window // 1000:>5}k  {cost:<24}  {able}".rstrip()
 
 
 def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:

@@ -20,8 +20,8 @@ from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
+from duckflow.llm.facts import DEFAULT_WINDOW
 from duckflow.llm.provider import Chunk, Request, WithoutTools
-from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import say

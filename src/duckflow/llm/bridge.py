@@ -39,6 +39,7 @@ from pydantic_ai.tools import ToolDefinition
 from duckflow.errors import ModelError, ProviderRefused, ToolsRefused, UsageError
 from duckflow.llm.abilities import TOOLS_NAMED
 from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.facts import facts_of, price_of
 from duckflow.llm.failures import Failures, key_refused
 from duckflow.llm.json_fields import as_count
 from duckflow.llm.keys import Key
@@ -46,7 +47,6 @@ from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, PromptMessa
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.usage import charge, measure
-from duckflow.llm.windows import known_window
 from duckflow.state.message import ToolCall
 from duckflow.state.phrase import say
 from duckflow.state.usage import Usage
@@ -85,7 +85,7 @@ class Bridge:
 
     @property
     def window(self) -> int:
-        known = self._model.context_window or known_window(self._endpoint.name, self._name)
+        known = self._model.context_window or facts_of(self._endpoint.name, self._name).window
         return self._settings.window or self._endpoint.window or known
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
@@ -155,19 +155,19 @@ class Bridge:
         counted = stream.usage
         if not counted.input_tokens and not counted.output_tokens:
             return measure(request, text, {}, self._price)
-        given = (counted.input_tokens, counted.output_tokens, counted.cache_read_tokens)
-        prompt, completion, cached = map(as_count, given)
+        given = (counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens)
+        prompt, completion, cached, written = map(as_count, given)
         return Usage(
             prompt_tokens=prompt,
             completion_tokens=completion,
             cached_tokens=cached,
-            cost_usd=charge(self._price, prompt, completion, cached) or _listed_cost(stream),
+            cost_usd=charge(self._price, prompt, completion, cached, written) or _listed_cost(stream),
             calls=1,
         )
 
     @property
     def _price(self) -> Price:
-        return self._settings.price_of(self._endpoint.name, self._name)
+        return price_of(self._settings, self._endpoint.name, self._name)
 
     def _setback(self, error: Exception, request: Request) -> Setback:
         match error:

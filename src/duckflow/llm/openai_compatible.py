@@ -12,6 +12,7 @@ from duckflow.errors import ToolsRefused
 from duckflow.llm.abilities import Abilities, AbilityBook
 from duckflow.llm.client import Clients, open_client, setback_of
 from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.facts import facts_of, price_of
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Finished, Request
@@ -19,7 +20,6 @@ from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.usage import measure
-from duckflow.llm.windows import known_window
 from duckflow.state.message import PromptMessage, ToolSpec
 
 SCHEMA_NAME = "reply"
@@ -42,7 +42,9 @@ class OpenAICompatible:
         self._settings = settings or LlmSettings()
         self._book = book or AbilityBook()
         self._failures = Failures(endpoint, model, key)
-        known = Abilities(reply_limit=endpoint.reply_limit, tools="native" if endpoint.tools else "")
+        calls = facts_of(endpoint.name, model).has("t")
+        tools = "json" if calls is False else "native" if endpoint.tools else ""
+        known = Abilities(reply_limit=endpoint.reply_limit, tools=tools)
         self._abilities = self._book.recall(endpoint.where, model, known)
         self._clients = Clients(lambda: open_client(endpoint, key, self._settings.connect_seconds))
 
@@ -55,7 +57,7 @@ class OpenAICompatible:
 
     @property
     def window(self) -> int:
-        return self._settings.window or self._endpoint.window or known_window(self._endpoint.name, self._model)
+        return self._settings.window or self._endpoint.window or facts_of(self._endpoint.name, self._model).window
 
     @property
     def takes_tools(self) -> bool:
@@ -169,7 +171,7 @@ class OpenAICompatible:
             raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None
 
     def _finished(self, request: Request, reply: StreamedReply) -> Finished:
-        price = self._settings.price_of(self._endpoint.name, self._model)
+        price = price_of(self._settings, self._endpoint.name, self._model)
         calls = reply.calls
         text = reply.text + "".join(call.arguments for call in calls)
         where = self._endpoint.name

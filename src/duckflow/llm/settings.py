@@ -14,6 +14,8 @@ class Price(BaseModel):
     output: float = Field(default=0.0, ge=0)
     cached: float | None = Field(default=None, ge=0)
     """Prompt tokens that the endpoint had in its cache; without a figure they cost as much as the others."""
+    written: float | None = Field(default=None, ge=0)
+    """Prompt tokens that the endpoint wrote into its cache; without a figure they cost as much as the others."""
 
 
 class EndpointSettings(BaseModel):
@@ -67,8 +69,5 @@ class LlmSettings(BaseModel):
     """What an endpoint was seen to refuse is tried again after this time."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """By model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`."""
+    """By model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`. Else the listed prices hold."""
     endpoints: dict[str, EndpointSettings] = Field(default_factory=dict)
-
-    def price_of(self, endpoint: str, model: str) -> Price:
-        return self.prices.get(f"{endpoint}:{model}") or self.prices.get(model) or Price()

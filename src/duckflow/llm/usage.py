@@ -41,9 +41,12 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
     )
 
 
-def charge(price: Price, prompt: int, completion: int, cached: int) -> float:
-    cached_price = price.input if price.cached is None else price.cached
-    return ((prompt - cached) * price.input + cached * cached_price + completion * price.output) / 1_000_000
+def charge(price: Price, prompt: int, completion: int, cached: int, written: int = 0) -> float:
+    """Dollars. `prompt` counts what was in the cache and what was written into it."""
+    dear = price.input if price.written is None else price.written
+    cheap = price.input if price.cached is None else price.cached
+    fresh = max(0, prompt - cached - written)
+    return (fresh * price.input + cached * cheap + written * dear + completion * price.output) / 1_000_000
 
 
 def _cached(reported: dict[str, Any]) -> int:

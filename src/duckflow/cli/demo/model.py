@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from duckflow.i18n.words import Words
+from duckflow.llm.facts import DEFAULT_WINDOW
 from duckflow.llm.provider import Chunk, Delta, Finished, Request, WithoutTools
-from duckflow.llm.windows import DEFAULT_WINDOW
 from duckflow.state.agent import AgentState
 from duckflow.state.usage import Usage
 

@@ -1,0 +1,109 @@
+"""What is known of models before they are asked: windows, prices, abilities. The figures are in `models.json`
+(from models.dev, MIT, July 2026): by provider and model [window, longest reply, dollars per million tokens of input,
+output, cache read and cache write, flags: t tools, v sees pictures, r reasons, s keeps to a schema]."""
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from statistics import median_low
+from typing import NamedTuple
+
+from duckflow.llm.endpoints import SERVERS
+from duckflow.llm.settings import LlmSettings, Price
+
+DEFAULT_WINDOW = 32_768
+
+OLLAMA_WINDOW = 4_096
+"""What Ollama gives a model unless told otherwise; it cuts longer prompts without a word."""
+
+SERVED_WINDOW = 131_072
+"""Servers on the user's own machine seldom give a model all that it could take."""
+
+PROVIDERS = {
+    "gemini": "google",
+    "google-cloud": "google",
+    "moonshot": "moonshotai",
+    "fireworks": "fireworks-ai",
+    "together": "togetherai",
+}
+"""Endpoints that are called something else in the table."""
+
+DATED = re.compile(r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$")
+"""The end of a name that says which day's model it is."""
+
+Row = tuple[int, int, float | None, float | None, float | None, float | None, str]
+
+
+class Facts(NamedTuple):
+    """Of one model. Where `known` is false these are guesses by the beginning of its name, without a price."""
+
+    name: str = ""
+    window: int = DEFAULT_WINDOW
+    longest_reply: int = 0
+    price: Price | None = None
+    flags: str = ""
+    known: bool = False
+
+    def has(self, flag: str) -> bool | None:
+        """Whether it has the ability; None when that is not known."""
+        return True if flag in self.flags else False if self.known else None
+
+
+def facts_of(endpoint: str, model: str) -> Facts:
+    """What is known of a model; else a guess by the models whose names begin like it."""
+    rows, name = models_of(endpoint), model
+    while name not in rows and (shorter := DATED.sub("", name)) != name:
+        name = shorter
+    if name in rows:
+        facts = _facts(name, rows[name])
+    else:
+        facts = _guessed(rows, model) or _guessed(_all_models(), model) or Facts(model)
+    if endpoint == "ollama":
+        return facts._replace(window=OLLAMA_WINDOW)
+    return facts._replace(window=min(facts.window, SERVED_WINDOW)) if endpoint in SERVERS else facts
+
+
+def models_of(endpoint: str) -> dict[str, Row]:
+    """The models that an endpoint is known to have."""
+    return _table().get(PROVIDERS.get(endpoint, endpoint), {})
+
+
+def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price:
+    """The user's own price, else the listed one; a model of neither costs nothing that could be counted."""
+    own = settings.prices.get(f"{endpoint}:{model}") or settings.prices.get(model)
+    return own or facts_of(endpoint, model).price or Price()
+
+
+def _facts(name: str, row: Row) -> Facts:
+    window, reply, given, got, cached, written, flags = row
+    price = None if given is None else Price(input=given, output=got or 0.0, cached=cached, written=written)
+    return Facts(name, window, reply, price, flags, known=True)
+
+
+def _guessed(rows: dict[str, Row], model: str) -> Facts | None:
+    """Like those that share the longest beginning with it, cut at its dashes: their middle window, and what they all
+    can do."""
+    name = _plain(model)
+    while name:
+        alike = [row for other, row in rows.items() if f"{_plain(other)}-".startswith(f"{name}-")]
+        if alike:
+            flags = set(alike[0][6]).intersection(*(row[6] for row in alike))
+            return Facts(model, median_low([row[0] for row in alike]), flags="".join(sorted(flags)))
+        name = name.rpartition("-")[0]
+    return None
+
+
+def _plain(model: str) -> str:
+    return re.sub(r"[.:_]", "-", model.rpartition("/")[2].lower())
+
+
+def _all_models() -> dict[str, Row]:
+    return {name: row for rows in _table().values() for name, row in rows.items()}
+
+
+@cache
+def _table() -> dict[str, dict[str, Row]]:
+    text = files("duckflow.llm").joinpath("models.json").read_text("utf-8")
+    found: dict[str, dict[str, Row]] = json.loads(text)
+    return found
