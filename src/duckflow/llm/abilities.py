@@ -15,6 +15,7 @@ FORMATS = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
 TOOLS = ("", "native", "json")
 """Whether tools are called: not known, seen or listed to be so, or not."""
+WIRES = ("chat", "responses")
 OPTIONAL = ("stream_usage", "temperature", "effort", "thoughts", "user_after_tool")
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
@@ -24,7 +25,8 @@ LIMIT_NAMED = r"max_(completion_)?tokens"
 LIMIT_TOO_LARGE = r"(?s)max_(completion_)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
 TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?call|\bfunctions\b"
 THOUGHTS_NAMED = r"reasoning_(content|details)|['\"`]reasoning['\"`]"
-REQUEST_REFUSED = (400, 404, 415, 422, 500, 501)
+RESPONSES_NAMED = r"v1/responses|responses api"
+REQUEST_REFUSED = (400, 404, 405, 415, 422, 500, 501)
 
 
 class Abilities(NamedTuple):
@@ -40,19 +42,24 @@ class Abilities(NamedTuple):
     """Takes back what the model thought."""
     user_after_tool: bool = True
     """A user may speak right after a result; else it is said at the end of the result."""
+    wire: str = "chat"
 
     def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
         """Without the part of the request that the refusal names; None when it names none of those that were sent."""
         if status not in REQUEST_REFUSED:
             return None
         answer = answer.lower()
+        if self.wire == "chat" and re.search(RESPONSES_NAMED, answer):
+            return self._replace(wire="responses")
+        if self.wire == "responses" and status in (404, 405, 501) and "model" not in answer:
+            return self._replace(wire="chat")
         if "stream_options" in sent and re.search(r"stream_options|include_usage", answer):
             return self._replace(stream_usage=False)
         if self.reply_limit in sent and re.search(LIMIT_NAMED, answer):
             return self._replace(reply_limit=self._other_limit(answer))
         if "temperature" in sent and "temperature" in answer:
             return self._replace(temperature=False)
-        if "reasoning_effort" in sent and "effort" in answer:
+        if {"reasoning_effort", "reasoning"} & set(sent) and self.effort and "effort" in answer:
             return self._replace(effort=False)
         if self.thoughts and re.search(THOUGHTS_NAMED, answer):
             return self._replace(thoughts=False)
@@ -68,7 +75,7 @@ class Abilities(NamedTuple):
         """What a refusal that names nothing may have meant: tools that were never seen to work, or the format."""
         if "tools" in sent and not self.tools:
             return self._replace(tools="json")
-        if "response_format" not in sent:
+        if not {"response_format", "text"} & set(sent):
             return None
         return self._replace(format=FORMATS[FORMATS.index(self.format) + 1])
 
@@ -92,10 +99,11 @@ class AbilityBook:
         if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
             return default
         form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
-        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS:
+        wire = entry.get("wire", default.wire)
+        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS or wire not in WIRES:
             return default
         taken = {name: entry.get(name) is not False for name in OPTIONAL}
-        return Abilities(form, reply_limit=limit, tools=tools or default.tools, **taken)
+        return Abilities(form, reply_limit=limit, tools=tools or default.tools, wire=wire, **taken)
 
     def learn(self, where: str, model: str, abilities: Abilities) -> None:
         if self._path is None:

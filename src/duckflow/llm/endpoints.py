@@ -30,6 +30,10 @@ class Endpoint(NamedTuple):
     """What is added to every request."""
     tools: bool = False
     """Its models are known to call tools; elsewhere it is tried with the first request."""
+    responses: bool = False
+    """Its reasoning models are spoken to on the Responses wire."""
+    short_ids: bool = False
+    """Ids of calls have nine letters and digits."""
 
     @property
     def where(self) -> str:
@@ -58,6 +62,7 @@ KNOWN: tuple[Endpoint, ...] = (
         "gpt-5-mini",
         reply_limit="max_completion_tokens",
         tools=True,
+        responses=True,
     ),
     Endpoint(
         "openrouter",
@@ -75,7 +80,14 @@ KNOWN: tuple[Endpoint, ...] = (
         tools=True,
     ),
     Endpoint("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), "deepseek-chat", tools=True),
-    Endpoint("mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "mistral-large-latest", tools=True),
+    Endpoint(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY",),
+        "mistral-large-latest",
+        tools=True,
+        short_ids=True,
+    ),
     Endpoint("xai", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4.3", tools=True),
     Endpoint("moonshot", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), "kimi-k2.7-code", tools=True),
     Endpoint("zai", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), "glm-5.2", tools=True),
@@ -124,10 +136,15 @@ def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
         # A key is for the address it was made for: another address gets only the key that is named for it.
         url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
         known = endpoint.base_url or endpoint.kind == "bridge"
-        endpoint = endpoint._replace(base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False)
+        endpoint = endpoint._replace(
+            base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False, responses=False
+        )
     if given.key_env:
         endpoint = endpoint._replace(key_names=(given.key_env,), key_needed=True)
-    return endpoint._replace(model=given.model or endpoint.model, window=given.window or endpoint.window)
+    wire = given.wire == "responses" if given.wire else endpoint.responses
+    return endpoint._replace(
+        model=given.model or endpoint.model, window=given.window or endpoint.window, responses=wire
+    )
 
 
 def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
@@ -147,6 +164,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
                 in_keyring=False,
                 reply_limit="max_tokens",
                 tools=False,
+                responses=False,
             )
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
             return endpoint._replace(base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))

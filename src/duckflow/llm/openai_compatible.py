@@ -1,7 +1,9 @@
 """Models behind an OpenAI-compatible endpoint. Imports httpx: import this module only to build a provider."""
 
 import asyncio
+import hashlib
 import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -16,6 +18,7 @@ from duckflow.llm.facts import facts_of, price_of
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Finished, Request
+from duckflow.llm.responses import PATH, ResponsesChunks, responses_body
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
@@ -42,9 +45,10 @@ class OpenAICompatible:
         self._settings = settings or LlmSettings()
         self._book = book or AbilityBook()
         self._failures = Failures(endpoint, model, key)
-        calls = facts_of(endpoint.name, model).has("t")
-        tools = "json" if calls is False else "native" if endpoint.tools else ""
-        known = Abilities(reply_limit=endpoint.reply_limit, tools=tools)
+        facts = facts_of(endpoint.name, model)
+        tools = "json" if facts.has("t") is False else "native" if endpoint.tools else ""
+        wire = "responses" if endpoint.responses and facts.has("r") is not False else "chat"
+        known = Abilities(reply_limit=endpoint.reply_limit, tools=tools, wire=wire)
         self._abilities = self._book.recall(endpoint.where, model, known)
         self._clients = Clients(lambda: open_client(endpoint, key, self._settings.connect_seconds))
 
@@ -85,11 +89,12 @@ class OpenAICompatible:
         while True:
             body = self._body(request, abilities)
             deadline = asyncio.get_running_loop().time() + self._first_byte_seconds
-            response = await self._send(client, body, deadline)
+            response = await self._send(client, body, deadline, abilities.wire)
             try:
                 if response.is_success:
                     self._learn(abilities)
-                    listener = ReplyListener(response, self._failures, self._settings)
+                    told = ResponsesChunks().told if abilities.wire == "responses" else None
+                    listener = ReplyListener(response, self._failures, self._settings, told)
                     async with aclosing(listener.pieces(deadline)) as pieces:
                         async for piece in pieces:
                             yield piece
@@ -104,20 +109,29 @@ class OpenAICompatible:
             tried.add(abilities)
 
     def _body(self, request: Request, abilities: Abilities) -> dict[str, Any]:
+        limit = request.max_tokens or self._settings.max_reply_tokens
+        temperature = self._settings.temperature if request.temperature is None else request.temperature
+        warmth = {"temperature": temperature} if temperature is not None and abilities.temperature else {}
+        if abilities.wire == "responses":
+            effort = self._settings.effort if abilities.effort else ""
+            body = responses_body(self._model, request, self._endpoint.name, effort) | warmth
+            if limit and abilities.reply_limit:
+                body["max_output_tokens"] = limit
+            if request.schema is not None and abilities.format != "text":
+                form = _response_format(request.schema, abilities.format)
+                body["text"] = {"format": form.get("json_schema", {}) | {"type": form["type"]}}
+            return body
         body: dict[str, Any] = {
             "model": self._model,
             "messages": [self._message(one, abilities) for one in _in_order(request.messages, abilities)],
             "stream": True,
+            **warmth,
             **dict(self._endpoint.extra),
         }
         if abilities.stream_usage:
             body["stream_options"] = {"include_usage": True}
-        limit = request.max_tokens or self._settings.max_reply_tokens
         if limit and abilities.reply_limit:
             body[abilities.reply_limit] = limit
-        temperature = self._settings.temperature if request.temperature is None else request.temperature
-        if temperature is not None and abilities.temperature:
-            body["temperature"] = temperature
         if self._settings.effort and abilities.effort:
             body["reasoning_effort"] = self._settings.effort
         if request.tools:
@@ -131,12 +145,12 @@ class OpenAICompatible:
         told: dict[str, Any] = dict(message.extra.get(self._endpoint.name, {})) if abilities.thoughts else {}
         told |= {"role": message.role, "content": message.text or (None if message.calls else "")}
         if message.answers:
-            told["tool_call_id"] = message.answers
+            told["tool_call_id"] = self._wire_id(message.answers)
         if message.calls:
             told["tool_calls"] = [
                 {
                     **call.extra.get(self._endpoint.name, {}),
-                    "id": call.call_id,
+                    "id": self._wire_id(call.call_id),
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
@@ -144,18 +158,26 @@ class OpenAICompatible:
             ]
         return told
 
+    def _wire_id(self, call_id: str) -> str:
+        """An id that another endpoint gave may be too long for this one."""
+        if not self._endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
+            return call_id
+        return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+
     @property
     def _first_byte_seconds(self) -> float:
         settings = self._settings
         return settings.local_first_byte_seconds if self._endpoint.is_loopback else settings.first_byte_seconds
 
-    async def _send(self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float) -> httpx.Response:
+    async def _send(
+        self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float, wire: str
+    ) -> httpx.Response:
         # A lone surrogate, such as a broken file name in the prompt, is no reason to fail.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         try:
             request = client.build_request(
                 "POST",
-                f"{self._endpoint.base_url}/chat/completions",
+                self._endpoint.base_url + (PATH if wire == "responses" else "/chat/completions"),
                 content=content,
                 headers={"content-type": "application/json", "accept": "text/event-stream, application/json"},
             )

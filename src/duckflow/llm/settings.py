@@ -29,6 +29,8 @@ class EndpointSettings(BaseModel):
     model: str = ""
     """The model to use when only the endpoint is named."""
     window: int = Field(default=0, ge=0)
+    wire: Literal["", "chat", "responses"] = ""
+    """How it is spoken to; empty: as is known of it, else chat."""
 
 
 class LlmSettings(BaseModel):

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
@@ -106,6 +106,7 @@ FAILED = ("error", "insufficient_system_resource")
 
 
 Piece = Delta | Thought | CallDelta
+Told = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class StreamedReply:
@@ -182,7 +183,11 @@ DRAIN_SECONDS = 0.05
 class ReplyListener:
     """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
 
-    def __init__(self, response: httpx.Response, failures: Failures, settings: LlmSettings) -> None:
+    def __init__(
+        self, response: httpx.Response, failures: Failures, settings: LlmSettings, told: Told | None = None
+    ) -> None:
+        """`told` tells the events of another wire as chunks of this one."""
+        self._told = told
         self.reply = StreamedReply()
         self._reader = EventReader()
         self._failures = failures
@@ -236,6 +241,7 @@ class ReplyListener:
             raise self._failures.garbage("") from None
 
     def _take(self, event: dict[str, Any]) -> list[Piece]:
+        event = self._told(event) if self._told else event
         if error := event.get("error"):
             raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
         pieces = self.reply.take(event)

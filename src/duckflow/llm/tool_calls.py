@@ -28,7 +28,7 @@ class CallCollector:
         function = as_table(piece.get("function"))
         name, arguments = str(function.get("name") or ""), function.get("arguments")
         place = self._places.get(number if index is None else index)
-        if place is None or (call_id and name and self._calls[place]["id"] not in ("", call_id)):
+        if place is None or (name and self._is_another(self._calls[place], call_id)):
             place = self._places[number if index is None else index] = len(self._calls)
             own = f"call_{secrets.token_hex(4)}"
             self._calls.append({"id": "", "own": own, "name": "", "arguments": [], "extra": {}})
@@ -40,6 +40,13 @@ class CallCollector:
         call["extra"] |= {key: value for key, value in piece.items() if key not in KNOWN and value is not None}
         return CallDelta(text, name if begins else "")
 
+    @staticmethod
+    def _is_another(call: dict[str, Any], call_id: str) -> bool:
+        """Whether a piece with a name begins a new call: by its id, or, without any, as the last one is whole."""
+        if call_id and call["id"]:
+            return call["id"] != call_id
+        return not call_id and not call["id"] and _is_whole(call["arguments"])
+
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(
             ToolCall(
@@ -50,6 +57,14 @@ class CallCollector:
             )
             for one in self._calls
         )
+
+
+def _is_whole(pieces: list[str]) -> bool:
+    try:
+        json.loads("".join(pieces))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 THOUGHTS = ("reasoning_content", "reasoning")
