@@ -132,7 +132,7 @@ class Story:
             return
         self.questions.append(event.question)
         if answer := self.answer(event.question):
-            taken = self.chat.answer(event.question.question_id, answer.text, answer.choice)
+            taken = self.chat.answer(event.question.question_id, answer.text, answer.choice).result()
             assert taken.meaning == "answer", (event.question, answer)
 
     def answer(self, question: Question) -> Answer | None:

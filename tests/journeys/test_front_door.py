@@ -13,7 +13,7 @@ from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.events import talking
 from duckflow.events import types as happened
-from duckflow.events.ports import Conversation
+from duckflow.events.ports import InnerConversation
 from duckflow.events.types import Event
 from duckflow.events.views import Unheard
 from duckflow.i18n.words import Words
@@ -31,7 +31,7 @@ LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
 class FrontEnd:
     """Knows the port and nothing behind it."""
 
-    def __init__(self, conversation: Conversation, after: int | None = None) -> None:
+    def __init__(self, conversation: InnerConversation, after: int | None = None) -> None:
         self.port = conversation
         self.heard: list[tuple[int, Event]] = []
         self._more = asyncio.Event()
@@ -57,7 +57,7 @@ class FrontEnd:
     async def told(self, line: str) -> str:
         """What a command shows."""
         before = len(self.all(talking.CommandFinished))
-        assert self.port.take(line).meaning == "command"
+        assert (await self.port.take(line)).meaning == "command"
         await self.until(lambda: len(self.all(talking.CommandFinished)) > before)
         return self.all(talking.CommandFinished)[-1].text
 
@@ -96,11 +96,11 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     port = user.port
 
     # Chat and Gate: two front ends answer, the first one counts.
-    assert port.take("write a.txt").meaning == "message"
+    assert (await port.take("write a.txt")).meaning == "message"
     gate = await user.asked()
-    assert port.reads_as("maybe later") == "answer" and port.take("maybe later").meaning == "unclear"
-    assert port.answer(gate.question_id, choice="yes").meaning == "answer"
-    late = port.answer(gate.question_id, choice="no")
+    assert port.reads_as("maybe later") == "answer" and (await port.take("maybe later")).meaning == "unclear"
+    assert (await port.answer(gate.question_id, choice="yes")).meaning == "answer"
+    late = await port.answer(gate.question_id, choice="no")
     assert late.meaning == "closed" and [phrase.key for phrase in late.told] == ["question.closed"]
     assert (await user.turn_over(1)).outcome == "done"
     assert (tmp_path / "work/a.txt").read_text() == "one\n"
@@ -114,31 +114,31 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     assert await user.told("/plan approve") == ""
     asked = await user.asked()
     assert asked.job and asked.kind == "gate"
-    assert port.take("how far?").meaning == "aside"
-    assert port.take("はい").meaning == "answer"
+    assert (await port.take("how far?")).meaning == "aside"
+    assert (await port.take("はい")).meaning == "answer"
     await port.work.jobs_over()
     said = [event.message.text for event in user.all(happened.MessageAdded) if event.message.role == "user"]
     assert said == ["write a.txt", "make a snake game"], "a label is nobody's words"
     assert (tmp_path / "work/game.py").exists()
 
     # A Duck Call, answered by the key of a choice.
-    port.take("look around")
+    await port.take("look around")
     call = await user.asked()
     assert call.kind == "duck_call"
-    assert port.answer(call.question_id, choice="stop").meaning == "answer"
+    assert (await port.answer(call.question_id, choice="stop")).meaning == "answer"
     await user.turn_over(4)
 
     # Undo asks through the same door.
-    port.take("/undo")
+    await port.take("/undo")
     undo = await user.asked()
-    port.answer(undo.question_id, "yes")
+    await port.answer(undo.question_id, "yes")
     await user.until(lambda: bool(user.all(happened.TurnUndone)))
     assert not (tmp_path / "work/game.py").exists()
 
     await user.until(lambda: not port.busy)
     assert page.kept() == [number for number, _ in port.record()]
     assert user.kept() == page.kept()[-len(user.kept()) :]
-    assert port.take("/quit").meaning == "command" and await port.sessions.over() is None
+    assert (await port.take("/quit")).meaning == "command" and await port.sessions.over() is None
     last = session.number
     await wired.close()
     session.close()
@@ -160,16 +160,16 @@ async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path
     wired = host(tmp_path, session, [slow, HELLO, HELLO, HELLO])
     user = FrontEnd(wired.conversation)
     port = user.port
-    port.take("think")
+    await port.take("think")
     await user.until(lambda: bool(user.all(happened.LoopBegan)))
-    port.take("one thing")
+    await port.take("one thing")
     port.queue("and another")
     assert port.waiting == (Unheard("one thing", later=False), Unheard("and another", later=True)) and port.busy
     assert await user.told("/queue") == "one thing\nand another"
     assert port.interrupt() == "one thing\nand another" and port.waiting == ()
     assert (await user.turn_over(1)).outcome == "interrupted"
-    port.take("hello")
-    port.take("one thing")
+    await port.take("hello")
+    await port.take("one thing")
     await user.told("/queue and another")
     await user.turn_over(3)
     assert await user.told("/queue") == "Nothing waits."
@@ -193,7 +193,7 @@ async def test_own_commands_files_and_sessions_are_part_of_it(tmp_path: Path) ->
     wired = host(tmp_path, session, [decide(respond("Seen."), step="PLANNING")])
     user = FrontEnd(wired.conversation)
     port = user.port
-    assert port.take("!echo from the shell").meaning == "own_command"
+    assert (await port.take("!echo from the shell")).meaning == "own_command"
     await user.until(lambda: bool(user.all(talking.CommandFinished)))
     assert "from the shell" in "".join(event.text for event in user.all(happened.OutputStreamed))
     assert await port.say("explain @notes.md") == "done"

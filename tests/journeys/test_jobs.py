@@ -151,9 +151,9 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     await asyncio.sleep(0.4)
     assert statuses(story) == ["in_progress", "pending"], "its time does not run while the user is asked"
 
-    story.chat.answer(question.question_id, choice="yes")
+    await story.chat.answer(question.question_id, choice="yes")
     await until(story, lambda: len(story.questions) == 2)
-    story.chat.answer(story.questions[1].question_id, choice="yes")
+    await story.chat.answer(story.questions[1].question_id, choice="yes")
     assert (await job_ended(story)).status == "completed"
 
 

@@ -46,7 +46,7 @@ async def test_a_yes_in_ones_own_words(tmp_path: Path, language: str, yes: str) 
     story = Typing(tmp_path, [decide(WRITE, respond("ok"))], mode="ask", language=language)
     turn = asyncio.create_task(story.tell("write a.txt"))
     await story.asked()
-    assert story.chat.take(yes).meaning == "answer"
+    assert (await story.chat.take(yes)).meaning == "answer"
     await turn
     assert (story.folder / "a.txt").read_text() == "tabs\n"
 
@@ -57,10 +57,10 @@ async def test_a_wish_at_the_gate_puts_the_action_differently(tmp_path: Path, la
     story = Typing(tmp_path, replies, mode="ask", language=language)
     turn = asyncio.create_task(story.tell("write a.txt"))
     await story.asked()
-    assert story.chat.take(wish).meaning == "answer"
+    assert (await story.chat.take(wish)).meaning == "answer"
     await story.asked(2)
     assert not (story.folder / "a.txt").exists() and wish.rpartition("、")[2].rpartition(", ")[2] in story.prompt(1)
-    story.chat.take("1")
+    await story.chat.take("1")
     await turn
     assert (story.folder / "a.txt").read_text() == "spaces\n" and story.ending().outcome == "done"
 
@@ -71,13 +71,13 @@ async def test_what_is_unclear_is_asked_back_with_two_numbers(tmp_path: Path, la
     story = Typing(tmp_path, replies, mode="ask", language=language)
     turn = asyncio.create_task(story.tell("write a.txt"))
     await story.asked()
-    taken = story.chat.take(unclear)
+    taken = await story.chat.take(unclear)
     assert taken.meaning == "unclear" and [phrase.key for phrase in taken.told] == ["gate.unclear"]
     assert taken.told[0].values == {"text": unclear} and story.chat.questions, "it is still open"
-    story.chat.take("2")
+    await story.chat.take("2")
     await story.asked(2)
     assert unclear in story.prompt(1)
-    story.chat.take("１")
+    await story.chat.take("１")
     await turn
     assert [one.answer for one in story.all(GateAnswered)] == [Answer(choice="no", text=unclear), Answer(choice="yes")]
 
@@ -114,9 +114,9 @@ async def test_a_no_with_a_wish_does_not_fail_the_job(tmp_path: Path, language: 
     await story.tell("make a snake game")
     await story.tell("はい、お願いします" if language == "ja" else "yes please")
     assert (await story.asked()).job
-    assert story.chat.take(wish).meaning == "answer"
+    assert (await story.chat.take(wish)).meaning == "answer"
     await story.asked(2)
-    story.chat.take("OK、進めて")
+    await story.chat.take("OK、進めて")
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "game.py").read_text() == "得点 = 1\n"
 
@@ -130,9 +130,9 @@ async def test_a_command_that_is_wanted_otherwise_is_drafted_anew(tmp_path: Path
     await story.tell("make a snake game")
     await story.tell("yes" if language == "en" else "はい")
     await story.asked()
-    story.chat.take("no: name it two")
+    await story.chat.take("no: name it two")
     await story.asked(2)
-    story.chat.take("sure")
+    await story.chat.take("sure")
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "two").exists() and not (story.folder / "one").exists()
 
@@ -144,7 +144,7 @@ async def test_a_duck_call_understands_yes_and_no(tmp_path: Path, language: str,
     story = Typing(tmp_path, replies, language=language)
     turn = asyncio.create_task(story.tell("look around"))
     assert (await story.asked()).kind == "duck_call"
-    assert story.chat.take(said).meaning == "answer"
+    assert (await story.chat.take(said)).meaning == "answer"
     await turn
     assert story.ending().outcome == effect
 
@@ -183,7 +183,7 @@ async def test_what_is_very_risky_takes_a_word(tmp_path: Path, language: str, ye
     question = await story.asked()
     assert question.gate and question.gate.risk == "forbidden"
     for key in ("1", "１", "y"):
-        assert [phrase.key for phrase in story.chat.take(key).told] == ["gate.word"]
+        assert [phrase.key for phrase in (await story.chat.take(key)).told] == ["gate.word"]
     assert story.chat.questions and yes_or_no(yes) == "yes"
-    assert story.chat.take("2").meaning == "answer"
+    assert (await story.chat.take("2")).meaning == "answer"
     await turn

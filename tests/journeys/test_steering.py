@@ -29,7 +29,7 @@ class Interjecting(Story):
         super()._hear(_, event)
         if isinstance(event, ActionStarted):
             for text in self.meanwhile:
-                assert self.chat.take(text).meaning == "message"
+                assert self.chat.take(text).result().meaning == "message"
             for text in self.later:
                 self.chat.queue(text)
             self.meanwhile = self.later = ()

@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from duckflow.agent.aside import wish_in
 from duckflow.agent.choices import Choices
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.memory import ConversationMemory
@@ -17,10 +16,10 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
 from duckflow.events.ports import Hear
-from duckflow.events.talking import ConversationLeft, LineTaken
+from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
-from duckflow.i18n.answers import means_always, read_answer, read_wish
+from duckflow.i18n.typed import read_line
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
 from duckflow.state.agent import AgentState
@@ -70,11 +69,11 @@ class OtherSessions:
         if not self._left.is_set():
             self._next = other
             self._left.set()
-            self._session.emit(ConversationLeft(where="other_session" if other and not other.detached else "out"))
+            where = "out" if other is None else "detached" if other.detached else "other_session"
+            self._session.emit(ConversationLeft(where=where))
 
 
 LAST_WORDS_SECONDS = 2
-SLASH, BANG = ("/", "／"), ("!", "！")
 
 
 class ChatLoop:
@@ -104,39 +103,34 @@ class ChatLoop:
         self._files = FileIndex(Path(session.state.folder))
         self._number = session.number
         self._turns.before = commands.tell
+        self._turns.moved = commands.moved = self._tell_now
+        self._told_now: tuple[object, ...] = ()
         session.subscribe(self._count)
         self._close_open_turn()
 
-    def take(self, line: str) -> Taken:
-        text, meaning = line.strip(), self.reads_as(line)
-        if meaning in ("nothing", "message"):
-            if meaning == "message":
-                self._turns.submit(text)
-            return Taken(meaning)
-        self.session.emit(LineTaken(text=text))
+    def take(self, line: str, question_id: str = "") -> asyncio.Future[Taken]:
+        text, meaning = line.strip(), "answer" if question_id else self.reads_as(line)
+        told: tuple[Phrase, ...] = ()
+        if question_id and all(question_id != question.question_id for question in self.questions):
+            return self.answer(question_id, text)
+        if meaning not in ("nothing", "message"):
+            self.session.emit(LineTaken(text=text))
         match meaning:
+            case "message":
+                self._turns.submit(text)
             case "answer":
-                return self.answer(self.questions[0].question_id, text)
+                return self.answer(question_id or self.questions[0].question_id, text)
             case "command":
                 command = "/" + unicodedata.normalize("NFKC", text[1:])
                 self._commands.start(command.split()[0], self.run_command(command))
             case "own_command":
                 self._commands.start(text, self._run_own(text[1:].strip()))
             case _:
-                return Taken(meaning, self.work.aside(text) or ())
-        return Taken(meaning)
+                told = self.work.aside(text) or ()
+        return _known(Taken(meaning, told))
 
     def reads_as(self, line: str) -> Meaning:
-        text = line.strip()
-        if not text:
-            return "nothing"
-        if self.questions and not self._goes_past(self.questions[0], text):
-            return "answer"
-        if text.startswith(SLASH):
-            return "command"
-        if text.startswith(BANG) and text[1:].strip():
-            return "own_command"
-        return "message" if wish_in(text, self.state) is None else "aside"
+        return read_line(line, self.state, self.questions, self.commands)
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
         if (told := self.work.aside(text)) is not None:
@@ -153,8 +147,8 @@ class ChatLoop:
     def queue(self, text: str) -> None:
         self._turns.submit(text, later=True)
 
-    def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
-        return self._questions.answer(question_id, text, choice)
+    def answer(self, question_id: str, text: str = "", choice: str = "") -> asyncio.Future[Taken]:
+        return _known(self._questions.answer(question_id, text, choice))
 
     def interrupt(self) -> str:
         self._commands.cancel()
@@ -231,18 +225,16 @@ class ChatLoop:
     def _count(self, event: Event) -> None:
         """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""
         self._number += event.journaled
+        if event.journaled:
+            self._tell_now()
         if isinstance(event, TurnEnded) and event.outcome == "exit":
             self.sessions.leave()
 
-    def _goes_past(self, question: Question, text: str) -> bool:
-        """Whether a line goes past an open question. One can always look around first; and a job's question does not
-        stand in the way of the conversation."""
-        name = unicodedata.normalize("NFKC", text).split()[0]
-        if name.startswith("!") or any(name == f"/{command.name}" for command in self.commands):
-            return True
-        offered = tuple(choice.key for choice in question.choices)
-        answers = read_answer(text, offered) is not None or means_always(text, offered) or bool(read_wish(text))
-        return bool(question.job) and question.kind == "gate" and not answers
+    def _tell_now(self) -> None:
+        now = (self.in_turn, self.busy, self.waiting, self.health_bar())
+        if now != self._told_now:
+            self._told_now = now
+            self.session.emit(NowChanged(in_turn=now[0], busy=now[1], waiting=now[2], health_bar=now[3]))
 
     async def _run_own(self, command: str) -> str:
         await self.run_own(command)
@@ -256,3 +248,10 @@ class ChatLoop:
         told = note(state.language, "crashed")
         self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))
+
+
+def _known(taken: Taken) -> asyncio.Future[Taken]:
+    """Here nobody has to wait for it."""
+    known: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
+    known.set_result(taken)
+    return known

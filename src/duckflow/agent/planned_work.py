@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from duckflow.agent.aside import progress_report, wish_in
 from duckflow.agent.policies.plan_answer import PlanApproval
 from duckflow.agent.policies.policy import Ending
 from duckflow.agent.session import Session
@@ -12,8 +11,10 @@ from duckflow.agent.turns import Turns
 from duckflow.errors import ToolError
 from duckflow.events.types import Noticed, Outcome, PlanChanged
 from duckflow.events.views import JobWish
+from duckflow.i18n.typed import wish_in
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan
+from duckflow.state.progress import job_progress
 
 SETTLE_SECONDS = 30.0
 
@@ -56,11 +57,12 @@ class PlannedWork:
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
         """What is said about running work (how far? pause, resume, cancel) is answered at once; else nothing."""
-        match wish_in(text, self._session.state):
+        state = self._session.state
+        match wish_in(text, state):
             case None:
                 return None
             case "progress":
-                return progress_report(self._session.state)
+                return tuple(line for job in state.live_jobs() for line in job_progress(state, job))
             case wish:
                 self.control(wish)
                 return ()

@@ -33,6 +33,8 @@ class Turns:
         """Called before each turn."""
         self.admit: Callable[[], Awaitable[bool]] | None = None
         """Asked before each turn: whether anything may be done here."""
+        self.moved: Callable[[], None] = lambda: None
+        """Called when a turn has begun or ended, or what waits has changed."""
 
     @property
     def runs(self) -> bool:
@@ -49,6 +51,7 @@ class Turns:
         self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later or bool(attachments)))
         if not self.runs:
             self._next()
+        self.moved()
         return ended
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
@@ -57,6 +60,7 @@ class Turns:
         self._deeds.append((deed, ended))
         if not self.runs:
             self._next()
+        self.moved()
         return ended
 
     def interrupt(self) -> str:
@@ -66,6 +70,7 @@ class Turns:
         _settle([*(ended for _, ended in deeds), *(one.ended for one in waiting)], "interrupted")
         if self._running:
             self._running.cancel()
+        self.moved()
         return "\n".join(one.text for one in waiting)
 
     async def rest(self, seconds: float) -> None:
@@ -88,6 +93,7 @@ class Turns:
         said = [one for one in self._waiting if not one.later]
         self._waiting = [one for one in self._waiting if one.later]
         self._waiters += [one.ended for one in said]
+        self.moved()
         return "\n".join(one.text for one in said)
 
     def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
@@ -110,6 +116,7 @@ class Turns:
         _settle(self._waiters, outcome, problem)
         if (self._waiting or self._deeds) and outcome != "exit":
             self._next()
+        self.moved()
 
 
 def _settle(waiters: list[asyncio.Future[Outcome]], outcome: Outcome, problem: BaseException | None = None) -> None:

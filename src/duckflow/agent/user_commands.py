@@ -38,6 +38,8 @@ class UserCommands:
         self._running: set[asyncio.Task[None]] = set()
         self._started = 0
         self._untold: list[tuple[str, str]] = []
+        self.moved: Callable[[], None] = lambda: None
+        """Called when a command has begun or ended."""
 
     @cached_property
     def table(self) -> CommandTable:
@@ -53,7 +55,8 @@ class UserCommands:
         self._session.emit(CommandStarted(command_id=self._started, line=line))
         task = asyncio.create_task(self._carry_out(self._started, work))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._ended)
+        self.moved()
 
     def cancel(self) -> None:
         for task in self._running:
@@ -97,6 +100,10 @@ class UserCommands:
         for source, text in untold:
             message = Message(role="tool", operation=source, text=text, turn=self._session.state.turn)
             self._session.emit(MessageAdded(message=message))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self.moved()
 
     def _show(self, text: str, left_out: int) -> None:
         self._session.emit(OutputStreamed(text=text, left_out=left_out))

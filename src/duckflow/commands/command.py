@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from duckflow.events.ports import Ask, Conversation
+from duckflow.events.ports import Ask, InnerConversation
 from duckflow.i18n.words import Words
 
 
@@ -11,7 +11,7 @@ from duckflow.i18n.words import Words
 class CommandContext:
     """The conversation, the words, and a way to ask back."""
 
-    conversation: Conversation
+    conversation: InnerConversation
     words: Words
     ask: Ask
 

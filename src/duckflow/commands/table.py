@@ -8,7 +8,7 @@ from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.sessions import EXPORT
 from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
 from duckflow.errors import DuckflowError
-from duckflow.events.ports import Ask, Conversation
+from duckflow.events.ports import Ask, InnerConversation
 from duckflow.i18n.words import Words
 
 GROUPS: tuple[Group, ...] = (
@@ -35,7 +35,7 @@ class Commands:
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
 
-    async def run(self, conversation: Conversation, ask: Ask, line: str) -> str:
+    async def run(self, conversation: InnerConversation, ask: Ask, line: str) -> str:
         """What to show. An unknown command names the nearest one."""
         name, _, rest = line[1:].strip().partition(" ")
         if name in self._commands:

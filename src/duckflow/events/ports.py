@@ -49,11 +49,11 @@ class CommandTable(Protocol):
 
     def __iter__(self) -> Iterator[CommandInfo]: ...
 
-    async def run(self, conversation: "Conversation", ask: Ask, line: str) -> str: ...
+    async def run(self, conversation: "InnerConversation", ask: Ask, line: str) -> str: ...
 
 
 class ChoicesPort(Protocol):
-    """What the user may choose while it runs, and what is allowed for longer than once."""
+    """What the user may choose while it runs."""
 
     @property
     def mode(self) -> str: ...
@@ -66,27 +66,12 @@ class ChoicesPort(Protocol):
 
     def change_language(self, language: str) -> None: ...
 
-    @property
-    def budget_usd(self) -> float:
-        """0 without a limit."""
-        ...
-
-    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
-
-    def remove_permission(self, number: int) -> Phrase:
-        """By its number in the list; the rule that is gone."""
-        ...
-
 
 class WorkPort(Protocol):
     """The plan and its jobs."""
 
     def control(self, wish: JobWish, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is told by an event."""
-        ...
-
-    async def settle(self) -> None:
-        """Before leaving: until no job is in the middle of a task, but not for ever."""
         ...
 
     async def jobs_over(self) -> None:
@@ -97,23 +82,9 @@ class WorkPort(Protocol):
         """Carry out the draft plan. It can be waited for until the turn that this begins has ended."""
         ...
 
-    def drop_plan(self, plan: Plan) -> None: ...
-
-    def change_plan(self, plan: Plan) -> None: ...
-
 
 class SessionsPort(Protocol):
-    """The sessions there are, and the way out of this one."""
-
-    def all(self) -> Sequence[SessionSummary]: ...
-
-    def switch(self, wanted: str) -> None:
-        """Leave for the session with this number in the list, or with an id that begins so."""
-        ...
-
-    def fork(self) -> None:
-        """Leave for a branch of this session."""
-        ...
+    """The way out of this session."""
 
     def leave(self, detached: bool = False) -> None:
         """For good; or `detached`, and the jobs go on in a process of their own."""
@@ -125,11 +96,13 @@ class SessionsPort(Protocol):
 
 
 class Conversation(Protocol):
-    """One conversation on one session, as every front end sees it. What cannot be done raises a DuckflowError."""
+    """One conversation on one session, as every front end sees it, in this process or over a socket: what is read here
+    is known at once, and what is done can be waited for. What cannot be done raises a DuckflowError."""
 
-    def take(self, line: str) -> Taken:
+    def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:
         """A line as people type it: the answer to the first open question, a `/command`, a `!command`, a word about
-        running work, or a message. It is carried out in the background; what comes of it is told by events."""
+        running work, or a message. It is carried out in the background; what comes of it is told by events.
+        `question_id`: the question that it was typed for, and no other."""
         ...
 
     def reads_as(self, line: str) -> Meaning:
@@ -145,7 +118,7 @@ class Conversation(Protocol):
         """A message that does not steer: it waits for the end of the running turn. At rest it is said at once."""
         ...
 
-    def answer(self, question_id: str, text: str = "", choice: str = "") -> Taken:
+    def answer(self, question_id: str, text: str = "", choice: str = "") -> Awaitable[Taken]:
         """Answer an open question by the key of a choice (`text` says more), or by words that are read as typed. The
         first answer counts."""
         ...
@@ -157,10 +130,6 @@ class Conversation(Protocol):
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
         """Every event from now on; with a number first all that were kept after it, none left out, none twice. The
         function given back ends it."""
-        ...
-
-    def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """What was kept, with its numbers."""
         ...
 
     @property
@@ -199,15 +168,9 @@ class Conversation(Protocol):
         """A command of the user's own in the user's shell; its exit code. What it prints is told by events."""
         ...
 
-    def health(self) -> tuple[Phrase, ...]: ...
-
     def health_bar(self) -> Phrase:
-        """The same in one line."""
+        """How it is, in one line."""
         ...
-
-    def why(self) -> tuple[Phrase, ...]: ...
-
-    async def context(self) -> Sequence[ContextPart]: ...
 
     @property
     def choices(self) -> ChoicesPort: ...
@@ -216,10 +179,74 @@ class Conversation(Protocol):
     def work(self) -> WorkPort: ...
 
     @property
+    def sessions(self) -> SessionsPort: ...
+
+
+class InnerChoices(ChoicesPort, Protocol):
+    """Also what is allowed for longer than once."""
+
+    @property
+    def budget_usd(self) -> float:
+        """0 without a limit."""
+        ...
+
+    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
+
+    def remove_permission(self, number: int) -> Phrase:
+        """By its number in the list; the rule that is gone."""
+        ...
+
+
+class InnerWork(WorkPort, Protocol):
+    """Also the plan as a whole."""
+
+    async def settle(self) -> None:
+        """Before leaving: until no job is in the middle of a task, but not for ever."""
+        ...
+
+    def drop_plan(self, plan: Plan) -> None: ...
+
+    def change_plan(self, plan: Plan) -> None: ...
+
+
+class InnerSessions(SessionsPort, Protocol):
+    """Also the other sessions there are."""
+
+    def all(self) -> Sequence[SessionSummary]: ...
+
+    def switch(self, wanted: str) -> None:
+        """Leave for the session with this number in the list, or with an id that begins so."""
+        ...
+
+    def fork(self) -> None:
+        """Leave for a branch of this session."""
+        ...
+
+
+class InnerConversation(Conversation, Protocol):
+    """A conversation as slash commands see it, which run in its own process: with what no socket carries."""
+
+    def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """What was kept, with its numbers."""
+        ...
+
+    def health(self) -> tuple[Phrase, ...]: ...
+
+    def why(self) -> tuple[Phrase, ...]: ...
+
+    async def context(self) -> Sequence[ContextPart]: ...
+
+    @property
+    def choices(self) -> InnerChoices: ...
+
+    @property
+    def work(self) -> InnerWork: ...
+
+    @property
     def memory(self) -> MemoryPort: ...
 
     @property
     def undo(self) -> UndoPort: ...
 
     @property
-    def sessions(self) -> SessionsPort: ...
+    def sessions(self) -> InnerSessions: ...

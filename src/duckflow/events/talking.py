@@ -7,6 +7,7 @@ MessageAdded when its turn begins.
 from typing import Literal
 
 from duckflow.events.event import Event
+from duckflow.events.views import Unheard
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Question
 
@@ -55,9 +56,21 @@ class CommandFinished(Event):
     problem: Phrase | None = None
 
 
+class NowChanged(Event):
+    """What goes on has changed beside what other events tell: the same as the port's properties of these names."""
+
+    journaled = False
+    kind = "now_changed"
+    in_turn: bool
+    busy: bool
+    waiting: tuple[Unheard, ...]
+    health_bar: Phrase
+
+
 class ConversationLeft(Event):
-    """The last event: the user leaves, for another session or for good."""
+    """The last event: the user leaves, for another session or for good; `detached`, and the jobs go on in a process of
+    their own."""
 
     journaled = False
     kind = "conversation_left"
-    where: Literal["out", "other_session"]
+    where: Literal["out", "other_session", "detached"]

@@ -6,6 +6,7 @@ and a `result` or an `error`. After `hear` every event comes as `{"number": N, "
 
 import asyncio
 import contextlib
+import inspect
 import json
 import os
 import socket
@@ -71,7 +72,7 @@ class ConversationServer:
                 result: Any = None
             else:
                 result = self._calls[name](**args)
-                result = await result if asyncio.iscoroutine(result) else result
+                result = await result if inspect.isawaitable(result) else result
                 result = result._asdict() if isinstance(result, Taken) else result
             _send(writer, {"id": number, "result": result})
         except DuckflowError as problem:

@@ -7,7 +7,7 @@ from typing import Any
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
 from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
@@ -91,8 +91,8 @@ class Headless:
     def hear(self, _: int, event: happened.Event) -> None:
         if isinstance(event, QuestionAsked):
             self._answer(event.question)
-        if isinstance(event, QuestionAsked | QuestionClosed):
-            # What is asked and answered is told by the events on record.
+        if isinstance(event, QuestionAsked | QuestionClosed | NowChanged):
+            # What is asked and answered is told by the events on record, and a bar is for people.
             return
         if self._output is OutputFormat.STREAM_JSON:
             _print_json({"type": event.kind, **event.model_dump(mode="json")})

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-import unicodedata
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,16 +10,14 @@ from rich.console import Console
 from duckflow import __version__
 from duckflow.events import talking
 from duckflow.events.ports import Conversation
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TextStreamed, TurnEnded
-from duckflow.i18n.answers import read_answer
+from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TextStreamed
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
-from duckflow.state.question import Question
+from duckflow.ui.console.asking import Asking
 from duckflow.ui.console.completion import LineCompletions
-from duckflow.ui.console.keyboard import edit_text
 from duckflow.ui.console.line import Fragments, Line
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import Screen
@@ -33,10 +30,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
 REFRESH = 0.06
-SETTLED_SECONDS = 0.05
-READING_SECONDS = 0.3
-"""Nobody answers faster: what is typed before was meant for something else."""
-MORE, ALL = ("", "more", "続き", "つづき"), ("all", "全部", "すべて")
 
 
 class Chat:
@@ -51,23 +44,22 @@ class Chat:
         self.screen = Screen(self._printer, words)
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[int, Wait] = {}
-        self._shown_question = ""
-        self._asked_at = 0.0
-        self._running: list[asyncio.Task[Any]] = []
+        self._asking = Asking(conversation, self.screen, line, words)
+        self._running: set[asyncio.Task[Any]] = set()
 
     def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
         """Greet, say how far it had come, and take what was typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
         self.screen.know(conversation.state.jobs.values())
-        self._running.append(asyncio.create_task(self._animate()))
+        self._do(self._animate())
         self.screen.say(words("chat.hello", version=__version__, folder=conversation.state.folder))
         for text in opening:
             self.screen.say(text)
         for job in (job for job in conversation.state.jobs.values() if job.status == "interrupted"):
             self.screen.note(words("job.interrupted", job=job.name))
         if first:
-            self._running.append(asyncio.create_task(conversation.say(first)))
+            self._do(conversation.say(first))
         self._line.hand_to(self)
 
     def close(self) -> None:
@@ -77,12 +69,16 @@ class Chat:
     def hear(self, _: int, event: Event) -> None:
         match event:
             case talking.LineTaken():
+                self._asking.hear_line(event)
                 self.screen.user(event.text)
             case MessageAdded() if event.message.role == "user" and not event.message.job:
                 self.screen.user(event.message.text)
                 if event.message.meanwhile:
                     self.screen.note(self._words("chat.meanwhile"))
-            case talking.QuestionAsked() | talking.QuestionClosed():
+            case talking.QuestionAsked():
+                self._show_question()
+            case talking.QuestionClosed():
+                self._asking.hear_closed(event)
                 self._show_question()
             case talking.CommandStarted():
                 wait = self._commands[event.command_id] = Wait(self._words, self._printer.glyphs)
@@ -98,18 +94,10 @@ class Chat:
         # What streams in is drawn by the animation: it may come faster than a screen can be drawn.
         if not isinstance(event, OutputStreamed | TextStreamed):
             self._line.redraw()
-        if isinstance(event, TurnEnded):
-            # A moment later it is the user's turn.
-            asyncio.get_running_loop().call_later(SETTLED_SECONDS, self._line.redraw)
 
     def take(self, text: str, begun: float) -> None:
-        if self._held_back(text, begun):
-            return
-        taken = self._conversation.take(text)
-        for phrase in taken.told:
-            (self.screen.say if taken.meaning == "aside" else self.screen.warn)(self._words.phrase(phrase))
-        if taken.meaning == "edit":
-            self._running.append(asyncio.create_task(self._edit(self._conversation.questions[0])))
+        if not self._asking.held_back(text, begun):
+            self._do(self._asking.heed(self._asking.take(text), text))
 
     def take_later(self, text: str) -> bool:
         if self.ready() or self._conversation.reads_as(text) != "message":
@@ -146,7 +134,7 @@ class Chat:
         conversation = self._conversation
         if not conversation.state.at_work or any(not question.job for question in conversation.questions):
             return False
-        self._running.append(asyncio.create_task(conversation.run_command(command)))
+        self._do(conversation.run_command(command))
         return True
 
     def hint(self, key: str) -> str:
@@ -172,29 +160,11 @@ class Chat:
     def completions(self, document: "Document") -> "Iterable[Completion]":
         return self._completions.of(document)
 
-    def _held_back(self, text: str, begun: float) -> bool:
-        """Whether a line is no answer yet: begun before the question could be read, or sent before all of it was
-        shown. What was begun too early goes back into the line."""
-        question, pages = next(iter(self._conversation.questions), None), self.screen.question
-        if question is None:
-            return False
-        word = unicodedata.normalize("NFKC", text).strip().casefold()
-        if pages.left and word in (*MORE, *ALL):
-            pages.more(whole=word in ALL)
-            return True
-        if self._conversation.reads_as(text) != "answer":
-            return False
-        if begun < self._asked_at + READING_SECONDS:
-            back = self._line.put_back(text)
-            # A second Enter must not follow the first one in haste.
-            self._asked_at = time.monotonic() if back else self._asked_at
-            self.screen.warn(self._words("gate.early" if back else "gate.early_line"))
-            return True
-        answer = read_answer(text, tuple(choice.key for choice in question.choices))
-        if pages.left and not (answer and answer.choice == "no"):
-            self.screen.warn(self._words("gate.read_on", rows=pages.left))
-            return True
-        return False
+    def _do(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Beside the keys."""
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
 
     async def _animate(self) -> None:
         """Keep the spinner turning while something is going on; an idle chat costs nothing."""
@@ -207,24 +177,9 @@ class Chat:
                 drawn = int(time.time())
                 self._line.redraw()
 
-    async def _edit(self, question: Question) -> None:
-        """Let the user change the proposed text in their editor; an emptied text is a no."""
-        proposed = question.gate.editable if question.gate else question.text
-        changed = await self._line.lend_terminal(lambda: edit_text(proposed))
-        text, choice = (changed, "edit") if changed.strip() else ("", "no")
-        self._conversation.answer(question.question_id, text, choice=choice)
-
     def _show_question(self) -> None:
-        """The first one; the others wait behind it."""
-        question = next(iter(self._conversation.questions), None)
-        if question and question.question_id != self._shown_question:
-            self.screen.ask(question)
-            self._asked_at = time.monotonic()
-            if question.kind == "edit":
-                self._running.append(asyncio.create_task(self._edit(question)))
-        elif question is None:
-            self.screen.question.close()
-        self._shown_question = question.question_id if question else ""
+        if to_edit := self._asking.show():
+            self._do(self._asking.edit(to_edit))
 
     def _show_outcome(self, event: talking.CommandFinished) -> None:
         self._commands.pop(event.command_id, None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.agent.aside import wish_in
+from duckflow.i18n.typed import wish_in
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobStatus
 

@@ -1,13 +1,15 @@
-"""What is said about running work, answered at once from the state: no model is asked."""
+"""What a line as people type it is: an answer, a command, a word about running work, or a message."""
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from duckflow.events.views import CommandInfo, Meaning
+from duckflow.i18n.answers import means_always, read_answer, read_wish
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
-from duckflow.state.phrase import Phrase
-from duckflow.state.progress import job_progress
+from duckflow.state.question import Question
 
 Wish = Literal["progress", "pause", "resume", "cancel"]
 
@@ -52,6 +54,29 @@ def wish_in(text: str, state: AgentState) -> Wish | None:
     return None
 
 
-def progress_report(state: AgentState) -> tuple[Phrase, ...]:
-    """Of every job: how far, and what it is doing or waiting for."""
-    return tuple(line for job in state.live_jobs() for line in job_progress(state, job))
+SLASH, BANG = ("/", "／"), ("!", "！")
+
+
+def read_line(line: str, state: AgentState, questions: Sequence[Question], commands: Iterable[CommandInfo]) -> Meaning:
+    """By what is open, known and running."""
+    text = line.strip()
+    if not text:
+        return "nothing"
+    if questions and not _goes_past(questions[0], text, commands):
+        return "answer"
+    if text.startswith(SLASH):
+        return "command"
+    if text.startswith(BANG) and text[1:].strip():
+        return "own_command"
+    return "message" if wish_in(text, state) is None else "aside"
+
+
+def _goes_past(question: Question, text: str, commands: Iterable[CommandInfo]) -> bool:
+    """Whether a line goes past an open question. One can always look around first; and a job's question does not stand
+    in the way of the conversation."""
+    name = unicodedata.normalize("NFKC", text).split()[0]
+    if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
+        return True
+    offered = tuple(choice.key for choice in question.choices)
+    answers = read_answer(text, offered) is not None or means_always(text, offered) or bool(read_wish(text))
+    return bool(question.job) and question.kind == "gate" and not answers

@@ -1,0 +1,119 @@
+"""The open question at a terminal: shown, answered here or elsewhere, or edited; what comes too early is no answer."""
+
+import time
+import unicodedata
+from collections.abc import Awaitable
+
+from duckflow.errors import DuckflowError
+from duckflow.events.ports import Conversation
+from duckflow.events.talking import LineTaken, QuestionClosed
+from duckflow.events.views import Taken
+from duckflow.i18n.answers import read_answer
+from duckflow.i18n.words import Words
+from duckflow.state.question import Question
+from duckflow.ui.console.keyboard import edit_text
+from duckflow.ui.console.line import Line
+from duckflow.ui.console.screen import Screen
+
+READING_SECONDS = 0.3
+"""Nobody answers faster: what is typed before was meant for something else."""
+MORE, ALL = ("", "more", "続き", "つづき"), ("all", "全部", "すべて")
+
+
+class Asking:
+    """The first open question; the others wait behind it. Several terminals may show the same one."""
+
+    def __init__(self, conversation: Conversation, screen: Screen, line: Line, words: Words) -> None:
+        self._conversation = conversation
+        self._screen = screen
+        self._line = line
+        self._words = words
+        self._typed: list[str] = []
+        self._typed_here = False
+        self._shown = ""
+        self._asked_at = 0.0
+        self._taken_away_at = 0.0
+
+    def show(self) -> Question | None:
+        """What is open now. Gives it back where it is to be edited at once: at the terminal that asked for it."""
+        question = next(iter(self._conversation.questions), None)
+        new = question is not None and question.question_id != self._shown
+        self._shown = question.question_id if question else ""
+        if question and new:
+            self._screen.ask(question)
+            self._asked_at = time.monotonic()
+            return question if question.kind == "edit" and self._typed_here else None
+        if question is None:
+            self._screen.question.close()
+        return None
+
+    def hear_line(self, event: LineTaken) -> None:
+        """Of a line that is told: whether it was typed here."""
+        self._typed_here = event.text in self._typed
+        if self._typed_here:
+            self._typed.remove(event.text)
+
+    def hear_closed(self, event: QuestionClosed) -> None:
+        """Where somebody else has answered it, the person here is told."""
+        if event.answer and event.question_id == self._shown and not self._typed_here:
+            self._taken_away_at = time.monotonic()
+            self._screen.note(self._words("question.elsewhere"))
+
+    def take(self, text: str) -> Awaitable[Taken]:
+        """An answer is for the question that is shown, and for no other."""
+        meaning = self._conversation.reads_as(text)
+        if meaning not in ("nothing", "message"):
+            self._typed.append(text.strip())
+        return self._conversation.take(text, self._shown if meaning == "answer" else "")
+
+    async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
+        """What the person is told who gave a line or an answer."""
+        try:
+            taken = await answered
+        except DuckflowError as problem:
+            self._line.put_back(text)
+            self._screen.warn(self._words.error(problem))
+            return
+        for phrase in taken.told:
+            (self._screen.say if taken.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
+        if taken.meaning == "closed":
+            self._typed.clear()
+        asked = (one for one in self._conversation.questions if one.question_id == taken.question_id)
+        if taken.meaning == "edit" and (question := next(asked, None)):
+            await self.edit(question)
+
+    async def edit(self, question: Question) -> None:
+        """Let the user change the proposed text in their editor; an emptied text is a no."""
+        proposed = question.gate.editable if question.gate else question.text
+        changed = await self._line.lend_terminal(lambda: edit_text(proposed))
+        text, choice = (changed, "edit") if changed.strip() else ("", "no")
+        await self.heed(self._conversation.answer(question.question_id, text, choice=choice))
+
+    def held_back(self, text: str, begun: float) -> bool:
+        """Whether a line is no answer yet: begun before the question could be read, or sent before all of it was
+        shown. What was begun too early goes back into the line."""
+        question, pages = next(iter(self._conversation.questions), None), self._screen.question
+        if begun < self._taken_away_at and self._line.put_back(text):
+            # It may have been an answer to the question that is gone.
+            self._taken_away_at = 0.0
+            self._screen.warn(self._words("question.late"))
+            return True
+        if question is None:
+            return False
+        word = unicodedata.normalize("NFKC", text).strip().casefold()
+        if pages.left and word in (*MORE, *ALL):
+            pages.more(whole=word in ALL)
+            return True
+        if self._conversation.reads_as(text) != "answer":
+            return False
+        if begun < self._asked_at + READING_SECONDS:
+            back = self._line.put_back(text)
+            # A second Enter must not follow the first one in haste.
+            self._asked_at = time.monotonic() if back else self._asked_at
+            self._screen.warn(self._words("gate.early" if back else "gate.early_line"))
+            return True
+        answer = read_answer(text, tuple(choice.key for choice in question.choices))
+        if pages.left and not (answer and answer.choice == "no"):
+            self._screen.warn(self._words("gate.read_on", rows=pages.left))
+            return True
+        return False
