@@ -41,7 +41,7 @@ def story_of(provider: OpenAICompatible, top: Path) -> Story:
 
 # OpenAI, https://platform.openai.com/docs/api-reference/responses-streaming and
 # https://platform.openai.com/docs/guides/reasoning (encrypted reasoning items with store=false)
-THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA-secret"}
+THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA-secret"}
 
 
 def responded(*, calls: bool) -> Answer:

@@ -1,5 +1,6 @@
 """The only place where objects are built."""
 
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,6 +140,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     choices = Choices(session, gatekeeper, connection)
     conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)
 
+    end_tracing = _traced(conversation)
+
     async def close() -> None:
         await conversation.aclose()
         await summarizer.aclose()
@@ -146,8 +149,23 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         await sandboxes.aclose()
         await undo.close()
         await memory.aclose()
+        end_tracing()
 
     return Wired(conversation, thinker, close, toolbox)
+
+
+def _traced(conversation: ChatLoop) -> Callable[[], None]:
+    """Tell the collector that the environment names, if it does, of what happens; what is given back ends that."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+        return lambda: None
+    from duckflow.telemetry.export import Exporter, collector_of
+    from duckflow.telemetry.spans import Tracer
+
+    if (collector := collector_of(os.environ)) is None:
+        return lambda: None
+    exporter = Exporter(collector)
+    conversation.hear(Tracer(conversation.state.session_id, exporter.take, collector.contents).hear)
+    return exporter.close
 
 
 def _policies(
