@@ -197,7 +197,11 @@ def test_it_can_always_say_why() -> None:
     assert {"pacemaker.verdict.replan", "pacemaker.verdict.duck_call", "pacemaker.found.same_call"} <= keys
     pacemaker = Pacemaker(vitals=Vitals(stamina=0.2))
     pacemaker.beat()
-    assert [phrase.key for phrase in pacemaker.why()][1:] == ["pacemaker.verdict.hint", "pacemaker.hint.stamina"]
+    assert [phrase.key for phrase in pacemaker.why()][1:] == [
+        "pacemaker.verdict.hint",
+        "pacemaker.hint.stamina",
+        "severity.low",
+    ]
 
 
 def test_interventions_are_counted_for_the_log() -> None:

@@ -8,6 +8,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.task_runner import TaskRunner
+from duckflow.agent.turn_pacemaker import intervention
 from duckflow.errors import DuckflowError
 from duckflow.events.types import DuckAnswered, DuckCalled, Noticed
 from duckflow.events.work import JobChanged, StepChanged, TaskChanged, TasksPlanned
@@ -158,12 +159,12 @@ class JobWork:
         """Nothing, a line on the screen, or a question; when the answer is to stop, the job pauses."""
         view = LoopView(taken, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
-        if isinstance(verdict, Replan):
-            emit(Noticed(what=verdict.finding.phrase()))
+        if isinstance(verdict, Replan) and (told := intervention(verdict)):
+            emit(told)
         if not isinstance(verdict, DuckCall):
             return
         question = verdict.question()
-        emit(DuckCalled(question=question, reason=verdict.reason))
+        emit(DuckCalled(question=question, reason=verdict.reason, severity=verdict.severity))
         answer = await self._actor.ask(question)
         resolution = self._pacemaker.answered(verdict, answer.choice, answer.text, loop=taken)
         emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value))

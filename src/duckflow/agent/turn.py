@@ -157,7 +157,9 @@ class Turn:
     async def _think(self, turn: TurnSoFar, note: str) -> Reading:
         state = self._session.state
         limit = self._pacing.limit()
-        self._session.emit(LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit))
+        self._session.emit(
+            LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit, profile=self._pacing.kind_of_work)
+        )
         guidance = Guidance("")
         for policy in self._policies:
             if found := await policy.before(turn):

@@ -5,7 +5,7 @@ import logging
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.session import Session
 from duckflow.events.ports import Ask
-from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Noticed, VitalsChanged
+from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
 from duckflow.pacemaker.health import Health
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
@@ -14,11 +14,22 @@ from duckflow.pacemaker.profile import guess_profile
 from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.step import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.action import Decision
+from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.evidence import evidence_of
 from duckflow.state.phrase import Phrase
 
 log = logging.getLogger("duckflow.pacemaker")
+
+
+def intervention(verdict: Verdict) -> Intervened | None:
+    """How it steps in without asking, if it does."""
+    match verdict:
+        case Hint():
+            return Intervened(how="hint", severity=verdict.severity, what=verdict.why)
+        case Replan():
+            return Intervened(how="replan", severity=verdict.severity, what=(verdict.finding.phrase(),))
+        case _:
+            return None
 
 
 class TurnPacemaker:
@@ -29,9 +40,10 @@ class TurnPacemaker:
         self._pacemaker = pacemaker
         self._ask = ask
         self._other_model = other_model
-        self._profile = ""
+        self._guessed = self._profile = TaskProfile.GENERAL_CHAT
         self._used = 0
         self._failing: set[str] = set()
+        self._hinted: tuple[str, ...] = ()
         session.subscribe(self._hear)
 
     def begin(self, text: str) -> None:
@@ -39,7 +51,7 @@ class TurnPacemaker:
         state = self._session.state
         plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
         self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}"))
-        self._profile = guess_profile(text)
+        self._guessed = self._profile = guess_profile(text)
         self._used = self._tokens()
         self._failing.clear()
 
@@ -57,9 +69,18 @@ class TurnPacemaker:
                 log.info("[DUCK_PACEMAKER] hint %s", " ".join(note.key for note in verdict.for_model))
             case Replan() | DuckCall():
                 log.info("[DUCK_PACEMAKER] %s %s %s", type(verdict).__name__, verdict.reason, self._figures())
-        if isinstance(verdict, Replan):
-            self._session.emit(Noticed(what=verdict.finding.phrase()))
+        told = intervention(verdict)
+        keys = tuple(one.key for one in told.what) if told else ()
+        if told and (told.how == "replan" or keys != self._hinted):
+            # A hint that stays the same is told once.
+            self._session.emit(told)
+        self._hinted = keys
         return verdict
+
+    @property
+    def kind_of_work(self) -> TaskProfile:
+        """For people. Who calls tools says no more than that there are several steps: then what was asked for tells."""
+        return self._guessed if self._profile is TaskProfile.MULTI_STEP_TASK else self._profile
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""
@@ -94,7 +115,7 @@ class TurnPacemaker:
     async def put(self, call: DuckCall) -> Resolution:
         """Put the Duck Call to the user; vitals recover with the answer, and the loops count afresh."""
         question = call.question()
-        self._session.emit(DuckCalled(question=question, reason=call.reason))
+        self._session.emit(DuckCalled(question=question, reason=call.reason, severity=call.severity))
         answer = await self._ask(question)
         resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
         self._session.emit(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 
+from duckflow.events.pacing import Intervened
 from duckflow.events.views import ContextPart
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -12,6 +13,13 @@ from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.usage import Usage
 from duckflow.store.audit import AuditEntry
+
+
+def intervention_line(event: Intervened, words: Words) -> str:
+    """How the Pacemaker has stepped in, why, and how grave it is."""
+    found = " ".join(map(words.phrase, event.what))
+    return words(f"pacemaker.told.{event.how}", found=found, severity=words(f"severity.{event.severity}"))
+
 
 MARKS = {True: "✓", False: "✗", None: "…"}
 

@@ -22,6 +22,9 @@ def status(context: CommandContext, _: str) -> str:
         words("status.mode", mode=context.conversation.choices.mode),
         words("status.step", step=state.phase, status=state.status),
     ]
+    if state.limit:
+        work = words(f"work.{state.profile}") if state.profile else ""
+        shown.append(words("status.loops", loop=state.loop, limit=state.limit, work=work))
     five = {
         "goal": state.five.goal,
         "why_now": state.five.why_now,

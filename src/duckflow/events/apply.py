@@ -96,7 +96,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
                 apply_context.begin_anew(state)
             state.status = Status.IN_PROGRESS
         case happened.LoopBegan():
-            state.loop = event.loop
+            state.loop, state.limit, state.profile = event.loop, event.limit, event.profile
         case happened.TurnEnded():
             state.turn_open = False
             state.pending_gate = None

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
+from duckflow.events.pacing import DuckAnswered, DuckCalled, Intervened, LoopBegan, VitalsChanged
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
 from duckflow.state.action import Action, ActionResult, Decision
 from duckflow.state.context import PastSummary, Receipt
@@ -22,7 +23,6 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
-from duckflow.state.vitals import Vitals, VitalsChange
 
 Outcome = Literal[
     "done", "pending_user", "deferred", "exit",
@@ -35,13 +35,6 @@ class TurnBegan(Event):
 
     kind = "turn_began"
     turn: int
-
-
-class LoopBegan(Event):
-    kind = "loop_began"
-    turn: int
-    loop: int
-    limit: int
 
 
 class MessageAdded(Event):
@@ -121,23 +114,6 @@ class PermissionTaken(Event):
 
     kind = "permission_taken"
     rule: Phrase
-
-
-class DuckCalled(Event):
-    """The Pacemaker has stopped the loop and asks. `reason` is one of the six."""
-
-    kind = "duck_called"
-    question: Question
-    reason: str
-
-
-class DuckAnswered(Event):
-    """Closes the open Duck Call; `effect` is what is done now."""
-
-    kind = "duck_answered"
-    question_id: str
-    answer: Answer
-    effect: str
 
 
 class MessagesSetAside(Event):
@@ -222,12 +198,6 @@ class PlanChanged(Event):
     active: bool = True
 
 
-class VitalsChanged(Event):
-    kind = "vitals_changed"
-    vitals: Vitals
-    causes: tuple[VitalsChange, ...] = ()
-
-
 class UsageReported(Event):
     kind = "usage_reported"
     model: str
@@ -290,6 +260,6 @@ JOURNALED: tuple[type[Event], ...] = (
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
     PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
-    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    Intervened, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

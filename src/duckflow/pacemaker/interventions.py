@@ -8,7 +8,7 @@ from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
-from duckflow.state.vitals import Vitals
+from duckflow.state.vitals import Severity, Vitals
 
 
 class Pattern(StrEnum):
@@ -110,6 +110,7 @@ class Hint(NamedTuple):
     why: tuple[Phrase, ...]
     for_model: tuple[Phrase, ...]
     """Names of notes in the prompts' templates."""
+    severity: Severity = "low"
 
 
 class Replan(NamedTuple):
@@ -121,6 +122,10 @@ class Replan(NamedTuple):
     @property
     def reason(self) -> Reason:
         return self.finding.reason
+
+    @property
+    def severity(self) -> Severity:
+        return SEVERITY[self.reason]
 
     @property
     def for_model(self) -> tuple[Phrase, ...]:
@@ -138,7 +143,7 @@ class DuckCall(NamedTuple):
     tried: tuple[str, ...]
 
     @property
-    def severity(self) -> str:
+    def severity(self) -> Severity:
         return SEVERITY[self.reason]
 
     def situation(self) -> Phrase:
@@ -150,7 +155,7 @@ class DuckCall(NamedTuple):
 
     def question(self) -> Question:
         choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
-        details = (*self.found(), *self.health.report(otherwise="focus"))
+        details = (*self.found(), say(f"severity.{self.severity}"), *self.health.report(otherwise="focus"))
         return Question(kind="duck_call", title=self.situation(), details=details, choices=choices)
 
 

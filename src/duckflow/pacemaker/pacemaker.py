@@ -20,7 +20,7 @@ from duckflow.pacemaker.interventions import (
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit, extend_limit
 from duckflow.pacemaker.progress import Gain
-from duckflow.pacemaker.reason import Escalation, Finding, Reason
+from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.step import LoopStep
 from duckflow.pacemaker.vitals import Signal, VitalsMeter
@@ -165,11 +165,12 @@ class Pacemaker:
             case None:
                 return (*limit, say("pacemaker.verdict.fine"))
             case Hint(why=why):
-                return (*limit, say("pacemaker.verdict.hint"), *why)
+                told = (say("pacemaker.verdict.hint"), *why)
             case Replan(finding=finding):
-                return (*limit, say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
+                told = (say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
             case DuckCall() as call:
-                return (*limit, say("pacemaker.verdict.duck_call"), *call.found())
+                told = (say("pacemaker.verdict.duck_call"), *call.found())
+        return (*limit, *told, say(f"severity.{self._verdict.severity}"))
 
     def _afresh(self) -> None:
         self._ledger.reset()
@@ -254,7 +255,7 @@ class Pacemaker:
         if finding:
             why = (*why, finding.phrase())
             notes = (*notes, say("repeating", what=finding.label))
-        return Hint(why, notes)
+        return Hint(why, notes, SEVERITY[finding.reason] if finding else "low")
 
     def _tried(self) -> tuple[str, ...]:
         """What brought nothing new or failed, the latest first, each once."""

@@ -4,6 +4,7 @@ from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.vitals import Severity
 
 
 class Reason(StrEnum):
@@ -17,7 +18,7 @@ class Reason(StrEnum):
     CONFIDENCE_LOW = "CONFIDENCE_LOW"
 
 
-SEVERITY: dict[Reason, str] = {
+SEVERITY: dict[Reason, Severity] = {
     Reason.STAMINA_DEPLETED: "critical",
     Reason.LOOP_EXHAUSTED: "high",
     Reason.ERROR_CASCADE: "high",

@@ -36,6 +36,10 @@ class AgentState(Noun):
 
     turn: int = 0
     loop: int = 0
+    limit: int = 0
+    """The loops the turn may take."""
+    profile: str = ""
+    """The kind of work."""
     turn_open: bool = False
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])

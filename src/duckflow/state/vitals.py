@@ -1,6 +1,6 @@
 """How Duckflow is doing: mood, focus, stamina, each 0 to 1."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
@@ -13,6 +13,10 @@ def clamp(value: float) -> float:
 
 
 Unit = Annotated[float, BeforeValidator(clamp)]
+
+
+Severity = Literal["low", "medium", "high", "critical"]
+"""How grave it is that the Pacemaker steps in."""
 
 
 class Vitals(Value):

@@ -12,6 +12,7 @@ from duckflow.events.types import (
     Event,
     GateAnswered,
     GateOpened,
+    Intervened,
     PastForgotten,
 )
 from duckflow.state.phrase import Phrase
@@ -51,8 +52,14 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
                     gate_of[action_id] = event.question.question_id
             case GateAnswered():
                 answers[event.question_id] = _answered(event.answer.choice, event.answer.text)
+            case Intervened():
+                name = f"pacemaker.{event.how}"
+                entries[f"{name} {len(entries)}"] = AuditEntry(
+                    event.at, name, {}, event.severity, ok=True, told=event.what[-1]
+                )
             case DuckCalled():
-                entries[event.question.question_id] = AuditEntry(event.at, "duck_call", {}, event.reason)
+                why = f"{event.reason} ({event.severity})"
+                entries[event.question.question_id] = AuditEntry(event.at, "duck_call", {}, why)
             case DuckAnswered() if event.question_id in entries:
                 entry = entries[event.question_id]
                 entry.answer, entry.ok = _answered(event.answer.choice, event.answer.text), True

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from duckflow.commands.lines import intervention_line
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
@@ -55,6 +56,7 @@ class Headless:
         self._gate: Question | None = None
         self._jobs: dict[str, str] = {}
         self._job_failed = False
+        self._work = ""
         self._ended: happened.TurnEnded | None = None
 
     async def run(self, prompt: str, attachments: Sequence[Attachment]) -> int:
@@ -99,6 +101,11 @@ class Headless:
         match event:
             case happened.ActionFinished():
                 self._note_result(event)
+            case happened.LoopBegan() if event.profile and event.profile != self._work:
+                self._work = event.profile
+                print_err(self._words("work", work=self._words(f"work.{event.profile}")))
+            case happened.Intervened():
+                print_err(plain(f"· {intervention_line(event, self._words)}"))
             case happened.DuckCalled():
                 self._calls.append(event)
                 for phrase in (event.question.title, *event.question.details):
@@ -160,7 +167,12 @@ class Headless:
 
     def _verdict(self, call: happened.DuckCalled) -> dict[str, Any]:
         details = [self._words.phrase(phrase) for phrase in call.question.details]
-        return {"reason": call.reason, "situation": self._words.phrase(call.question.title), "findings": details}
+        return {
+            "reason": call.reason,
+            "severity": call.severity,
+            "situation": self._words.phrase(call.question.title),
+            "findings": details,
+        }
 
     def _note_result(self, event: happened.ActionFinished) -> None:
         result = event.result

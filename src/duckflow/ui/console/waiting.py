@@ -29,6 +29,8 @@ class Wait:
         self._spent = Usage()
         self._heard = 0
         self.doing: Phrase | None = None
+        self.work = ""
+        """The kind of work, by its name."""
 
     @property
     def going_on(self) -> bool:
@@ -39,7 +41,7 @@ class Wait:
         self.doing = doing
 
     def end(self) -> None:
-        self._since, self.doing = 0.0, None
+        self._since, self.doing, self.work = 0.0, None, ""
 
     def spend(self, usage: Usage) -> None:
         self._spent, self._heard = self._spent.plus(usage), 0
@@ -51,7 +53,8 @@ class Wait:
     def line(self, columns: int) -> str:
         """What, how long, how much; how to stop it, where there is room."""
         now = time.monotonic()
-        doing = plain(self._words.phrase(self.doing)) if self.doing else ""
+        work = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
+        doing = " · ".join(filter(None, (work, plain(self._words.phrase(self.doing)) if self.doing else "")))
         tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
         figures = [duration(now - self._since)]
         if tokens:

@@ -1,0 +1,65 @@
+"""What the design papers say besides: how grave it is, how far it may go, what kind of work it is."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from duckflow.agent.session import reopen
+from duckflow.events.types import DuckCalled, Intervened
+from duckflow.i18n.words import Words
+from tests.commands.test_commands import Desk
+from tests.journeys.story import Story, act, decide, respond
+
+LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
+LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
+DOUBT = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue", confidence=0.3)
+
+
+@LANGUAGES
+async def test_how_grave_an_intervention_is_is_told_and_kept(tmp_path: Path, language: str) -> None:
+    story = Story(tmp_path, [LOOK] * 5, language=language)
+    assert await story.tell("look around") == "pacemaker"
+    replan, call = story.all(Intervened)[0], story.all(DuckCalled)[0]
+    assert (replan.how, replan.severity, call.severity) == ("replan", "medium", "medium")
+    told = {"en": "severity: medium", "ja": "重大度: 中"}[language]
+    assert told in [Words(language).phrase(one) for one in call.question.details]
+    desk = Desk(story, language)
+    assert told in await desk.give("/why")
+    assert "pacemaker.replan" in await desk.give("/audit")
+    story.session.close()
+    kept = reopen(tmp_path / "home" / "s.db").session.record()
+    assert sum(isinstance(event, Intervened) for _, event in kept) == 1
+
+
+@LANGUAGES
+async def test_a_hint_is_told_once_while_it_stays_the_same(tmp_path: Path, language: str) -> None:
+    reads = [
+        decide(act("file_ops.read_file", path=f"{n}.txt"), step="PLANNING", next_step="continue", confidence=0.5)
+        for n in range(3)
+    ]
+    story = Story(tmp_path, [*reads, decide(respond("So."), step="PLANNING")], language=language)
+    for number in range(3):
+        (story.folder / f"{number}.txt").write_text(f"other words {number}\n" * 3)
+    await story.tell("read them")
+    hints = [one for one in story.all(Intervened) if one.how == "hint"]
+    assert len(hints) == 1 and hints[0].severity == "low"
+
+
+@pytest.mark.parametrize(
+    ("language", "request_", "work"),
+    [("en", "Analyse game.py", "Analysing code"), ("ja", "game.py を分析して", "コード分析を実行中")],
+)
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_turn_says_its_limit_its_vitals_and_the_kind_of_work(
+    tmp_path: Path, language: str, request_: str, work: str, native: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    answer = decide(respond("It draws."), step="PLANNING", task_profile="CODE_ANALYSIS")
+    story = Story(tmp_path, [answer], language=language, native=native)
+    await story.tell(request_)
+    begun = next(line for line in caplog.messages if "[DUCK_PACEMAKER] start" in line)
+    assert "profile=CODE_ANALYSIS limit=14" in begun and "mood=1.00 focus=1.00 stamina=" in begun
+    desk = Desk(story, language)
+    assert work in await desk.give("/status") and "14" in await desk.give("/status")
+    assert "14" in await desk.give("/why")
