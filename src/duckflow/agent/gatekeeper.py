@@ -173,11 +173,12 @@ class Gatekeeper:
             verdict = judge(self.mode, assessment, changes, doubtful)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
-            command = one.tool.command(one.args)
-            by_name = bool(assessment.runs_later)
+            target = one.tool.target(one.args)
+            command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
             known = self.permissions.allows(one.action.operation, one.preview.impacts, command, by_name)
-            if verdict == "ask" and (assessment.always_ask or doubtful or not known):
+            if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
                 rule = rule_for(one.action.operation, one.preview.impacts, command, by_name)
+                assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, one)
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))

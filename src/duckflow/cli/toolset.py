@@ -1,12 +1,14 @@
 """The tools of a conversation, made when the first of them is needed. A new tool is named here, and nowhere else."""
 
+import os
+
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
+from duckflow.config.settings import Settings
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import with_lesson
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.files.toolset import file_tools
 from duckflow.tools.memory.recall import Recall
 from duckflow.tools.memory.remember import Remember
@@ -14,12 +16,14 @@ from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.plan_tools import GetPlan, Propose, Revise, UpdateStep
 from duckflow.tools.plan.task_tools import CancelJob, GenerateList, JobStatus, PauseJob, ResumeJob, RunTasks
 from duckflow.tools.tool import AnyTool
+from duckflow.tools.web.fetch import FetchPage
+from duckflow.tools.web.search import SearchWeb
 
 
 def make_tools(
     session: Session,
     workspace: Workspace,
-    settings: FileSettings,
+    settings: Settings,
     shell: AnyTool,
     drafter: Drafter,
     jobs: JobRunner,
@@ -28,8 +32,9 @@ def make_tools(
 ) -> list[AnyTool]:
     """Everything that does more than talk, in the order in which the model is told of it."""
     state, emit = session.state, session.emit
+    network = settings.sandbox.network
     return [
-        *file_tools(workspace, settings),
+        *file_tools(workspace, settings.files),
         shell,
         Propose(state, emit, drafter),
         GetPlan(state),
@@ -42,5 +47,7 @@ def make_tools(
         ResumeJob(jobs),
         CancelJob(jobs),
         Recall(remembering.find),
-        Remember(workspace, settings, LESSONS, lessons_heading, with_lesson),
+        Remember(workspace, settings.files, LESSONS, lessons_heading, with_lesson),
+        FetchPage(settings.web, network),
+        SearchWeb(settings.web, network, settings.web.engine(os.environ)),
     ]

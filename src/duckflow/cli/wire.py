@@ -88,11 +88,12 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     def make() -> list[AnyTool]:
         from duckflow.cli.toolset import make_tools
 
-        files, heading = settings.files, wiring.words("lessons.heading")
+        heading = wiring.words("lessons.heading")
         # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        return make_tools(session, open_workspace(wiring), files, sandboxes.runner(), drafter, jobs, memory, heading)
+        return make_tools(session, open_workspace(wiring), settings, sandboxes.runner(), drafter, jobs, memory, heading)
 
-    toolbox = Toolbox(packaged_operations(), make)
+    missing = settings.web.not_offered(os.environ)
+    toolbox = Toolbox([one for one in packaged_operations() if one.name not in missing], make)
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)

@@ -15,6 +15,7 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.shell.settings import ShellSettings
+from duckflow.tools.web.settings import WebSettings
 from duckflow.ui.settings import UiSettings
 
 
@@ -36,6 +37,7 @@ class Settings(BaseModel):
     shell: ShellSettings = Field(default_factory=ShellSettings.model_construct)
     undo: UndoSettings = Field(default_factory=UndoSettings.model_construct)
     files: FileSettings = Field(default_factory=FileSettings.model_construct)
+    web: WebSettings = Field(default_factory=WebSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Moves between phases besides the packaged ones, each with its reason; an empty reason takes a move away."""

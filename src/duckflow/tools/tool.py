@@ -127,6 +127,10 @@ class Tool(ABC, Generic[A]):
         """The shell command, where there is one."""
         return ""
 
+    def target(self, args: A) -> str:
+        """What a rule would allow where that is neither files nor a command: a host. Nothing: no such rule."""
+        return ""
+
     def goes_on(self, args: A) -> bool:
         """Whether it still runs when the call is over."""
         return False

@@ -1,0 +1,142 @@
+"""Where a web address leads: its parts, and the address on the network, looked up once, checked and then kept to."""
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from duckflow.errors import ToolError
+
+if TYPE_CHECKING:
+    import ssl
+
+PORTS = {"http": 80, "https": 443}
+LONGEST = 4000
+URL_SIGNS = "%/:?#[]@!$&'()*+,;=~-._"
+
+Ipv4, Ipv6 = ipaddress.IPv4Network, ipaddress.IPv6Network
+# Said one by one: what Python calls global differs from version to version, and some of it is not.
+NOT_PUBLIC_4 = tuple(
+    Ipv4(one)
+    for one in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
+        "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    )
+)  # fmt: skip
+PUBLIC_6 = Ipv6("2000::/3")
+"""Outside of it lie loopback, link-local, private, mapped and translated (64:ff9b::/96) addresses, and multicast."""
+NOT_PUBLIC_6 = tuple(map(Ipv6, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+"""Inside of it those that carry an IPv4 address (Teredo, 6to4), and those for examples."""
+
+
+class WebAddress(NamedTuple):
+    """An address that may be asked for, in the form in which it is sent."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """With the query."""
+
+    @property
+    def site(self) -> str:
+        """The host; with its port where that is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.site}{self.path}"
+
+    def same_site(self, other: "WebAddress") -> bool:
+        """Whether a yes to one is a yes to the other: the same host, with or without `www`; never back to http."""
+        names = (self.host.removeprefix("www."), other.host.removeprefix("www."))
+        ports = self.port == other.port or (self.port, other.port) == (80, 443)
+        return names[0] == names[1] and ports and (other.scheme == "https" or self.scheme == "http")
+
+
+def read_address(url: str) -> WebAddress:
+    """The parts of what the model or a redirect gave; what could be read in two ways is refused."""
+    url = url.strip()
+    if len(url) > LONGEST or any(sign.isspace() or not sign.isprintable() or sign == "\\" for sign in url):
+        raise _bad(url, "it is too long, or has spaces, backslashes or control characters in it")
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        port, name = parts.port, (parts.hostname or "").rstrip(".")
+        host = name if ":" in name else name.encode("idna").decode("ascii").lower()
+    except ValueError:
+        raise _bad(url, "it cannot be read") from None
+    if parts.scheme not in PORTS:
+        raise _bad(url, "only http and https can be fetched")
+    if not host or "%" in host or "@" in parts.netloc:
+        raise _bad(url, "it needs a plain host, without a name or password before it")
+    path = quote(parts.path or "/", safe=URL_SIGNS) + (f"?{quote(parts.query, safe=URL_SIGNS)}" if parts.query else "")
+    return WebAddress(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path)
+
+
+def _bad(url: str, why: str) -> ToolError:
+    return ToolError(f"{url[:200]!r} is no address to fetch: {why}.", "web.bad_address", url=url[:200])
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the internet at large, and neither to this machine nor to its network."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv4Address):
+        return not any(found in one for one in NOT_PUBLIC_4)
+    return found.scope_id is None and found in PUBLIC_6 and not any(found in one for one in NOT_PUBLIC_6)
+
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def look_up(host: str, port: int) -> Sequence[str]:
+    """In a thread that nobody waits for: a name server that does not answer must not hold up the end."""
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[Sequence[str]] = loop.create_future()
+
+    def tell(addresses: Sequence[str]) -> None:
+        if not found.done():
+            found.set_result(addresses)
+
+    def seek() -> None:
+        addresses: list[str] = []
+        with contextlib.suppress(OSError, UnicodeError):
+            addresses = [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, addresses)
+
+    threading.Thread(target=seek, daemon=True).start()
+    return await found
+
+
+class Network(NamedTuple):
+    """How names are looked up and connections made."""
+
+    resolve: Resolve = look_up
+    dial: Callable[[str, int], tuple[str, int]] = lambda address, port: (address, port)
+    """Where a connection to a checked address really goes."""
+    trust: "ssl.SSLContext | None" = None
+    """Whose certificates count; not said: those of the usual authorities."""
+
+
+async def pinned(address: WebAddress, network: Network) -> str:
+    """The one address to connect to. A name that leads anywhere private is refused, whatever else it leads to."""
+    found = list(dict.fromkeys(await network.resolve(address.host, address.port)))
+    if not found:
+        told = f"{address.host} was not found. Check the name; there may be no network."
+        raise ToolError(told, "web.not_found", host=address.host)
+    if strange := next((one for one in found if not is_public(one)), None):
+        told = (
+            f"{address.host} leads to {strange}, which is not on the public internet: not fetched. "
+            "Do not try to get around it; the user can open it themselves."
+        )
+        raise ToolError(told, "web.private", host=address.host, address=strange)
+    return found[0]

@@ -1,0 +1,95 @@
+"""Fetching a page from the web as text."""
+
+import asyncio
+import json
+from collections import OrderedDict
+
+from pydantic import Field
+
+from duckflow.errors import ToolError
+from duckflow.safety.risk import Deed
+from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.question import Preview
+from duckflow.tools.tool import Args, Done
+from duckflow.tools.web.address import Network, WebAddress, read_address
+from duckflow.tools.web.settings import FETCH, WebSettings
+from duckflow.tools.web.web_tool import MATERIAL, WebTool, cut_pages, read_text
+
+KEPT = 8
+HTML = ("text/html", "application/xhtml+xml")
+
+
+class FetchArgs(Args):
+    url: str = Field(min_length=1)
+    page: int = Field(default=1, ge=1)
+
+
+class FetchPage(WebTool[FetchArgs]):
+    """Brings a page as Markdown, piece by piece where it is long; what was fetched is kept for the next piece."""
+
+    operation = FETCH
+    told = Texts("a web page as text", "ウェブページを読む")
+    args = FetchArgs
+
+    def __init__(self, settings: WebSettings, network_allowed: bool, network: Network | None = None) -> None:
+        super().__init__(network_allowed)
+        self._settings = settings
+        self._network = network
+        self._kept: OrderedDict[str, tuple[str, list[str]]] = OrderedDict()
+
+    def address(self, args: FetchArgs) -> WebAddress:
+        return read_address(args.url)
+
+    def deed(self, args: FetchArgs, preview: Preview) -> Deed:
+        """The next piece of what was fetched already goes nowhere."""
+        return Deed("read") if self._is_kept(args) else super().deed(args, preview)
+
+    def doing(self, args: FetchArgs) -> Phrase:
+        return tell(Texts("fetching {url}", "{url} を取得しています"), url=args.url[:200])
+
+    async def run(self, args: FetchArgs) -> Done:
+        address = self.address(args)
+        if not self._is_kept(args):
+            self._kept[address.url] = await self._fetch(address)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        head, pages = self._kept[address.url]
+        if args.page > len(pages):
+            told = f"{address.url} has {len(pages)} pages; there is no page {args.page}."
+            raise ToolError(told, "web.no_such_page", pages=len(pages), page=args.page)
+        text = pages[args.page - 1]
+        more = (
+            f"\n[page {args.page} of {len(pages)}; go on with page={args.page + 1}]" if args.page < len(pages) else ""
+        )
+        shown = tell(
+            Texts(
+                "fetched {site} ({characters} characters, page {page} of {pages})",
+                "{site} を取得 ({characters} 文字、{page}/{pages} ページ)",
+            ),
+            site=address.site,
+            characters=len(text),
+            page=args.page,
+            pages=len(pages),
+        )
+        return Done(f"{head}\n{MATERIAL}\n\n{text}{more}", shown)
+
+    def _is_kept(self, args: FetchArgs) -> bool:
+        """The first page is always fetched anew: it may have changed."""
+        return args.page > 1 and self.address(args).url in self._kept
+
+    async def _fetch(self, address: WebAddress) -> tuple[str, list[str]]:
+        from duckflow.tools.web.download import download
+
+        found = await download(address, self._settings, self._network or Network())
+        html = found.kind in HTML or (not found.kind and found.body[:512].lstrip()[:1] == b"<")
+        text = read_text(found.body, found.charset, html)
+        if text is None:
+            raise ToolError(f"{address.url} is no text: not shown.", "web.not_text", host=address.host, kind=found.kind)
+        title = ""
+        if html:
+            from duckflow.tools.web.markdown import to_markdown
+
+            title, text = await asyncio.to_thread(to_markdown, text, found.address.url)
+        text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+        head = found.address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
+        return head, cut_pages(text.strip() or "(no text)", self._settings.page_characters)

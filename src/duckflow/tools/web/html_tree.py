@@ -1,0 +1,143 @@
+"""A page as a small tree, read with the standard library's parser: bounded, however the page is made."""
+
+import re
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
+UNSEEN = r"script|style|template|noscript|svg|iframe|object|textarea|math-annotation"
+UNSEEN_BEGINS = re.compile(rf"<(?:(!--)|({UNSEEN})\b)", re.IGNORECASE)
+INLINE_DATA = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
+# What ends by itself where one of its kind begins, and what it cannot reach out of.
+ENDS = {
+    "li": ({"li"}, {"ul", "ol", "menu"}),
+    "dt": ({"dt", "dd"}, {"dl"}),
+    "dd": ({"dt", "dd"}, {"dl"}),
+    "tr": ({"tr", "td", "th"}, {"table"}),
+    "td": ({"td", "th"}, {"tr", "table"}),
+    "th": ({"td", "th"}, {"tr", "table"}),
+    "option": ({"option"}, {"select"}),
+}
+BLOCKS = frozenset(
+    ("address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dialog", "div", "dl", "dt")
+    + ("fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup")
+    + ("hr", "html", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td")
+    + ("tfoot", "th", "thead", "tr", "ul")
+)
+DEEPEST = 80
+MOST_ELEMENTS = 100_000
+PIECE, LONGEST_TAG = 16_384, 65_536
+SECONDS = 10.0
+
+
+@dataclass(slots=True)
+class Element:
+    """A tag with what stands in it."""
+
+    tag: str
+    attrs: dict[str, str] = field(default_factory=dict[str, str])
+    children: "list[Element | str]" = field(default_factory=list["Element | str"])
+
+    def elements(self) -> "Iterator[Element]":
+        return (one for one in self.children if isinstance(one, Element))
+
+    def all(self, *tags: str) -> "Iterator[Element]":
+        """Those of these tags in it, in the order of the page."""
+        waiting = list(self.elements())[::-1]
+        while waiting:
+            one = waiting.pop()
+            if one.tag in tags:
+                yield one
+            waiting += list(one.elements())[::-1]
+
+    def own(self, tags: Collection[str], through: Collection[str]) -> "Iterator[Element]":
+        """Those of these tags that stand right in it, or in parts of it of the other tags."""
+        for one in self.elements():
+            if one.tag in tags:
+                yield one
+            elif one.tag in through:
+                yield from one.own(tags, through)
+
+    def text(self) -> str:
+        pieces: list[str] = []
+        waiting: list[Element | str] = [self]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, str):
+                pieces.append(one)
+            else:
+                waiting += one.children[::-1]
+        return "".join(pieces)
+
+
+class _Builder(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root = Element("html")
+        self._open = [self.root]
+        self._made = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ENDS:
+            self._close(*ENDS[tag])
+        elif tag in BLOCKS:
+            self._close({"p"}, {"td", "th", "li", "div", "blockquote", "table"})
+        made = Element(tag, {name: value or "" for name, value in attrs})
+        self._made += 1
+        if self._made > MOST_ELEMENTS:
+            return
+        self._open[-1].children.append(made)
+        if tag not in VOID and len(self._open) < DEEPEST:
+            self._open.append(made)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        # A stroke at the end means something in svg only; in a page `<div/>` is open.
+
+    def handle_endtag(self, tag: str) -> None:
+        for place in range(len(self._open) - 1, 0, -1):
+            if self._open[place].tag == tag:
+                del self._open[place:]
+                return
+            if self._open[place].tag in ("table", "pre") and tag not in ("table", "body", "html"):
+                return
+
+    def handle_data(self, data: str) -> None:
+        self._open[-1].children.append(data)
+
+    def _close(self, tags: set[str], walls: set[str]) -> None:
+        """The outermost open one of these tags, unless a wall stands before it."""
+        found = 0
+        for place in range(len(self._open) - 1, 0, -1):
+            if self._open[place].tag in walls:
+                break
+            if self._open[place].tag in tags:
+                found = place
+        if found:
+            del self._open[found:]
+
+
+def read_tree(html: str) -> Element:
+    """What a browser would show of it. A page that is made to take for ever is left off where that begins."""
+    builder, until = _Builder(), time.monotonic() + SECONDS
+    html = INLINE_DATA.sub("data:", "".join(_seen(html)))
+    for start in range(0, len(html), PIECE):
+        builder.feed(html[start : start + PIECE])
+        if len(builder.rawdata) > LONGEST_TAG or time.monotonic() > until:
+            return builder.root
+    builder.close()
+    return builder.root
+
+
+def _seen(html: str) -> Iterator[str]:
+    """Without comments, scripts and the like: each is looked for once, from where it begins."""
+    at = 0
+    while begin := UNSEEN_BEGINS.search(html, at):
+        yield html[at : begin.start()]
+        end = re.compile(r"--!?>" if begin[1] else rf"</{begin[2]}\s*>", re.IGNORECASE).search(html, begin.end())
+        if end is None:
+            return
+        at = end.end()
+    yield html[at:]

@@ -1,0 +1,279 @@
+"""A page as Markdown: headings, lists, tables, code, links; without what belongs to the site and not to the page."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+from duckflow.tools.web.html_tree import BLOCKS, Element, read_tree
+
+LEFT_OUT = frozenset(
+    ("nav", "aside", "button", "input", "select", "dialog", "head", "rp", "audio", "video", "canvas", "map")
+)
+SITE_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "dialog", "menu", "menubar"))
+SITE_PARTS = frozenset(("header", "footer"))
+NOT_READ = re.compile(
+    r"(?:^|[\s_-])(?:linenos?|gutter|line-?numbers?|blob-num|headerlink|visually-hidden|sr-only)(?:$|[\s_-])"
+)
+"""Classes of line numbers beside code, of marks beside headings, and of what only a screen reader says."""
+LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:|sourceCode)[\s-]*([A-Za-z][\w+#-]*)")
+NOT_LANGUAGES = ("none", "default", "text", "plain", "plaintext", "notranslate")
+MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
+CODE = frozenset(("code", "kbd", "samp", "tt"))
+LAID_OUT = frozenset(("pre", "ul", "ol", "table", "h1", "h2", "h3", "h4", "blockquote", "article", "section"))
+TABLE_PARTS = ("thead", "tbody", "tfoot", "form")
+WIDE = r"\u3000-\u30ff\u3400-\u9fff\uff00-\uffef"
+BROKEN_LINE = re.compile(rf"(?<=[{WIDE}])[ \t]*\n\s*(?=[{WIDE}])")
+"""A line end between Japanese signs is no space."""
+SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
+MAIN_SHARE = 0.25
+BREAK = "\x00"
+"""A line break inside a line, until its block is put together."""
+
+
+class PageText(NamedTuple):
+    title: str
+    text: str
+
+
+def to_markdown(html: str, url: str) -> PageText:
+    """The main part of a page; addresses are made whole."""
+    tree = read_tree(html)
+    title = next((_flat(one.text()) for one in tree.all("title")), "")
+    base = next((one.attrs["href"] for one in tree.all("base") if one.attrs.get("href")), "")
+    main = _main_part(tree)
+    text = "\n\n".join(_Writer(urljoin(url, base), main.tag in ("html", "body")).blocks(main.children))
+    return PageText(title, re.sub(r"\n{3,}", "\n\n", text).strip())
+
+
+def _main_part(tree: Element) -> Element:
+    """What says of itself that it is the page; a whole page where nothing does, or where that is hardly anything."""
+    body = next(tree.all("body"), tree)
+    whole = len(_flat(body.text()))
+    marked = [one for one in body.all("main", "div", "section") if one.tag == "main" or one.attrs.get("role") == "main"]
+    articles = list(body.all("article"))
+    for part in (*marked, *(articles if len(articles) == 1 else ())):
+        if len(_flat(part.text())) >= MAIN_SHARE * whole:
+            return part
+    return body
+
+
+def _flat(text: str) -> str:
+    return SPACES.sub(" ", BROKEN_LINE.sub("", text)).strip()
+
+
+class _Writer:
+    """Writes blocks, each a text without empty lines around it."""
+
+    def __init__(self, base: str, whole_page: bool) -> None:
+        self._base = base
+        self._whole_page = whole_page
+
+    def blocks(self, children: "Iterable[Element | str]") -> list[str]:
+        made: list[str] = []
+        line: list[Element | str] = []
+
+        def end_line() -> None:
+            if text := self.line(line):
+                made.append(text)
+            line.clear()
+
+        for child in children:
+            if isinstance(child, Element) and self._is_noise(child):
+                continue
+            if isinstance(child, str) or not self._is_block(child):
+                line.append(child)
+            else:
+                end_line()
+                made += [text for text in self._block(child) if text.strip()]
+        end_line()
+        return made
+
+    def line(self, children: "Iterable[Element | str]") -> str:
+        """Text that runs on, with its marks."""
+        text = SPACES.sub(" ", BROKEN_LINE.sub("", "".join(map(self._inline, children))))
+        return "\n".join(one.strip() for one in text.split(BREAK)).strip()
+
+    def _is_noise(self, one: Element) -> bool:
+        attrs = one.attrs
+        return (
+            one.tag in LEFT_OUT
+            or (one.tag in SITE_PARTS and self._whole_page and not next(one.all("h1"), None))
+            or attrs.get("role", "") in SITE_ROLES
+            or "hidden" in attrs
+            or attrs.get("aria-hidden") == "true"
+            or re.search(r"display:\s*none", attrs.get("style", "")) is not None
+            or NOT_READ.search(attrs.get("class", "")) is not None
+        )
+
+    def _is_block(self, one: Element) -> bool:
+        """A link or a mark around whole blocks is a block too."""
+        return one.tag in BLOCKS or (
+            one.tag not in CODE and next(one.all("p", "div", "ul", "pre", "h2", "h3"), None) is not None
+        )
+
+    def _block(self, one: Element) -> Iterator[str]:
+        match one.tag:
+            case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
+                if text := self.line(one.children).replace("\n", " "):
+                    yield f"{'#' * int(one.tag[1])} {text}"
+            case "pre":
+                yield _fenced(one)
+            case "ul" | "ol" | "menu":
+                yield self._list(one)
+            case "dl":
+                yield from self._terms(one)
+            case "table":
+                yield from self._table(one)
+            case "blockquote":
+                quoted = "\n\n".join(self.blocks(one.children))
+                yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n")) if quoted else ""
+            case "hr":
+                yield "---"
+            case "summary":
+                text = self.line(one.children)
+                yield f"**{text}**" if text else ""
+            case "article" | "main":
+                # A header in here is the article's own.
+                yield from _Writer(self._base, whole_page=False).blocks(one.children)
+            case _:
+                yield from self.blocks(one.children)
+
+    def _list(self, one: Element) -> str:
+        start = one.attrs.get("start", "1")
+        number = int(start) if start.isdecimal() and len(start) < 9 else 1
+        items: list[str] = []
+        for item in one.elements():
+            if self._is_noise(item):
+                continue
+            parts = self.blocks(item.children if item.tag == "li" else [item])
+            if not parts:
+                continue
+            sign = f"{number}. " if one.tag == "ol" else "- "
+            number += 1
+            # Items stay close together unless one of them has several paragraphs.
+            text = parts[0] + "".join(("\n" if _is_list(part) else "\n\n") + part for part in parts[1:])
+            items.append(sign + text.replace("\n", "\n" + " " * len(sign)))
+        loose = any("\n\n" in item for item in items)
+        return re.sub(r"(?m)^ +$", "", ("\n\n" if loose else "\n").join(items))
+
+    def _terms(self, one: Element) -> Iterator[str]:
+        """Terms and what is said of them; they may stand in groups."""
+        terms: list[str] = []
+        for item in one.own(("dt", "dd"), ("div",)):
+            if item.tag == "dt":
+                terms.append(self.line(item.children) or " ".join(self.blocks(item.children)))
+                continue
+            said = "\n\n".join(self.blocks(item.children)).replace("\n", "\n  ")
+            head = ", ".join(f"**{term}**" for term in terms if term)
+            yield re.sub(r"(?m)^ +$", "", f"- {head}: {said}" if head else f"- {said}")
+            terms = []
+        if terms:
+            yield "\n".join(f"- **{term}**" for term in terms)
+
+    def _table(self, one: Element) -> Iterator[str]:
+        """A grid; a table that only puts things in their places is read cell by cell."""
+        found = [list(row.elements()) for row in one.own(("tr",), TABLE_PARTS) if not self._is_noise(row)]
+        rows = [[cell for cell in row if cell.tag in ("td", "th") and not self._is_noise(cell)] for row in found]
+        rows = [row for row in rows if row]
+        widest = max(map(len, rows), default=0)
+        laid_out = widest < 2 or any(next(cell.all(*LAID_OUT), None) for row in rows for cell in row)
+        for caption in one.own(("caption",), ()):
+            yield self.line(caption.children)
+        if laid_out:
+            for cell in (cell for row in rows for cell in row):
+                yield from self.blocks(cell.children)
+            return
+        grid = [list(self._cells(row)) for row in rows]
+        columns = max(map(len, grid))
+        lines = [f"| {' | '.join(row + [''] * (columns - len(row)))} |" for row in grid]
+        if not any(cell.tag == "th" for cell in rows[0]):
+            lines.insert(0, f"|{'  |' * columns}")
+        lines.insert(1, f"|{' --- |' * columns}")
+        yield "\n".join(lines)
+
+    def _cells(self, row: list[Element]) -> Iterator[str]:
+        for cell in row:
+            text = " ".join(self.blocks(cell.children)).replace("\n", " ").replace("|", "\\|")
+            yield text
+            span = cell.attrs.get("colspan", "1")
+            yield from [""] * (min(int(span), 20) - 1 if span.isdecimal() and len(span) < 4 else 0)
+
+    def _inline(self, one: "Element | str") -> str:
+        if isinstance(one, str):
+            return one.replace(BREAK, "")
+        if self._is_noise(one):
+            return ""
+        tag = one.tag
+        if tag == "br":
+            return BREAK
+        if tag == "img":
+            alt = _flat(one.attrs.get("alt", ""))
+            return f"![{alt}]({self._whole(one.attrs.get('src', ''))})" if alt else ""
+        if tag in CODE:
+            return _code(one.text())
+        inside = "".join(map(self._inline, one.children))
+        if tag == "a":
+            return self._link(inside, one.attrs.get("href", ""))
+        if mark := MARKS.get(tag):
+            return _marked(inside, mark)
+        return {"sup": f"^{inside}" if inside.strip() else "", "rt": f"({inside})", "q": f'"{inside}"'}.get(tag, inside)
+
+    def _link(self, inside: str, href: str) -> str:
+        text = _flat(inside)
+        if not text or text in "¶#§🔗":
+            return ""
+        where = self._whole(href)
+        if not where or href.startswith("#"):
+            return inside
+        return f"[{text}]({where})" if text != where else f"<{where}>"
+
+    def _whole(self, href: str) -> str:
+        if href.strip().lower().startswith(("javascript:", "data:", "vbscript:")):
+            return ""
+        try:
+            return urljoin(self._base, href.strip()).replace(" ", "%20").replace(")", "%29") if href.strip() else ""
+        except ValueError:
+            return ""
+
+
+def _is_list(text: str) -> bool:
+    return re.match(r"- |\d+\. ", text) is not None
+
+
+def _marked(inside: str, mark: str) -> str:
+    """The mark close to the words: spaces stay outside, and a line break ends nothing."""
+    text = inside.strip()
+    if not text or BREAK in text or text.startswith(mark):
+        return inside
+    before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
+    return f"{before}{mark}{text}{mark}{after}"
+
+
+def _code(text: str) -> str:
+    text = SPACES.sub(" ", text).strip()
+    if not text:
+        return ""
+    fence = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    room = " " if "`" in text else ""
+    return f"{fence}{room}{text}{room}{fence}"
+
+
+def _fenced(one: Element) -> str:
+    """The code as it stands, between fences it does not hold itself."""
+    text = "".join(_code_text(one.children)).strip("\n").replace("\xa0", " ")
+    classes = " ".join(part.attrs.get("class", "") for part in (one, *one.all("code")))
+    found = LANGUAGE.search(classes)
+    language = found[1].lower() if found and found[1].lower() not in NOT_LANGUAGES else ""
+    fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    return f"{fence}{language}\n{text}\n{fence}" if text.strip() else ""
+
+
+def _code_text(children: "Iterable[Element | str]") -> Iterator[str]:
+    for child in children:
+        if isinstance(child, str):
+            yield child
+        elif child.tag == "br":
+            yield "\n"
+        elif child.tag not in LEFT_OUT and not NOT_READ.search(child.attrs.get("class", "")):
+            yield from _code_text(child.children)

@@ -1,0 +1,121 @@
+"""Searching the web, where somebody is set up to be asked."""
+
+import asyncio
+import json
+from typing import Any, cast
+from urllib.parse import quote_plus
+
+from pydantic import Field
+
+from duckflow.errors import ToolError
+from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.question import Preview
+from duckflow.tools.tool import Args, Done
+from duckflow.tools.web.address import Network, WebAddress, read_address
+from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
+from duckflow.tools.web.web_tool import MATERIAL, WebTool
+
+LONGEST_RESULT = 400
+
+
+class SearchArgs(Args):
+    query: str = Field(min_length=1, max_length=400)
+
+
+class SearchWeb(WebTool[SearchArgs]):
+    """Asks a search engine and lists what it found."""
+
+    operation = SEARCH
+    told = Texts("search the web", "ウェブを検索")
+    args = SearchArgs
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        network_allowed: bool,
+        engine: SearchEngine | None = None,
+        network: Network | None = None,
+    ) -> None:
+        super().__init__(network_allowed)
+        self._settings = settings
+        self._engine = engine
+        self._network = network
+
+    def address(self, args: SearchArgs) -> WebAddress:
+        engine, count = self._set_up(), self._settings.results
+        if engine.kind == "tavily":
+            return read_address(engine.url)
+        ask = f"?count={count}&q=" if engine.kind == "brave" else "?format=json&q="
+        return read_address(f"{engine.url}{ask}{quote_plus(args.query)}")
+
+    def preview(self, args: SearchArgs) -> Preview:
+        return Preview(diff=f"→ {self.target(args)}: {args.query}")
+
+    def doing(self, args: SearchArgs) -> Phrase:
+        return tell(Texts("searching the web: {query}", "ウェブを検索中: {query}"), query=args.query)
+
+    async def run(self, args: SearchArgs) -> Done:
+        import httpx
+
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                answer = await self._ask(args)
+                found = _results(json.loads(answer))[: self._settings.results]
+        except (httpx.HTTPError, TimeoutError, ValueError) as problem:
+            why = str(problem)[:200] or type(problem).__name__
+            told = f"The search could not be made: {why}"
+            raise ToolError(told, "web.failed", host=self.target(args), reason=why) from None
+        lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(found, 1)]
+        shown = tell(
+            Texts("{count} results for: {query}", "検索結果 {count} 件: {query}"), count=len(found), query=args.query
+        )
+        told = "\n".join(lines) or "(nothing was found)"
+        return Done(f"{len(found)} results for {args.query!r}. {MATERIAL}\n\n{told}", shown)
+
+    async def _ask(self, args: SearchArgs) -> bytes:
+        from duckflow.tools.web.download import asked, read_body
+
+        engine, address, network = self._set_up(), self.address(args), self._network or Network()
+        headers, body = {"accept": "application/json"}, None
+        match engine.kind:
+            case "brave":
+                headers["x-subscription-token"] = engine.key
+            case "tavily":
+                headers["authorization"] = f"Bearer {engine.key}"
+                body = {"query": args.query, "max_results": self._settings.results}
+            case "searxng":
+                pass
+        async with asked(address, network, headers, body, own=engine.kind == "searxng") as answer:
+            if not answer.is_success:
+                told = f"{address.host} answered with HTTP {answer.status_code}. Is its key right, and not used up?"
+                raise ToolError(told, "web.status", host=address.host, status=answer.status_code)
+            return await read_body(answer, self._settings.max_bytes)
+
+    def _set_up(self) -> SearchEngine:
+        if self._engine is None:
+            raise ToolError("No search engine is set up: web.search cannot be used.", "web.no_search")
+        return self._engine
+
+
+def _results(answer: Any) -> list[tuple[str, str, str]]:
+    """Title, address and text of each; the three engines differ only in where they stand."""
+    table = _table(answer)
+    given: Any = table.get("results") or _table(table.get("web")).get("results") or []
+    rows = [_table(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
+    return [
+        (_line(row.get("title")), _line(row.get("url")), _line(row.get("content") or row.get("description")))
+        for row in rows
+        if row.get("url")
+    ]
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _line(value: Any) -> str:
+    import html
+    import re
+
+    text = html.unescape(re.sub(r"</?\w+[^>]*>", "", str(value or "")))
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:LONGEST_RESULT]
