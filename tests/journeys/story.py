@@ -111,10 +111,15 @@ class Story:
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))
 
-        wired = wire(wiring, self.session, connect)
+        self.wired = wired = wire(wiring, self.session, connect)
         self.toolbox = wired.toolbox
         wired.conversation.hear(self._hear)
         return wired.conversation
+
+    async def close(self) -> None:
+        """End everything that was started for it."""
+        await self.wired.close()
+        self.session.close()
 
     def _hear(self, _: int, event: Event) -> None:
         try:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.permissions import Permission, Permissions, rule_for
+from duckflow.agent.permissions import ANY, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
-from duckflow.safety.policy import Mode, judge
+from duckflow.safety.policy import Mode, Verdict, judge
 from duckflow.safety.repository import read_plain, tracked_files
 from duckflow.safety.risk import Assessment, Deed, assess, highest
 from duckflow.safety.shown import shown
@@ -168,16 +168,18 @@ class Gatekeeper:
         risky: list[RiskyAction] = []
         told: list[Phrase] = []
         for one in deeds:
-            changes = not one.tool.reads_only(one.args)
             assessment = self._assess(one)
-            verdict = judge(self.mode, assessment, changes, doubtful)
+            verdict = self._judged(one, assessment, doubtful)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             target = one.tool.target(one.args)
             command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
-            known = self.permissions.allows(one.action.operation, one.preview.impacts, command, by_name)
+            operation, impacts = one.action.operation, one.preview.impacts
+            known = one.tool.allowed or self.permissions.allows(operation, impacts, command, by_name)
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
-                rule = rule_for(one.action.operation, one.preview.impacts, command, by_name)
+                rule = rule_for(operation, impacts, command, by_name)
+                if one.tool.outside:
+                    rule, command = Permission(operation=operation, pattern=ANY), one.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, one)
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
@@ -191,7 +193,11 @@ class Gatekeeper:
         return await self._put(risky, decision, doubtful, actor)
 
     def lets_pass(self, one: Ready) -> bool:
-        return judge(self.mode, self._assess(one), changes=not one.tool.reads_only(one.args), doubtful=False) == "pass"
+        return self._judged(one, self._assess(one), doubtful=False) == "pass"
+
+    def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Verdict:
+        verdict = judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
+        return "ask" if verdict == "pass" and one.tool.outside else verdict
 
     def _assess(self, one: Ready) -> Assessment:
         return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))

@@ -15,6 +15,9 @@ from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
 
+ANY = "*"
+"""The pattern for every call of a tool that names neither files nor commands."""
+
 
 class Permission(Value):
     """One rule: this operation, on files that fit the pattern or with commands that begin so."""
@@ -34,7 +37,7 @@ class Permission(Value):
         paths = [impact.path for impact in impacts]
         if by_name:
             return bool(paths) and all(escaped(path) == self.pattern for path in paths)
-        return bool(paths) and all(map(Wildcard(self.pattern).matches, paths))
+        return all(map(Wildcard(self.pattern).matches, paths)) if paths else self.pattern == ANY
 
     def describe(self) -> Phrase:
         return say("permission.rule", operation=self.operation, pattern=self.pattern)

@@ -77,6 +77,8 @@ class Questions:
             return _read_at_gate(text, asked)
         if asked.half:
             return asked.half.model_copy(update={"text": text})
+        if question.kind == "text":
+            return read_words(text, question)
         answer = read_choice(text, question)
         if question.kind in ("choice", "edit"):
             return None if answer.choice == FREE else answer
@@ -84,6 +86,17 @@ class Questions:
             asked.half = answer
             return None
         return answer
+
+
+def read_words(text: str, question: Question) -> Answer:
+    """Numbers are words here: only the name of a choice, or a no, stands for one."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    word = plain.casefold().rstrip("。.!！")
+    for choice in question.choices:
+        named = word in _names(choice) or (choice.key == "no" and yes_or_no(plain) == "no")
+        if named and not choice.wants_text:
+            return Answer(choice=choice.key)
+    return Answer(choice="text", text=text.strip())
 
 
 def read_choice(text: str, question: Question) -> Answer:

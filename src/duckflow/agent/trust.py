@@ -11,7 +11,7 @@ from duckflow.errors import UsageError
 from duckflow.safety.repository import find_repository
 from duckflow.state.phrase import Phrase, say
 
-BROUGHT = ".duckflow"
+BROUGHT, SERVERS = ".duckflow", ".mcp.json"
 MOST_LOOKED_AT = 1000
 
 
@@ -62,6 +62,8 @@ class FolderTrust:
             yield say("trust.repository")
         if programs := list(_programs_in(self._folder / BROUGHT)):
             yield say("trust.brought", files=", ".join(programs[:5]))
+        if (self._folder / SERVERS).exists():
+            yield say("trust.servers", file=SERVERS)
 
     def _known(self) -> Sequence[str]:
         try:

@@ -121,6 +121,8 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     _collect_later()
     try:
         chat.open(first, chosen.opening)
+        if wired.outside:
+            wired.outside.start_own()
         if chosen.resume_jobs:
             await wired.conversation.work.resume_all()
         await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)

@@ -40,6 +40,7 @@ from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
+from duckflow.cli.outside import Outside, find_outside
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
@@ -72,6 +73,8 @@ class Wired(NamedTuple):
     thinker: Thinker
     close: Callable[[], Awaitable[None]]
     toolbox: Toolbox
+    outside: Outside | None = None
+    """The servers of others, where there are any."""
 
 
 def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pick: "Pick | None" = None) -> Wired:
@@ -134,6 +137,9 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     policies = _policies(session, toolbox, workspace, dispatcher, bodies, actor, phases, approval)
+    outside = find_outside(wiring, session, ask, lambda: admission.trusted)
+    if outside:
+        policies = (outside.policy(session, toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
     work.turns.admit = admission.admit
@@ -145,6 +151,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
     async def close() -> None:
         await conversation.aclose()
+        if outside:
+            await outside.servers.aclose()
         await summarizer.aclose()
         await connection.aclose()
         await sandboxes.aclose()
@@ -152,7 +160,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         await memory.aclose()
         end_tracing()
 
-    return Wired(conversation, thinker, close, toolbox)
+    return Wired(conversation, thinker, close, toolbox, outside)
 
 
 def _traced(conversation: ChatLoop) -> Callable[[], None]:

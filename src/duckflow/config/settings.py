@@ -14,6 +14,7 @@ from duckflow.safety.policy import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.outside.settings import McpSettings
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.web.settings import WebSettings
 from duckflow.ui.settings import UiSettings
@@ -38,6 +39,7 @@ class Settings(BaseModel):
     undo: UndoSettings = Field(default_factory=UndoSettings.model_construct)
     files: FileSettings = Field(default_factory=FileSettings.model_construct)
     web: WebSettings = Field(default_factory=WebSettings.model_construct)
+    mcp: McpSettings = Field(default_factory=McpSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Moves between phases besides the packaged ones, each with its reason; an empty reason takes a move away."""

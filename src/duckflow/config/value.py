@@ -56,7 +56,7 @@ REASONS = {
     "dict_type": "table",
     "model_type": "table",
 }
-SECRET = re.compile(r"key$|token$|secret|password", re.I)
+SECRET = re.compile(r"key\"?$|token\"?$|secret|password|authorization", re.I)
 BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "less_than_equal": "le"}
 
 
@@ -120,7 +120,7 @@ def list_settings(settings: Settings) -> Iterator[tuple[str, Any]]:
 
 def show_value(name: str, value: Any) -> str:
     """The value as TOML, without anything that may be a secret."""
-    secret = name.startswith("shell.set_environment.") and SECRET.search(name)
+    secret = name.startswith(("shell.set_environment.", "mcp.servers.")) and SECRET.search(name)
     return write_value(HIDDEN) if secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else write_value(value))
 
 

@@ -10,6 +10,12 @@ def as_table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
+def tables(value: Any) -> list[dict[str, Any]]:
+    """Those of a list's items that are tables."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [as_table(one) for one in items if isinstance(one, dict)]
+
+
 def first_table(value: Any) -> dict[str, Any]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return as_table(items[0]) if items else {}

@@ -75,8 +75,9 @@ class Question(Value):
     """Something a person must answer before the work goes on."""
 
     question_id: str = Field(default_factory=new_id("ask"))
-    kind: Literal["gate", "duck_call", "choice", "edit"]
-    """A choice is answered by one of its numbers or words, and by nothing else; an edit by another text."""
+    kind: Literal["gate", "duck_call", "choice", "edit", "text"]
+    """A choice is answered by one of its numbers or words, and by nothing else; an edit by another text; a text by any
+    words (the choice `text`) but those that name another choice."""
     title: Phrase
     details: tuple[Phrase, ...] = ()
     """What stands below the title: findings, the health report."""

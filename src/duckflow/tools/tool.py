@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
-from duckflow.state.action import CHANGING, Effect, Operation, PlanMoment, StepKind
+from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind
 from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
@@ -82,6 +82,10 @@ class Tool(ABC, Generic[A]):
     """Whether a background task may use it; not said: unless it talks or plans."""
     led_in_tasks: bool = False
     """Whether a small model may plan tasks with it."""
+    outside: bool = False
+    """It is a program of somebody else's, beyond sandbox and undo: asked for in every mode, unless a rule covers it."""
+    allowed: bool = False
+    """The user's settings are such a rule."""
     counts_as: StepKind | None = None
     """What the Pacemaker counts a call as; not said: by its effect."""
 
@@ -156,6 +160,10 @@ class Tool(ABC, Generic[A]):
         effect = "read" if self.changes and self.reads_only(args) else self.effect
         path = "" if effect in CHANGING else str(getattr(args, "path", ""))
         return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
+
+    def meant(self, action: Action) -> Action:
+        """The action that a call of this tool stands for: another one, where tools are called by name."""
+        return action
 
     def describe(self) -> Operation:
         """All of it that is the same for every call."""

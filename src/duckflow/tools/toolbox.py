@@ -37,6 +37,7 @@ class Toolbox:
         self._operations = {one.name: one for one in operations}
         self._make = make
         self._at_hand: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
+        self._untold: set[str] = set()
 
     @cached_property
     def _made(self) -> dict[str, AnyTool]:
@@ -46,21 +47,27 @@ class Toolbox:
         """What can be done now."""
         return tuple(self._operations.values())
 
-    def add(self, tool: AnyTool) -> None:
-        """From now on it can be called; one of the same name is replaced."""
-        self._operations[tool.operation] = tool.describe()
+    def add(self, tool: AnyTool, told: bool = True) -> None:
+        """From now on it can be called; one of the same name is replaced. Not `told` of, it has to be found first."""
+        if told:
+            self._operations[tool.operation] = tool.describe()
+            self._untold.discard(tool.operation)
+        else:
+            self._operations.pop(tool.operation, None)
+            self._untold.add(tool.operation)
         self._at_hand[tool.operation] = tool
 
     def remove(self, name: str) -> None:
         """From now on there is no operation of this name."""
         self._operations.pop(name, None)
+        self._untold.discard(name)
         self._at_hand.pop(name, None)
 
     def all(self) -> tuple[AnyTool, ...]:
         return (*self._at_hand.values(), *self._made.values())
 
     def find(self, operation: str) -> AnyTool:
-        known = operation in self._operations
+        known = operation in self._operations or operation in self._untold
         if known and (tool := self._at_hand.get(operation) or self._made.get(operation)):
             return tool
         import difflib
@@ -72,6 +79,11 @@ class Toolbox:
             "tool.unknown",
             operation=operation,
         )
+
+    def meant(self, action: Action) -> Action:
+        """The action that this one stands for."""
+        tool = self._at_hand.get(action.operation)
+        return tool.meant(action) if tool else action
 
     async def get_ready(self, actions: Iterable[Action]) -> None:
         for operation in {action.operation for action in actions} & self._operations.keys():

@@ -141,7 +141,12 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     for detail in question.details:
         panel.text(words.phrase(detail), hanging=2)
     panel.divider()
-    choices = [f"{number}. {words.phrase(choice.label)}" for number, choice in enumerate(question.choices, 1)]
+    # Where any words are an answer, a number is one of them.
+    numbered = question.kind != "text"
+    choices = [
+        f"{number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
+        for number, choice in enumerate(question.choices, 1)
+    ]
     for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
         panel.text(folded(choice, words), style="bold", hanging=3)
     if question.kind == "duck_call":

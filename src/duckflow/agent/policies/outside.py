@@ -1,0 +1,62 @@
+"""Tools of others: before a turn the toolbox says what their servers offer; what is mentioned of theirs is read."""
+
+from collections.abc import Callable
+
+from duckflow.agent.policies.policy import Policy, TurnSoFar
+from duckflow.agent.session import Session
+from duckflow.events.types import MessageAdded, Noticed, Waiting
+from duckflow.rpc import RpcError
+from duckflow.safety.secrets import mask
+from duckflow.state.message import Message
+from duckflow.state.phrase import say
+from duckflow.tools.outside.servers import OutsideServers
+from duckflow.tools.toolbox import Toolbox
+
+
+class OfferOutsideTools(Policy):
+    """In the middle of a turn nothing changes: what comes up then is there with the next one."""
+
+    def __init__(self, session: Session, toolbox: Toolbox, servers: OutsideServers, start: Callable[[], None]) -> None:
+        self._session = session
+        self._toolbox = toolbox
+        self._servers = servers
+        self._start = start
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._start()
+        if names := self._servers.starting:
+            self._session.emit(Waiting(why=say("mcp.starting", names=", ".join(names))))
+            await self._servers.first_answers()
+        self._servers.offer(self._toolbox, (await turn.profile()).window)
+        await self.heard(turn.request)
+
+    async def heard(self, said: str) -> None:
+        if "@" not in said and "＠" not in said:
+            return
+        from duckflow.agent.request_rules import mentions
+
+        for mention in mentions(said):
+            for source in mention.paths:
+                if await self._bring(source):
+                    break
+
+    async def _bring(self, source: str) -> bool:
+        """Whether it names a server; a resource that cannot be read is told of."""
+        try:
+            text = await self._servers.read_resource(source)
+        except (RpcError, TimeoutError, ValueError, TypeError, AttributeError) as problem:
+            told = f"@{source}: {problem or type(problem).__name__}"
+            self._add("system", "", told)
+            self._session.emit(Noticed(what=say("mcp.no_resource", source=source, reason=str(problem))))
+            return True
+        if text is None:
+            return False
+        text, _ = mask(text)
+        self._add("tool", f"@{source}", text)
+        self._session.emit(Noticed(what=say("mention.attached", path=source, lines=text.count("\n") + 1)))
+        return True
+
+    def _add(self, role: str, operation: str, text: str) -> None:
+        turn = self._session.state.turn
+        given = {"role": role, "operation": operation, "text": text, "turn": turn}
+        self._session.emit(MessageAdded(message=Message.model_validate(given)))

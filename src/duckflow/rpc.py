@@ -1,0 +1,137 @@
+"""JSON-RPC 2.0 as the Model Context Protocol uses it: both sides may ask, tell and call off what they asked for."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+log = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+Params = Mapping[str, Any]
+Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""Carries out a request of the other side; an RpcError goes back as such."""
+Told = Callable[[str, dict[str, Any]], None]
+METHOD_NOT_FOUND, BAD_PARAMS, INTERNAL, GONE = -32601, -32602, -32603, -32000
+CANCELLED = "notifications/cancelled"
+
+
+class RpcError(Exception):
+    """The other side said no, or cannot be asked any more."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Peer:
+    """One end. `send` hands a message to the transport, which calls `take` with every message that comes."""
+
+    def __init__(self, send: Callable[[Message], Awaitable[None]], answer: Answer, told: Told) -> None:
+        self._send = send
+        self._answer = answer
+        self._told = told
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int | str, asyncio.Future[Any]] = {}
+        self._answering: dict[int | str, asyncio.Task[None]] = {}
+        self._gone = ""
+
+    async def request(self, method: str, params: Params | None = None, number: int | None = None) -> Any:
+        """The result. Cancelled, it is called off at the other side too."""
+        if self._gone:
+            raise RpcError(GONE, self._gone)
+        number = number or self.next_number()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params or {})})
+            return await answer
+        except asyncio.CancelledError:
+            if method != "initialize" and not self._gone:
+                await self.notify(CANCELLED, {"requestId": number, "reason": "cancelled"})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+
+    def next_number(self) -> int:
+        """For a request whose number must be known before it is sent."""
+        return next(self._numbers)
+
+    async def notify(self, method: str, params: Params | None = None) -> None:
+        try:
+            await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
+        except (OSError, RpcError) as problem:
+            log.info("%s was not told: %s", method, problem)
+
+    def take(self, message: Any) -> None:
+        """What is no message is left out: some servers print other things as well."""
+        if not isinstance(message, dict):
+            return
+        given = cast("Message", message)
+        method, number, params = given.get("method"), given.get("id"), given.get("params")
+        table = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+        if isinstance(method, str) and isinstance(number, int | str):
+            self._answering[number] = asyncio.create_task(self._reply(number, method, table))
+        elif method == CANCELLED:
+            if task := self._answering.get(cast("int | str", table.get("requestId"))):
+                task.cancel()
+        elif isinstance(method, str):
+            self._hear(method, table)
+        elif isinstance(number, int | str):
+            self._settle(number, given)
+
+    def fail(self, number: int | str, problem: RpcError) -> None:
+        """The transport could not carry a request."""
+        if (answer := self._waiting.get(number)) and not answer.done():
+            answer.set_exception(problem)
+
+    def close(self, why: str) -> None:
+        """Nobody is there any more: who waits is told so."""
+        self._gone = self._gone or why
+        for number in list(self._waiting):
+            self.fail(number, RpcError(GONE, why))
+        for task in self._answering.values():
+            task.cancel()
+
+    def _hear(self, method: str, params: dict[str, Any]) -> None:
+        try:
+            self._told(method, params)
+        except (TypeError, ValueError, AttributeError, KeyError) as problem:
+            log.info("%s makes no sense: %s", method, problem)
+
+    def _settle(self, number: int | str, given: Message) -> None:
+        answer = self._waiting.get(number)
+        if answer is None or answer.done():
+            return
+        error: Any = given.get("error")
+        if isinstance(error, dict):
+            told = cast("dict[str, Any]", error)
+            code = told.get("code")
+            problem = RpcError(
+                code if isinstance(code, int) else INTERNAL, str(told.get("message", "")), told.get("data")
+            )
+            answer.set_exception(problem)
+        else:
+            answer.set_result(given.get("result"))
+
+    async def _reply(self, number: int | str, method: str, params: dict[str, Any]) -> None:
+        reply: Message = {"jsonrpc": "2.0", "id": number}
+        try:
+            reply["result"] = await self._answer(method, params)
+        except RpcError as problem:
+            data = {} if problem.data is None else {"data": problem.data}
+            reply["error"] = {"code": problem.code, "message": problem.message, **data}
+        except asyncio.CancelledError:
+            return
+        except Exception as problem:
+            log.exception("a request broke off: %s", method)
+            reply["error"] = {"code": INTERNAL, "message": type(problem).__name__}
+        finally:
+            self._answering.pop(number, None)
+        try:
+            await self._send(reply)
+        except (OSError, RpcError) as problem:
+            log.info("%s was not answered: %s", method, problem)

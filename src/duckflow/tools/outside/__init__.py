@@ -1,0 +1,1 @@
+"""Tools of others: servers of the Model Context Protocol."""

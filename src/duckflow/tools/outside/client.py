@@ -1,0 +1,191 @@
+"""A session with one server: the handshake, what it offers, and calls. Both eras of the protocol."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from duckflow import __version__
+from duckflow.llm.json_fields import as_table, tables
+from duckflow.rpc import GONE, METHOD_NOT_FOUND, Peer, RpcError
+from duckflow.tools.outside.http import LOGIN_NEEDED, Headers, HttpTransport
+from duckflow.tools.outside.stdio import StdioTransport
+
+Table = dict[str, Any]
+NEWEST = "2025-11-25"
+HANDSHAKES = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", NEWEST))
+STATELESS = "2026-07-28"
+META = "io.modelcontextprotocol/"
+UNSUPPORTED_VERSION = -32022
+PAGES = 50
+ROUNDS = 10
+STATE_SECONDS = 0.2
+PROGRESS = "notifications/progress"
+
+Elicit = Callable[[Table], Awaitable[Table]]
+"""Puts a server's question to the user; the answer as the protocol has it."""
+Show = Callable[[str], None]
+
+
+class Client:
+    """Made by `over_stdio` or `over_http`, then `connect`. An RpcError tells what the server refuses."""
+
+    def __init__(
+        self, folder: Path, elicit: Elicit, changed: Callable[[str], None], ended: Callable[[str], None]
+    ) -> None:
+        self._folder = folder
+        self._elicit = elicit
+        self._changed = changed
+        self._ended = ended
+        self._peer = Peer(self._send, self._answer, self._told)
+        self._transport: StdioTransport | HttpTransport | None = None
+        self._shown: dict[int, Show] = {}
+        self._meta: Table = {}
+        self.offers: Table = {}
+        """The server's capabilities."""
+        self.version = ""
+        self.about: Table = {}
+        """Its name and version."""
+
+    async def over_stdio(self, argv: list[str], folder: Path, environment: dict[str, str]) -> None:
+        self._transport = transport = StdioTransport(self._peer.take, self._gone)
+        await transport.start(argv, folder, environment)
+
+    def over_http(self, url: str, headers: Headers) -> None:
+        self._transport = HttpTransport(url, headers, self._peer.take, self._peer.fail, self._gone)
+
+    async def connect(self) -> None:
+        """First as most servers speak; one that refuses it is asked in the newer way."""
+        try:
+            await self._initialize()
+        except RpcError as refusal:
+            if refusal.code in (GONE, LOGIN_NEEDED):
+                raise
+            try:
+                await self._discover()
+            except RpcError:
+                raise refusal from None
+
+    async def list(self, kind: str) -> list[Table]:
+        """All `tools`, `prompts` or `resources`; nothing where it has none of them."""
+        if kind not in self.offers:
+            return []
+        found: list[Table] = []
+        cursor: Any = None
+        for _ in range(PAGES):
+            try:
+                page = await self.request(f"{kind}/list", {"cursor": cursor} if cursor else {})
+            except RpcError as problem:
+                if problem.code == METHOD_NOT_FOUND:
+                    break
+                raise
+            found += tables(page.get(kind))
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        return found
+
+    async def request(self, method: str, params: Table, show: Show | None = None) -> Table:
+        """The result; what the server still wants to know is asked and sent after."""
+        extra: Table = {}
+        for _ in range(ROUNDS):
+            number = self._peer.next_number()
+            meta = self._meta | ({"progressToken": number} if show else {})
+            given = {**params, **extra, **({"_meta": meta} if meta else {})}
+            if show:
+                self._shown[number] = show
+            try:
+                result: Any = await self._peer.request(method, given, number)
+            finally:
+                self._shown.pop(number, None)
+            table = as_table(result)
+            if table.get("resultType") != "input_required":
+                return table
+            extra = await self._given_input(table)
+        raise RpcError(GONE, "it went on asking for input")
+
+    async def aclose(self) -> None:
+        self._peer.close("it was ended")
+        if self._transport:
+            await self._transport.aclose()
+
+    async def _initialize(self) -> None:
+        params = {"protocolVersion": NEWEST, "capabilities": self._capabilities(), "clientInfo": _who()}
+        result = as_table(await self._peer.request("initialize", params))
+        self.version = str(result.get("protocolVersion", ""))
+        if self.version not in HANDSHAKES:
+            raise RpcError(UNSUPPORTED_VERSION, f"it speaks version {self.version or '?'} of the protocol only")
+        self._learn(result, result.get("serverInfo"))
+        await self._peer.notify("notifications/initialized")
+        if isinstance(self._transport, HttpTransport):
+            self._transport.listen()
+
+    async def _discover(self) -> None:
+        """The newer way: there is no session, and every request says what a handshake would have said."""
+        self._meta = {
+            f"{META}protocolVersion": STATELESS,
+            f"{META}clientInfo": _who(),
+            f"{META}clientCapabilities": self._capabilities(),
+        }
+        self.version = STATELESS
+        if isinstance(self._transport, HttpTransport):
+            self._transport.version, self._transport.stateless = STATELESS, True
+        result = await self.request("server/discover", {})
+        if STATELESS not in result.get("supportedVersions", ()):
+            raise RpcError(UNSUPPORTED_VERSION, "no common version of the protocol")
+        self._learn(result, result.get("serverInfo"))
+
+    def _learn(self, result: Table, about: Any) -> None:
+        self.offers = as_table(result.get("capabilities"))
+        self.about = as_table(about)
+        if isinstance(self._transport, HttpTransport):
+            self._transport.version = self.version
+
+    def _capabilities(self) -> Table:
+        return {"roots": {}, "elicitation": {"form": {}}}
+
+    async def _send(self, message: Table) -> None:
+        if self._transport is None:
+            raise RpcError(GONE, "the server is not running")
+        await self._transport.send(message)
+
+    async def _answer(self, method: str, params: Table) -> Table:
+        match method:
+            case "ping":
+                return {}
+            case "roots/list":
+                return {"roots": [{"uri": self._folder.as_uri(), "name": self._folder.name or "/"}]}
+            case "elicitation/create":
+                return await self._elicit(params)
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, f"{method} is not offered")
+
+    async def _given_input(self, wanted: Table) -> Table:
+        answers: Table = {}
+        for key, one in as_table(wanted.get("inputRequests")).items():
+            request = as_table(one)
+            answers[key] = await self._answer(str(request.get("method", "")), as_table(request.get("params")))
+        if not answers:
+            await asyncio.sleep(STATE_SECONDS)
+        state = {"requestState": wanted["requestState"]} if "requestState" in wanted else {}
+        return {"inputResponses": answers, **state}
+
+    def _told(self, method: str, params: Table) -> None:
+        if method == PROGRESS and (show := self._shown.get(params.get("progressToken", 0))):
+            show(_progress(params))
+        elif method.endswith("/list_changed"):
+            self._changed(method.split("/")[1])
+
+    def _gone(self, why: str) -> None:
+        self._peer.close(why)
+        self._ended(why)
+
+
+def _who() -> Table:
+    return {"name": "duckflow", "version": __version__}
+
+
+def _progress(params: Table) -> str:
+    done, total, message = params.get("progress"), params.get("total"), params.get("message")
+    figures = f"{done:g}/{total:g}" if isinstance(done, int | float) and isinstance(total, int | float) else ""
+    return " ".join(part for part in (figures, str(message or "")) if part) or (f"{done:g}" if done else "")

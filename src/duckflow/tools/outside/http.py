@@ -1,0 +1,244 @@
+"""A server at an address: streamable HTTP. Every message is a POST; answers come as JSON or as a stream of events."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import httpx
+
+from duckflow.llm.json_fields import as_table
+from duckflow.rpc import GONE, INTERNAL, Message, RpcError
+
+LONGEST_EVENT = 16 * 1024 * 1024
+CONNECT_SECONDS = 10.0
+RETRY_SECONDS = 1.0
+LONGEST_RETRY = 60.0
+RECONNECTS = 5
+SHOWN_BODY = 300
+REDIRECTED, UNAUTHORIZED, NOT_FOUND = 300, 401, 404
+LOGIN_NEEDED = -32098
+"""An error code of ours: the server wants to know who we are."""
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+Headers = Callable[[bool], Awaitable[Mapping[str, str]]]
+"""What is sent with every request; `True`: what was sent before was refused."""
+
+
+class EventStream:
+    """The events of one response; what is needed to go on with it after it broke."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.retry = RETRY_SECONDS
+
+    async def read(self, response: httpx.Response) -> AsyncIterator[Any]:
+        """The messages in it."""
+        lines: list[str] = []
+        size = 0
+        async for line in response.aiter_lines():
+            if not line:
+                if data := "\n".join(lines):
+                    with contextlib.suppress(ValueError, RecursionError):
+                        yield json.loads(data)
+                    await asyncio.sleep(0)
+                lines, size = [], 0
+                continue
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            match name:
+                case "data":
+                    size += len(value)
+                    if size > LONGEST_EVENT:
+                        raise RpcError(INTERNAL, "the server sent an event without end")
+                    lines.append(value)
+                case "id":
+                    self.last = value
+                case "retry" if value.isdecimal():
+                    self.retry = min(int(value) / 1000, LONGEST_RETRY)
+                case _:
+                    pass
+
+
+class HttpTransport:
+    """`take` gets every message, `fail` what could not be carried, `ended` the reason when the session is over."""
+
+    def __init__(
+        self,
+        url: str,
+        headers: Headers,
+        take: Callable[[Any], None],
+        fail: Callable[[int | str, RpcError], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._take = take
+        self._fail = fail
+        self._ended = ended
+        self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_SECONDS))
+        self._session = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.version = ""
+        """The protocol's, once it is agreed upon."""
+        self.stateless = False
+        """The protocol of 2026: each request says what it is in its headers, and there is no session."""
+
+    async def send(self, message: Message) -> None:
+        """A request is carried in the background: its answer may take long, and others must not wait for it."""
+        if "method" in message and "id" in message:
+            self._start(self._carry(message, message["id"]))
+        else:
+            await self._post(message)
+
+    def listen(self) -> None:
+        """Hear what the server says by itself, where it offers that."""
+        if not self.stateless:
+            self._start(self._listen())
+
+    async def aclose(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._session:
+            with contextlib.suppress(httpx.HTTPError, TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._client.delete(self._url, headers=await self._all_headers({}))
+        await self._client.aclose()
+
+    def _start(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, message: Message, number: int | str) -> None:
+        try:
+            await self._post(message)
+        except RpcError as problem:
+            self._fail(number, problem)
+        except httpx.HTTPError as problem:
+            self._fail(number, RpcError(GONE, _in_words(problem)))
+
+    async def _post(self, message: Message) -> None:
+        """Until everything that answers the message has come. A login that has run out is renewed once."""
+        headers = await self._all_headers(message)
+        try:
+            if await self._sent(message, headers):
+                return
+            renewed = await self._headers(True)
+            known = all(headers.get(name) == value for name, value in renewed.items())
+            if known or not await self._sent(message, headers | dict(renewed)):
+                raise RpcError(LOGIN_NEEDED, "it wants a login")
+        except httpx.HTTPError as problem:
+            raise RpcError(GONE, _in_words(problem)) from None
+
+    async def _sent(self, message: Message, headers: Mapping[str, str]) -> bool:
+        """Whether it was let in."""
+        async with self._client.stream("POST", self._url, json=message, headers=headers) as response:
+            if response.status_code == UNAUTHORIZED:
+                return False
+            await self._refuse(response)
+            self._session = response.headers.get("mcp-session-id", "") or self._session
+            kind = response.headers.get("content-type", "")
+            if kind.startswith("text/event-stream"):
+                await self._read_stream(response, message)
+                return True
+            body = await _limited(response)
+        if body.strip() and kind.startswith("application/json"):
+            self._take_all(_loaded(body))
+        elif "id" in message and "method" in message:
+            raise RpcError(INTERNAL, f"it answered with {kind or 'nothing'} instead of JSON")
+        return True
+
+    async def _refuse(self, response: httpx.Response) -> None:
+        """An error for what is no success; one in the body is taken as it is."""
+        status = response.status_code
+        if status < REDIRECTED:
+            return
+        if status == NOT_FOUND and self._session:
+            self._session = ""
+            self._ended("its session is over")
+        body = await _limited(response)
+        if given := as_table(as_table(_loaded(body)).get("error")):
+            code = given.get("code")
+            raise RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message")), given.get("data"))
+        raise RpcError(INTERNAL, f"HTTP {status} {' '.join(body.decode('utf-8', 'replace').split())[:SHOWN_BODY]}")
+
+    async def _read_stream(self, response: httpx.Response, message: Message) -> None:
+        """A stream may break off before the answer has come: then it is gone on with where it stopped."""
+        stream, wanted = EventStream(), message.get("id")
+        try:
+            if await self._heard(stream, response, wanted):
+                return
+        except httpx.HTTPError:
+            pass
+        for _ in range(RECONNECTS):
+            if not stream.last:
+                break
+            await asyncio.sleep(stream.retry)
+            headers = await self._all_headers({}) | {"last-event-id": stream.last}
+            with contextlib.suppress(httpx.HTTPError):
+                async with self._client.stream("GET", self._url, headers=headers) as response:
+                    await self._refuse(response)
+                    if await self._heard(stream, response, wanted):
+                        return
+        raise RpcError(GONE, "the server's answer broke off")
+
+    async def _heard(self, stream: EventStream, response: httpx.Response, wanted: Any) -> bool:
+        """Whether the answer to `wanted` was among the messages."""
+        async for one in stream.read(response):
+            self._take_all(one)
+            answers = as_table(one)
+            if wanted is not None and answers.get("id") == wanted and "method" not in answers:
+                return True
+        return False
+
+    async def _listen(self) -> None:
+        stream = EventStream()
+        with contextlib.suppress(httpx.HTTPError, RpcError):
+            while True:
+                last = {"last-event-id": stream.last} if stream.last else {}
+                headers = await self._all_headers({}) | last
+                async with self._client.stream("GET", self._url, headers=headers) as response:
+                    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                        return
+                    await self._heard(stream, response, None)
+                await asyncio.sleep(max(stream.retry, RETRY_SECONDS))
+
+    async def _all_headers(self, message: Message) -> dict[str, str]:
+        headers = {"accept": "application/json, text/event-stream", **await self._headers(False)}
+        if self.version:
+            headers["mcp-protocol-version"] = self.version
+        if self._session:
+            headers["mcp-session-id"] = self._session
+        if self.stateless and (method := message.get("method")):
+            headers["mcp-method"] = method
+            named = message.get("params", {}).get(NAMED_BY.get(method, ""), "")
+            if isinstance(named, str) and named.isascii() and named.isprintable() and named:
+                headers["mcp-name"] = named
+        return headers
+
+    def _take_all(self, given: Any) -> None:
+        for one in cast("list[Any]", given) if isinstance(given, list) else [given]:
+            self._take(one)
+
+
+async def _limited(response: httpx.Response) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > LONGEST_EVENT:
+            raise RpcError(INTERNAL, "the server sent an answer without end")
+    return body
+
+
+def _loaded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _in_words(problem: httpx.HTTPError) -> str:
+    return str(problem) or type(problem).__name__

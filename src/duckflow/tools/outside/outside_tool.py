@@ -1,0 +1,137 @@
+"""A tool of a server as one of our own: the same Gate, the same record. What it claims of itself lowers no risk."""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ConfigDict
+
+from duckflow.errors import ToolError
+from duckflow.llm.json_fields import as_table
+from duckflow.rpc import RpcError
+from duckflow.safety.risk import Deed, JudgedCommand
+from duckflow.safety.shown import shown_line
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, Texts, say
+from duckflow.state.question import Preview
+from duckflow.tools.outside.content import KeptOutputs, result_text
+from duckflow.tools.outside.schema import plain_schema
+from duckflow.tools.outside.server import OutsideServer, text_of
+from duckflow.tools.pausing import PauseControl
+from duckflow.tools.tool import Args, CallContext, Done, Tool
+
+Table = dict[str, Any]
+PREFIX = "mcp__"
+LONGEST_NAME = 64
+HASHED = 7
+LONGEST_TEXT = 1000
+SHOWN = 80
+
+
+class OutsideArgs(Args):
+    """Whatever the server's own schema asks for."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+
+    @property
+    def given(self) -> Table:
+        return self.model_extra or {}
+
+
+def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """`mcp__server__tool` for each; where that is too long, or stands for two, with a mark of its own."""
+    plain = {one: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in one) for one in tools}
+    taken = list(plain.values())
+    return {
+        one: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _marked(name, one)
+        for one, name in plain.items()
+    }
+
+
+def _marked(name: str, one: tuple[str, str]) -> str:
+    mark = hashlib.sha256("\0".join(one).encode("utf-8", "replace")).hexdigest()[: HASHED - 1]
+    return f"{name[: LONGEST_NAME - HASHED]}_{mark}"
+
+
+class OutsideTool(Tool[OutsideArgs]):
+    """One tool of one server. `allowed`: the user's settings let it be called without a question."""
+
+    args = OutsideArgs
+    led = True
+    outside = True
+
+    def __init__(
+        self, operation: str, server: OutsideServer, given: Mapping[str, Any], kept: KeptOutputs, allowed: bool
+    ) -> None:
+        self.operation = operation
+        self.server = server
+        self.allowed = allowed
+        self.name = text_of(given, "name")
+        self._hints = as_table(given.get("annotations"))
+        self.effect = "read" if self._hints.get("readOnlyHint") is True else "run"
+        about = " ".join(text_of(given, "description", "title").split())[:LONGEST_TEXT] or self.name
+        self.told = Texts(about, about)
+        self._schema = plain_schema(given.get("inputSchema"))
+        self._kept = kept
+
+    def parameters(self) -> Table:
+        return self._schema
+
+    def preview(self, args: OutsideArgs) -> Preview:
+        """The whole call, word for word. What is missing is told before anybody is asked."""
+        if missing := [name for name in self._schema["required"] if name not in args.given]:
+            known = ", ".join(self._schema["properties"])
+            raise ToolError(
+                f"bad args for {self.operation}: {', '.join(missing)} missing. It takes: {known}",
+                "tool.bad_args",
+                operation=self.operation,
+            )
+        lines = [f"» {self.server.name} › {self.name}", *_told(args.given)]
+        return Preview(diff="\n".join(shown_line(line) for line in lines))
+
+    def deed(self, args: OutsideArgs, preview: Preview) -> Deed:
+        """Its program runs outside of the sandbox: it may do anything, whatever the server says of it."""
+        reasons = [say("risk.outside_tool", server=self.server.name)]
+        if self._hints.get("destructiveHint") is True:
+            reasons.append(say("risk.outside_destroys"))
+        sent = "\n".join(f"+{line}" for line in _told(args.given))
+        return Deed("run", diff=sent, command=JudgedCommand("ask", tuple(reasons), online=True))
+
+    async def run(self, args: OutsideArgs) -> Done:
+        return await self.run_for(args, CallContext(PauseControl(), lambda text, left_out: None))
+
+    async def run_for(self, args: OutsideArgs, call: CallContext) -> Done:
+        seconds = self.server.settings.call_seconds
+        try:
+            async with asyncio.timeout(seconds) as timeout:
+                with call.pause.timing(timeout) as pausable, self.server.timed(pausable):
+                    params = {"name": self.name, "arguments": args.given}
+                    result = await self.server.call("tools/call", params, lambda text: call.show(f"{text}\n", 0))
+        except TimeoutError:
+            raise ToolError(
+                f"{self.operation}: no answer within {seconds:g} s; it was called off",
+                "mcp.slow",
+                name=self.operation,
+                seconds=seconds,
+            ) from None
+        except (RpcError, AttributeError, TypeError, ValueError) as problem:
+            raise ToolError(f"{self.operation}: {problem}") from None
+        text = await asyncio.to_thread(result_text, result, self.operation, self._kept)
+        return Done(text, self._shown(text), ok=result.get("isError") is not True)
+
+    def _shown(self, text: str) -> Phrase:
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+        return say("mcp.called", server=self.server.name, tool=self.name, text=shorten(first, SHOWN))
+
+
+def _told(given: Table) -> list[str]:
+    """The arguments for a person's eyes: texts as they are, everything else as JSON."""
+    lines: list[str] = []
+    for name, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        first, *rest = text.split("\n")
+        lines += [f"  {name}: {first}", *(f"    {line}" for line in rest)]
+    return lines

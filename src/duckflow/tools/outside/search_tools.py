@@ -1,0 +1,131 @@
+"""For servers with many tools: the model searches for them and calls them by name. And what was kept can be read."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from duckflow.errors import ToolError
+from duckflow.state.action import Action
+from duckflow.state.phrase import Texts, say
+from duckflow.tools.outside.content import KeptOutputs
+from duckflow.tools.outside.outside_tool import OutsideTool
+from duckflow.tools.tool import Args, Done, Tool
+
+FOUND = 5
+LISTED = 200
+WORD = re.compile(r"[a-z0-9]+|[^\x00-\x7f]{2}", re.IGNORECASE)
+NAME_WEIGHT = 3
+
+
+class FindToolsArgs(Args):
+    words: str
+
+
+class FindTools(Tool[FindToolsArgs]):
+    """Stands for all tools of the servers where their descriptions would fill the prompt."""
+
+    operation = "mcp.find"
+    effect = "read"
+    args = FindToolsArgs
+    led = True
+    counts_as = "search"
+
+    def __init__(self, tools: Callable[[], Sequence[OutsideTool]], servers: Iterable[str]) -> None:
+        self._tools = tools
+        names = ", ".join(servers)
+        self.told = Texts(
+            f"find tools of the servers {names} by words; call them with mcp.call",
+            f"サーバー {names} のツールを言葉で探す。呼び出しは mcp.call",
+        )
+
+    async def run(self, args: FindToolsArgs) -> Done:
+        tools = self._tools()
+        found = ranked(args.words, tools)[:FOUND]
+        lines = [
+            f"{one.operation}: {one.told.en}\n  args: {json.dumps(one.parameters(), ensure_ascii=False)}"
+            for one in found
+        ]
+        if not found:
+            lines = ["Nothing fits. The tools there are:", ", ".join(one.operation for one in tools[:LISTED])]
+        return Done("\n".join(lines), say("mcp.found", count=len(found), words=args.words))
+
+
+def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:
+    """Those that have a word in common, the one with the most first; a rare word says more than one that all have."""
+    wanted = set(WORD.findall(words.lower()))
+    texts = [(tool, f"{tool.server.name} {tool.name}".lower(), tool.told.en.lower()) for tool in tools]
+    having = {word: sum(word in name or word in about for _, name, about in texts) for word in wanted if len(word) > 1}
+    weight = {word: 1 / count for word, count in having.items() if count}
+    scores = [
+        (sum(weight[word] * (NAME_WEIGHT * (word in name) + (word in about)) for word in weight), tool)
+        for tool, name, about in texts
+    ]
+    return [tool for score, tool in sorted(scores, key=lambda one: -one[0]) if score > 0]
+
+
+class CallArgs(Args):
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class CallTool(Tool[CallArgs]):
+    """Stands for a call of the tool it names: Gate, record and Pacemaker see that one."""
+
+    operation = "mcp.call"
+    effect = "run"
+    told = Texts("call a tool that mcp.find has found", "mcp.find で見つけたツールを呼び出す")
+    args = CallArgs
+    led = True
+    asked_for = frozenset({"args"})
+
+    def __init__(self, tools: Callable[[], Sequence[OutsideTool]]) -> None:
+        self._tools = tools
+
+    def meant(self, action: Action) -> Action:
+        wanted = action.args.get("tool")
+        given: Any = action.args.get("args") or {}
+        if isinstance(given, str):
+            # Some models write what is nested as a text.
+            try:
+                given = json.loads(given)
+            except ValueError:
+                return action
+        if not isinstance(given, dict) or not any(one.operation == wanted for one in self._tools()):
+            return action
+        return action.model_copy(update={"operation": wanted, "args": given})
+
+    async def run(self, args: CallArgs) -> Done:
+        raise ToolError(
+            f"there is no tool {args.tool!r}. Find its name with mcp.find.", "tool.unknown", operation=args.tool
+        )
+
+    def reads_only(self, args: CallArgs) -> bool:
+        """Whatever is not a tool's name does nothing."""
+        return True
+
+
+class ReadKeptArgs(Args):
+    source: str = Field(min_length=1)
+    start: int = Field(default=0, ge=0)
+
+
+class ReadKept(Tool[ReadKeptArgs]):
+    """Reads on in a result that was too long."""
+
+    operation = "mcp.read"
+    effect = "read"
+    told = Texts("read on in a result of a server that was cut", "途中で切れたサーバーの結果の続きを読む")
+    args = ReadKeptArgs
+
+    def __init__(self, kept: KeptOutputs) -> None:
+        self._kept = kept
+
+    async def run(self, args: ReadKeptArgs) -> Done:
+        try:
+            text = self._kept.read(args.source, args.start)
+        except OSError:
+            raise ToolError(f"nothing is kept as {args.source!r}", "tool.failed") from None
+        return Done(text, say("mcp.read_on", source=args.source, start=args.start))

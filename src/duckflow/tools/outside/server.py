@@ -1,0 +1,237 @@
+"""One server while Duckflow runs: started in the background, watched, started again when it ends."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from duckflow.programs import find_program
+from duckflow.rpc import RpcError
+from duckflow.state.phrase import Phrase, say
+from duckflow.tools.outside.client import Client, Elicit, Show, Table
+from duckflow.tools.outside.http import LOGIN_NEEDED
+from duckflow.tools.outside.settings import ServerSettings
+from duckflow.tools.outside.stdio import child_environment, filled_in
+from duckflow.tools.pausing import PausableTimeout
+
+log = logging.getLogger(__name__)
+
+ServerState = Literal["off", "starting", "ready", "waiting", "failed", "login"]
+KINDS = ("tools", "prompts", "resources")
+TRIES = 5
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+STEADY_SECONDS = 60.0
+PATIENCE_SECONDS = 10.0
+CALM_SECONDS = 0.5
+"""A list that changes is read again at most this often."""
+
+Tokens = Callable[[str, bool], Awaitable[str]]
+"""The token for an address, out of the keyring; `True`: the one from before was refused. Nothing: there is none."""
+
+
+async def no_token(url: str, refused: bool) -> str:
+    """For those who never log in."""
+    return ""
+
+
+class OutsideServer:
+    """`theirs`: the work folder brought it. It runs in a task of its own, so that no other server feels its end."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: ServerSettings,
+        folder: Path,
+        elicit: Callable[[str], Elicit],
+        notice: Callable[[Phrase], None],
+        theirs: bool = False,
+        tokens: Tokens = no_token,
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.theirs = theirs
+        self.state: ServerState = "off"
+        self.why = ""
+        self.lists: dict[str, list[Table]] = {kind: [] for kind in KINDS}
+        self.tried = asyncio.Event()
+        """Whether it has answered, or failed, for the first time."""
+        self.seconds = 0.0
+        """How long its last start took."""
+        self.about = ""
+        self._folder = folder
+        self._ask = elicit(name)
+        self._notice = notice
+        self._tokens = tokens
+        self._client: Client | None = None
+        self._over = asyncio.Event()
+        self._up = asyncio.Event()
+        self._wants_login = False
+        self._changed: set[str] = set()
+        self._reading: asyncio.Task[None] | None = None
+        self._living: asyncio.Task[None] | None = None
+        self._timeouts: set[PausableTimeout] = set()
+
+    def start(self) -> None:
+        if self.settings.enabled and (self._living is None or self._living.done()):
+            self.state = "starting"
+            self.tried.clear()
+            self._living = asyncio.create_task(self._live())
+
+    async def restart(self) -> None:
+        await self.aclose()
+        self.start()
+
+    async def call(self, method: str, params: Table, show: Show | None = None) -> Table:
+        """RpcError when it is not there, or says no. One that is being started is waited for a moment."""
+        if self.state in ("starting", "waiting"):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._up.wait(), PATIENCE_SECONDS)
+        if self._client is None or self.state != "ready":
+            why = f"the server {self.name} is not running ({self.state}{f': {self.why}' if self.why else ''})"
+            raise RpcError(-32000, why)
+        return await self._client.request(method, params, show)
+
+    @contextlib.contextmanager
+    def timed(self, timeout: PausableTimeout) -> Generator[None]:
+        """Inside, the time-out stands still while the user is asked what this server wants to know."""
+        self._timeouts.add(timeout)
+        try:
+            yield
+        finally:
+            self._timeouts.discard(timeout)
+
+    async def aclose(self) -> None:
+        for task in (self._living, self._reading):
+            if task:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        self.state = "off"
+
+    async def _live(self) -> None:
+        """Until it is closed, or has failed too often."""
+        failures, told = 0, False
+        while True:
+            self.state, began = "starting", time.monotonic()
+            try:
+                await self._once()
+                failures = 0 if time.monotonic() - began > STEADY_SECONDS else failures
+            finally:
+                self.tried.set()
+            failures += 1
+            if self._wants_login:
+                self.state = "login"
+                self._notice(say("mcp.login_needed", name=self.name))
+                return
+            if failures >= TRIES:
+                self.state = "failed"
+                self._notice(say("mcp.failed", name=self.name, reason=self.why))
+                return
+            if not told:
+                self._notice(say("mcp.ended", name=self.name, reason=self.why))
+                told = True
+            self.state = "waiting"
+            await asyncio.sleep(min(FIRST_WAIT * 2**failures, LONGEST_WAIT))
+
+    async def _once(self) -> None:
+        """From its start to its end."""
+        self._over.clear()
+        self._wants_login = False
+        client = Client(self._folder, self._elicit, self._note_change, self._end)
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self.settings.start_seconds):
+                await self._open(client)
+                await client.connect()
+                self._client = client
+                await self._read_lists(KINDS)
+            self.seconds = time.monotonic() - began
+            self.about = " ".join(str(client.about.get(key, "")) for key in ("name", "version")).strip()
+            self.state, self.why = "ready", ""
+            self.tried.set()
+            self._up.set()
+            await self._over.wait()
+        except TimeoutError:
+            self.why = f"no answer within {self.settings.start_seconds:g} s"
+        except RpcError as problem:
+            self._wants_login = problem.code == LOGIN_NEEDED
+            self.why = problem.message
+        except (OSError, ValueError, TypeError, AttributeError) as problem:
+            self.why = str(problem) or type(problem).__name__
+        finally:
+            self._client = None
+            self._up.clear()
+            # Shielded: nothing may be left of it, even when all of this is being cancelled.
+            await asyncio.shield(client.aclose())
+
+    async def _open(self, client: Client) -> None:
+        settings, variables = self.settings, os.environ
+        if settings.url:
+            client.over_http(filled_in(settings.url, variables), self._headers)
+            return
+        argv = [filled_in(one, variables) for one in (settings.command, *settings.args)]
+        where = self._where()
+        if not self.theirs:
+            # A program of the same name in the work folder is not the one that the user means.
+            argv[0] = find_program(str(Path(argv[0]).expanduser()), self._folder) or argv[0]
+        await client.over_stdio(argv, where, child_environment(variables, settings.env))
+
+    def _where(self) -> Path:
+        if self.theirs or self.settings.cwd:
+            return (self._folder / Path(self.settings.cwd or ".").expanduser()).resolve()
+        return Path(os.environ.get("HOME") or "/")
+
+    async def _headers(self, refused: bool) -> Mapping[str, str]:
+        headers = {name.lower(): filled_in(value, os.environ) for name, value in self.settings.headers.items()}
+        if "authorization" in headers:
+            return headers
+        token = await self._tokens(self.settings.url, refused)
+        return headers | ({"authorization": f"Bearer {token}"} if token else {})
+
+    async def _elicit(self, params: Table) -> Table:
+        held = list(self._timeouts)
+        for timeout in held:
+            timeout.hold()
+        try:
+            return await self._ask(params)
+        finally:
+            for timeout in held:
+                timeout.release()
+
+    def _end(self, why: str) -> None:
+        self.why = why
+        self.state = "waiting"
+        self._up.clear()
+        self._over.set()
+
+    def _note_change(self, kind: str) -> None:
+        if kind in KINDS:
+            self._changed.add(kind)
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read_changed())
+
+    async def _read_changed(self) -> None:
+        while self._changed:
+            await asyncio.sleep(CALM_SECONDS)
+            kinds, self._changed = tuple(self._changed), set()
+            with contextlib.suppress(RpcError, TimeoutError, TypeError, AttributeError):
+                async with asyncio.timeout(self.settings.start_seconds):
+                    await self._read_lists(kinds)
+
+    async def _read_lists(self, kinds: tuple[str, ...]) -> None:
+        client = self._client
+        for kind in kinds if client else ():
+            try:
+                self.lists[kind] = await client.list(kind) if client else []
+            except RpcError as problem:
+                if kind == "tools":
+                    raise
+                log.info("%s of %s could not be listed: %s", kind, self.name, problem)
+
+
+def text_of(table: Mapping[str, Any], *names: str) -> str:
+    """The first of these that is a text."""
+    return next((value for name in names if isinstance(value := table.get(name), str) and value), "")

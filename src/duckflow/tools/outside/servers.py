@@ -1,0 +1,161 @@
+"""All servers of a conversation, and their tools in its toolbox. What they offer changes between turns only."""
+
+import asyncio
+import fnmatch
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from duckflow.events.ports import Ask
+from duckflow.llm.json_fields import tables
+from duckflow.rpc import RpcError
+from duckflow.state.phrase import Phrase
+from duckflow.tools.outside.content import KeptOutputs, block_text, resource_text
+from duckflow.tools.outside.elicitation import elicit
+from duckflow.tools.outside.outside_tool import OutsideTool, operation_names
+from duckflow.tools.outside.search_tools import CallTool, FindTools, ReadKept
+from duckflow.tools.outside.server import OutsideServer, Tokens, no_token, text_of
+from duckflow.tools.outside.settings import McpSettings, ServerSettings
+from duckflow.tools.tool import AnyTool
+from duckflow.tools.toolbox import Toolbox
+
+Table = dict[str, Any]
+
+
+class OutsideContext(NamedTuple):
+    """What the servers of a conversation need of it."""
+
+    folder: Path
+    outputs: Path
+    ask: Ask
+    notice: Callable[[Phrase], None]
+    tokens_in: Callable[[str], int]
+    tokens: Tokens = no_token
+
+
+class OutsideServers:
+    """Nothing runs before `start`; `offer` puts what there is into the toolbox."""
+
+    def __init__(self, settings: McpSettings, around: OutsideContext) -> None:
+        self.settings = settings
+        self._around = around
+        self._kept = KeptOutputs(around.outputs, settings.output_characters)
+        self.servers: dict[str, OutsideServer] = {}
+        self._tools: list[OutsideTool] = []
+        self._offered: dict[str, str] = {}
+        self.searched = False
+        """Whether the tools are searched for, since there are too many to tell of."""
+
+    def start(self, entries: Mapping[str, ServerSettings], theirs: bool = False) -> None:
+        """In the background. A name that is taken stays with whom it belongs to: the user's own come first."""
+        for name, settings in entries.items():
+            if name not in self.servers:
+                around = self._around
+                server = OutsideServer(
+                    name, settings, around.folder, self._elicit, around.notice, theirs, around.tokens
+                )
+                self.servers[name] = server
+                server.start()
+
+    async def first_answers(self) -> None:
+        """Until every server has answered for the first time, or failed; but not for ever."""
+        waiting = [server.tried.wait() for server in self.servers.values() if server.state == "starting"]
+        if waiting:
+            tasks = [asyncio.ensure_future(one) for one in waiting]
+            _, late = await asyncio.wait(tasks, timeout=self.settings.wait_seconds)
+            for task in late:
+                task.cancel()
+
+    @property
+    def starting(self) -> list[str]:
+        return [server.name for server in self.servers.values() if server.state == "starting"]
+
+    def offer(self, toolbox: Toolbox, window: int) -> None:
+        """Make the toolbox say what the servers offer now. Only between turns: the tools stand in the cached part of
+        every request."""
+        self._tools = self._all_tools()
+        texts = {tool.operation: _text(tool) for tool in self._tools}
+        self.searched = sum(map(self._around.tokens_in, texts.values())) > self.settings.prompt_share * window
+        wanted: dict[str, tuple[AnyTool, str, bool]] = {
+            tool.operation: (tool, texts[tool.operation], not self.searched) for tool in self._tools
+        }
+        for tool in self._own_tools():
+            wanted[tool.operation] = (tool, _text(tool), True)
+        for name in self._offered.keys() - wanted.keys():
+            toolbox.remove(name)
+        for name, (tool, text, told) in wanted.items():
+            if self._offered.get(name) != f"{text} {told}":
+                toolbox.add(tool, told)
+        self._offered = {name: f"{text} {told}" for name, (_, text, told) in wanted.items()}
+
+    async def read_resource(self, mention: str) -> str | None:
+        """What `server:uri` holds, as a text; nothing where no server of this name is known."""
+        name, colon, uri = mention.partition(":")
+        server = self.servers.get(name)
+        if server is None or not colon or not uri:
+            return None
+        async with asyncio.timeout(server.settings.call_seconds):
+            result = await server.call("resources/read", {"uri": uri})
+        parts = [resource_text(one, name, self._kept) for one in tables(result.get("contents"))]
+        return self._kept.cut("\n".join(parts) or "(empty)", name)
+
+    async def prompt_text(self, server: OutsideServer, name: str, arguments: Mapping[str, str]) -> str:
+        """What a prompt of a server says, ready to be sent as a message."""
+        async with asyncio.timeout(server.settings.call_seconds):
+            result = await server.call("prompts/get", {"name": name, "arguments": dict(arguments)})
+        contents = [message.get("content") for message in tables(result.get("messages"))]
+        blocks = [block for one in contents for block in tables(one if isinstance(one, list) else [one])]
+        parts = [block_text(block, server.name, self._kept) for block in blocks]
+        if not any(parts):
+            raise RpcError(-32000, "the prompt is empty")
+        return "\n\n".join(filter(None, parts))
+
+    def resources(self) -> list[str]:
+        """`server:uri` for everything that can be mentioned."""
+        return [
+            f"{server.name}:{uri}"
+            for server in self.servers.values()
+            for one in server.lists["resources"]
+            if (uri := text_of(one, "uri"))
+        ]
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(server.aclose() for server in self.servers.values()), return_exceptions=True)
+
+    def _elicit(self, name: str) -> Callable[[Table], Any]:
+        return lambda params: elicit(self._around.ask, name, params)
+
+    def _all_tools(self) -> list[OutsideTool]:
+        """Those of servers that are down for a moment too: they come back."""
+        listed = [
+            (server, tool, text_of(tool, "name"))
+            for server in self.servers.values()
+            if server.state != "off"
+            for tool in server.lists["tools"]
+            if text_of(tool, "name")
+        ]
+        kept = [one for one in listed if not self._named(one[0].name, one[2], self.settings.deny)]
+        names = operation_names({(server.name, name): None for server, _, name in kept})
+        return [
+            OutsideTool(
+                names[server.name, name], server, tool, self._kept, self._named(server.name, name, self.settings.allow)
+            )
+            for server, tool, name in kept
+        ]
+
+    def _own_tools(self) -> Sequence[AnyTool]:
+        if not self._tools:
+            return ()
+        read = ReadKept(self._kept)
+        if not self.searched:
+            return (read,)
+        names = dict.fromkeys(tool.server.name for tool in self._tools)
+        return (FindTools(lambda: self._tools, names), CallTool(lambda: self._tools), read)
+
+    def _named(self, server: str, tool: str, patterns: Sequence[str]) -> bool:
+        return any(fnmatch.fnmatchcase(f"{server}/{tool}", pattern) for pattern in patterns)
+
+
+def _text(tool: AnyTool) -> str:
+    return f"{tool.operation} {tool.effect} {tool.told.en} {json.dumps(tool.parameters(), ensure_ascii=False)}"

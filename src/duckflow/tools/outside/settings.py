@@ -1,0 +1,39 @@
+"""Which servers of the Model Context Protocol there are, and what their tools may do."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ServerSettings(BaseModel):
+    """One server: a program with its arguments, or an address."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    """It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these; `${NAME}` stands for a variable of yours."""
+    cwd: str = ""
+    """Where it is started: your home; `.` is the work folder."""
+    url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    enabled: bool = True
+    start_seconds: float = Field(default=30.0, gt=0)
+    call_seconds: float = Field(default=300.0, gt=0)
+
+
+class McpSettings(BaseModel):
+    """Names of tools are `server/tool`; `*` stands for anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    servers: dict[str, ServerSettings] = Field(default_factory=dict)
+    allow: tuple[str, ...] = ()
+    """Tools that may be called without a question."""
+    deny: tuple[str, ...] = ()
+    """Tools the model is not told of."""
+    wait_seconds: float = Field(default=5.0, ge=0)
+    """How long a message waits for servers that are still starting; what comes later is there with the next one."""
+    prompt_share: float = Field(default=0.05, ge=0, le=1)
+    """The part of the model's window that descriptions of tools may take; beyond it they are searched for."""
+    output_characters: int = Field(default=20_000, ge=500)
+    """How much of a result the model is given at once; the rest is kept."""

@@ -1,0 +1,135 @@
+"""A server that is a program of this machine: a message is a line on its streams."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from duckflow.rpc import GONE, Message, RpcError
+
+LAUNCHER = Path(__file__).with_name("launch.py")
+INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+LONGEST_LINE = 16 * 1024 * 1024
+AT_ONCE = 64 * 1024
+BREATH_SECONDS = 0.005
+"""After so much at once others get their turn, and a server that floods us waits."""
+LOG_TAIL = 2000
+PATIENCE_SECONDS = 3.0
+
+
+def filled_in(text: str, variables: Mapping[str, str]) -> str:
+    """`${NAME}` and `${NAME:-otherwise}` stand for variables of the user's."""
+    return VARIABLE.sub(lambda found: variables.get(found[1]) or found[2] or "", text)
+
+
+def child_environment(given: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
+    """What every program needs, and what the server's entry names; nothing else of ours."""
+    kept = {name: given[name] for name in INHERITED if name in given}
+    return kept | {name: filled_in(value, given) for name, value in named.items()}
+
+
+@cache
+def _lifeline() -> tuple[int, int]:
+    """A pipe whose end every launcher watches: it closes when this process ends, however that happens."""
+    return os.pipe()
+
+
+class StdioTransport:
+    """Started by `start`. `take` gets every message, `ended` the reason when it is over."""
+
+    def __init__(self, take: Callable[[Any], None], ended: Callable[[str], None]) -> None:
+        self._take = take
+        self._ended = ended
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: list[asyncio.Task[None]] = []
+        self._log = ""
+        self._writing = asyncio.Lock()
+
+    async def start(self, argv: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        watched, _ = _lifeline()
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(LAUNCHER), str(watched), *argv),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=AT_ONCE,
+            pass_fds=(watched,),
+            cwd=folder,
+            env=environment,
+            # Ctrl+C at the terminal is for Duckflow, not for its servers.
+            start_new_session=True,
+        )
+        self._reading = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def send(self, message: Message) -> None:
+        stdin = self._process.stdin if self._process else None
+        if stdin is None or stdin.is_closing():
+            raise RpcError(GONE, "the server is not running")
+        async with self._writing:
+            stdin.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+            try:
+                await stdin.drain()
+            except (OSError, RuntimeError) as problem:
+                raise RpcError(GONE, str(problem) or "the server does not listen any more") from None
+
+    async def aclose(self) -> None:
+        """Ask it to end, then make it; whatever it started ends with it."""
+        process = self._process
+        if process is None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        for task in self._reading:
+            task.cancel()
+        await asyncio.gather(*self._reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        """Line by line; what is longer than any honest message ends the server."""
+        assert self._process and self._process.stdout
+        kept = bytearray()
+        why = ""
+        while not why and (data := await self._process.stdout.read(AT_ONCE)):
+            kept += data
+            *lines, rest = kept.split(b"\n") if b"\n" in data else [kept]
+            kept = bytearray(rest)
+            for line in lines:
+                with contextlib.suppress(ValueError, RecursionError):
+                    self._take(json.loads(line))
+                await asyncio.sleep(0)
+            why = "it sent a line without end" if len(kept) > LONGEST_LINE else ""
+            if len(data) == AT_ONCE:
+                await asyncio.sleep(BREATH_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), PATIENCE_SECONDS)
+        self._ended(why or self._cause())
+
+    async def _read_log(self) -> None:
+        assert self._process and self._process.stderr
+        while data := await self._process.stderr.read(AT_ONCE):
+            self._log = (self._log + data.decode("utf-8", "replace"))[-LOG_TAIL:]
+            await asyncio.sleep(BREATH_SECONDS)
+
+    def _cause(self) -> str:
+        """How it ended, and the last line it wrote about that."""
+        code = self._process.returncode if self._process else None
+        lines = [line.strip() for line in self._log.splitlines() if line.strip()]
+        return " · ".join([f"exit code {code}", *lines[-1:]])

@@ -1,0 +1,279 @@
+"""Tools of others: servers of the Model Context Protocol in a conversation."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, Noticed, OutputStreamed
+from duckflow.state.question import Answer
+from tests.journeys.story import Story, act, decide, respond
+
+SERVER = Path(__file__).parents[1] / "tools/outside/stdio_server.py"
+
+
+def entry(*habits: str, **more: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": ["-I", "-S", str(SERVER), *habits], **more}
+
+
+def settings(allow: tuple[str, ...] = (), **servers: dict[str, Any]) -> dict[str, Any]:
+    return {"mcp": {"servers": servers, "allow": allow, "wait_seconds": 30}}
+
+
+@asynccontextmanager
+async def told(story: Story) -> AsyncGenerator[Story]:
+    try:
+        yield story
+    finally:
+        await story.close()
+
+
+def calls(*actions: dict[str, Any], said: str = "Done.") -> list[dict[str, Any]]:
+    return [decide(*actions, next_step="continue"), decide(respond(said))]
+
+
+def results(story: Story) -> list[Any]:
+    return [one.result for one in story.all(ActionFinished) if one.result.operation != "response"]
+
+
+async def test_a_tool_of_a_server_is_a_tool_like_ours(tmp_path: Path) -> None:
+    story = Story(tmp_path, calls(act("mcp__math__add", a=2, b=3)), mode="ask", settings=settings(math=entry()))
+    async with told(story):
+        story.answers = [Answer(choice="yes")]
+        await story.tell("add 2 and 3")
+    (gate,) = story.all(GateOpened)
+    assert gate.question.gate.commands == ("» math › add\n  a: 2\n  b: 3",)
+    assert gate.question.gate.risk == "high" and "network" in gate.question.gate.lasting[0].key
+    (result,) = results(story)
+    assert result.ok and result.for_model == "5" and result.kind == "read"
+    assert "mcp__math__add" in story.prompt(0) and "Adds two numbers" in story.prompt(0)
+    assert [one.action.operation for one in story.all(ActionStarted)][:1] == ["mcp__math__add"]
+
+
+async def test_what_a_server_says_of_itself_lowers_no_risk(tmp_path: Path) -> None:
+    """`add` claims to only read; without a yes it is not called, in full-auto neither."""
+    story = Story(tmp_path, calls(act("mcp__math__add", a=2, b=3)), mode="full-auto", settings=settings(math=entry()))
+    async with told(story):
+        assert await story.tell("add 2 and 3") == "gate"
+    assert not results(story)[0].ok
+
+
+async def test_a_rule_for_a_tool_is_asked_for_once(tmp_path: Path) -> None:
+    twice = [decide(act("mcp__math__add", a=1, b=1), next_step="continue")] * 2
+    story = Story(tmp_path, [*twice, decide(respond("Done."))], mode="ask", settings=settings(math=entry()))
+    async with told(story):
+        story.answers = [Answer(choice="session")]
+        await story.tell("add twice")
+    assert len(story.all(GateOpened)) == 1 and [one.ok for one in results(story)] == [True, True]
+
+
+async def test_the_settings_allow_by_server_and_tool(tmp_path: Path) -> None:
+    given = settings(("math/add", "other/*"), math=entry(), other=entry())
+    actions = [act("mcp__math__add", a=1, b=1), act("mcp__other__odd_name"), act("mcp__math__odd_name")]
+    story = Story(tmp_path, calls(*actions), mode="ask", settings=given)
+    async with told(story):
+        await story.tell("call them")
+    assert story.all(GateOpened)[0].question.gate.operations == ("mcp__math__odd_name",)
+
+
+async def test_plan_mode_asks_for_what_claims_to_read_and_refuses_the_rest(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    actions = [act("mcp__math__add", a=1, b=1), act("mcp__math__write", path=str(file), text="x")]
+    replies = [decide(one, next_step="continue", step="PLANNING") for one in actions]
+    story = Story(tmp_path, [*replies, decide(respond("Done."))], mode="plan", settings=settings(math=entry()))
+    async with told(story):
+        story.answers = [Answer(choice="yes")]
+        await story.tell("look")
+    assert len(story.all(GateOpened)) == 1 and not file.exists()
+
+
+async def test_what_a_server_changes_in_the_folder_can_be_undone(tmp_path: Path) -> None:
+    path = tmp_path / "work/new.txt"
+    replies = calls(act("mcp__math__write", path=str(path), text="x"))
+    story = Story(tmp_path, replies, settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("write it")
+        assert path.read_text() == "x"
+        await story.chat.undo.restore(back=True)
+    assert not path.exists()
+
+
+async def test_it_gets_no_variables_but_its_own(tmp_path: Path) -> None:
+    os.environ["SOME_KEY"] = "k"
+    given = settings(("*",), one=entry(env={"TOLD": "${SOME_KEY}-${NO_SUCH:-else}"}), two=entry(cwd="."))
+    replies = calls(act("mcp__one__environment"), act("mcp__two__environment"))
+    story = Story(tmp_path, replies, settings=given)
+    async with told(story):
+        await story.tell("tell")
+    seen, other = (json.loads(one.for_model) for one in results(story))
+    assert seen["TOLD"] == "k-else" and "SOME_KEY" not in seen
+    assert set(seen) <= {"HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME", "TOLD", "CWD", "LC_CTYPE"}
+    assert seen["CWD"] == os.environ["HOME"] and other["CWD"] == str(story.folder.resolve())
+
+
+async def test_results_of_every_kind(tmp_path: Path) -> None:
+    names = ("picture", "table", "fails")
+    replies = calls(*(act(f"mcp__math__{name}") for name in names))
+    story = Story(tmp_path, replies, settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("show")
+    picture, table, failure = results(story)
+    kept = Path(picture.for_model.partition("kept as ")[2].rstrip("]"))
+    assert kept.read_bytes() == b"\x89PNG none" and kept.suffix == ".png"
+    assert json.loads(table.for_model) == {"rows": [1, 2]}
+    assert not failure.ok and failure.for_model == "it is broken"
+
+
+async def test_a_long_result_is_cut_and_can_be_read_on(tmp_path: Path) -> None:
+    story = Story(tmp_path, calls(act("mcp__math__long")), settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("talk")
+        (result,) = results(story)
+        source = result.for_model.partition("source=")[2].partition(",")[0]
+        tool = story.toolbox.find("mcp.read")
+        read = await tool.run(story.toolbox.arguments(tool, {"source": source, "start": 20_000}))
+    assert len(result.for_model) < 21_000 and "line 3000\n" in read.for_model
+
+
+async def test_progress_is_shown(tmp_path: Path) -> None:
+    story = Story(tmp_path, calls(act("mcp__math__steps")), settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("go")
+    assert [one.text for one in story.all(OutputStreamed)] == ["1/2 step 1\n", "2/2 step 2\n"]
+
+
+async def test_an_interrupted_call_is_called_off(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    story = Story(tmp_path, calls(act("mcp__math__slow", mark=str(mark))), settings=settings(("*",), math=entry()))
+    async with told(story):
+        turn = asyncio.create_task(story.tell("wait"))
+        await until(lambda: bool(story.all(OutputStreamed)))
+        story.chat.interrupt()
+        assert await turn == "interrupted"
+        await until(mark.exists)
+
+
+async def test_a_call_that_takes_too_long_is_a_result(tmp_path: Path) -> None:
+    replies = calls(act("mcp__math__slow", mark=str(tmp_path / "mark")))
+    story = Story(tmp_path, replies, settings=settings(("*",), math=entry(call_seconds=0.3)))
+    async with told(story):
+        await story.tell("wait")
+    assert "no answer within 0.3 s" in results(story)[0].for_model
+
+
+async def test_what_a_server_wants_to_know_is_asked_in_the_conversation(tmp_path: Path) -> None:
+    given = settings(("*",), math=entry(call_seconds=5))
+    story = Story(tmp_path, calls(act("mcp__math__ask")), settings=given)
+    async with told(story):
+        story.answers = [Answer(choice="text", text="Duck"), Answer(choice="true")]
+        await story.tell("ask me")
+    assert [one.kind for one in story.questions] == ["text", "choice"]
+    assert json.loads(results(story)[0].for_model) == {"action": "accept", "content": {"name": "Duck", "sure": True}}
+
+
+async def test_who_does_not_want_to_say_declines(tmp_path: Path) -> None:
+    story = Story(tmp_path, calls(act("mcp__math__ask")), settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("ask me")
+    assert json.loads(results(story)[0].for_model) == {"action": "decline"}
+
+
+async def test_the_prompt_changes_between_turns_only(tmp_path: Path) -> None:
+    """A list that changes in the middle of a turn is told with the next one."""
+    replies = [
+        decide(act("mcp__math__change"), next_step="continue"),
+        decide(act("mcp__math__fresh"), next_step="continue"),
+        decide(respond("Not there.")),
+        *calls(act("mcp__math__fresh")),
+    ]
+    story = Story(tmp_path, replies, settings=settings(("*",), math=entry()), native=True)
+    async with told(story):
+        await story.tell("change")
+        before = {tuple(tool.name for tool in request.tools) for request in story.model.requests}
+        await until(lambda: any("fresh" in str(one) for one in servers(story)["math"].lists["tools"]))
+        await story.tell("and now")
+    assert len(before) == 1 and "mcp__math__fresh" not in next(iter(before))
+    assert "mcp__math__fresh" in {tool.name for tool in story.model.requests[-1].tools}
+    assert results(story)[-1].for_model == "called fresh"
+
+
+async def test_many_tools_are_searched_for(tmp_path: Path) -> None:
+    replies = [
+        decide(act("mcp.find", words="thing 77"), next_step="continue"),
+        decide(act("mcp.call", tool="mcp__big__thing_77", args={"text": "x"}), next_step="continue"),
+        decide(act("mcp.call", tool="mcp__big__no_such", args={}), next_step="continue"),
+        decide(respond("Done.")),
+    ]
+    story = Story(tmp_path, replies, mode="ask", settings=settings(big=entry("many")))
+    async with told(story):
+        story.answers = [Answer(choice="yes")]
+        await story.tell("find thing 77")
+    found, called, unknown = results(story)
+    assert "thing_5" not in story.prompt(0) and "mcp.find" in story.prompt(0)
+    assert found.for_model.startswith("mcp__big__thing_77")
+    assert called.operation == "mcp__big__thing_77" and called.for_model == "called thing_77"
+    assert story.all(GateOpened)[0].question.gate.operations == ("mcp__big__thing_77",)
+    assert not unknown.ok
+
+
+async def test_a_resource_is_brought_by_its_mention(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Bread."))] * 2, settings=settings(math=entry()))
+    async with told(story):
+        await story.tell("what does @math:memo://one say?")
+        await story.tell("and @math:memo://two or @nobody:memo://one?")
+    assert "The password of the duck is bread." in story.prompt(0)
+    assert "no such resource" in story.prompt(1)
+
+
+async def test_a_server_that_ends_is_started_again(tmp_path: Path) -> None:
+    replies = [*calls(act("mcp__math__crash")), *calls(act("mcp__math__add", a=1, b=1))]
+    story = Story(tmp_path, replies, settings=settings(("*",), math=entry()))
+    async with told(story):
+        await story.tell("crash")
+        await until(lambda: servers(story)["math"].state == "ready")
+        await story.tell("again")
+    first, second = results(story)
+    assert "exit code 3" in first.for_model and second.for_model == "2"
+
+
+async def test_a_dead_server_is_told_of_and_stops_nobody(tmp_path: Path) -> None:
+    given = settings(("*",), bad=entry("dead"), none={"command": "no-such-program-here"}, math=entry())
+    story = Story(tmp_path, calls(act("mcp__math__add", a=1, b=1)), settings=given)
+    async with told(story):
+        await story.tell("add")
+    told_of = {one.what.values.get("name"): one.what.values.get("reason") for one in story.all(Noticed)}
+    assert "no key was given" in str(told_of["bad"]) and "No such file" in str(told_of["none"])
+    assert results(story)[0].for_model == "2"
+
+
+async def test_servers_of_the_folder_run_when_it_is_trusted(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/.mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"type": "stdio", **entry()}}}))
+    replies = calls(act("mcp__theirs__environment"))
+    story = Story(tmp_path, replies, mode="ask")
+    async with told(story):
+        await story.tell("call")
+    assert "unknown operation" in results(story)[0].for_model
+    assert "mcp.untrusted" in {one.what.key for one in story.all(Noticed)}
+    story = Story(tmp_path, replies, mode="ask")
+    async with told(story):
+        story.answers = [Answer(choice="trust"), Answer(choice="yes")]
+        await story.tell("call")
+    assert json.loads(results(story)[-1].for_model)["CWD"] == str(story.folder.resolve())
+
+
+def servers(story: Story) -> dict[str, Any]:
+    assert story.wired.outside
+    return dict(story.wired.outside.servers.servers)
+
+
+async def until(true: Any, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.02)
