@@ -288,15 +288,6 @@ def test_a_budget_in_dollars_needs_no_prices_in_the_settings(shell: Shell, serve
     assert (told["calls"], told["cost_usd"]) == (2, pytest.approx(2 * (0.25 + 0.2)))
 
 
-def test_models_of_a_provider_are_listed_with_window_and_price(shell: Shell) -> None:
-    told = shell.run("models", "list", "anthropic").stdout
-    assert "anthropic:claude-sonnet-5 " in told and "1000k  $2 in, $10 out" in told and "pictures" in told
-    assert "画像" in shell.run("models", "list", "openai", "--lang", "ja").stdout
-    assert "duckflow models list openai" in shell.run("models", "list").stdout
-    wrong = shell.run("models", "list", "nobody")
-    assert wrong.returncode == 2 and "openai" in wrong.stderr
-
-
 @pytest.mark.parametrize(("policy", "calls", "requests"), [("stop", 1, 4), ("continue:2", 3, 12), ("replan", 2, 8)])
 def test_a_duck_call_without_a_person_follows_the_policy(shell: Shell, policy: str, calls: int, requests: int) -> None:
     model = shell.script(*[decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")] * 20)

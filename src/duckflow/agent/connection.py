@@ -38,7 +38,7 @@ def make_profile(name: str, window: int, settings: PromptSettings, takes_tools: 
 
 
 def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
-    if name.startswith(EMBEDDED) or window <= settings.small_window:
+    if window <= settings.small_window:
         return True
     # A mixture names its whole first and its active part after it: the whole counts.
     sizes = [float(size) for size in BILLIONS.findall(name)]
@@ -173,8 +173,10 @@ class ModelConnection:
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
         live = shown()
+        now, began = asyncio.get_running_loop().time, 0.0
         async with aclosing(closable(provider, request)) as chunks:
             async for chunk in chunks:
+                began = began or now()
                 match chunk:
                     case Delta():
                         pieces.append(chunk.text)
@@ -194,7 +196,8 @@ class ModelConnection:
                     case Finished():
                         if text := live.end():
                             emit(TextStreamed(text=text, channel=channel))
-                        emit(UsageReported(model=provider.model, usage=chunk.usage))
+                        usage = chunk.usage.model_copy(update={"seconds": now() - began})
+                        emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
         raise ModelError("model.no_end", model=provider.model)

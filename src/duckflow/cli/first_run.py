@@ -39,12 +39,12 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
         choice = ModelChoice("embedded", embedded_default(), say(BY_ITSELF))
     if choice.kind != "embedded":
         return choice
-    from duckflow.llm.local.catalogue import known_model
     from duckflow.llm.local.runtime import install_runtime, runtime_missing
     from duckflow.llm.local.weights import Weights
 
-    model, weights = known_model(choice.model), Weights(paths.models, os.environ)
-    here = weights.path(choice.model) is not None
+    weights = Weights(paths.models, os.environ)
+    holding = weights.holding(choice.model)
+    model, here = holding.model, holding.complete
     if here and not runtime_missing():
         return choice
     if not session.state.turn_open or not await _ask_to_fetch(ask, model.size // MIB, runtime_missing()):

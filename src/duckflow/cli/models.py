@@ -10,6 +10,7 @@ from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import catalogue
 from duckflow.llm.facts import Facts, facts_of, models_of
 from duckflow.llm.keys import key_in_environment
+from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed, recommended, this_machine, why_not
 from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
@@ -38,8 +39,7 @@ def _list(weights: Weights, endpoint: str, words: Words) -> None:
         known = ", ".join(name for name in endpoints if models_of(name))
         raise UsageError("models.no_endpoint", name=endpoint, known=known)
     if not endpoint:
-        for holding in weights.holdings():
-            print_out(_line(holding, words))
+        _list_local(weights, words)
     keyed = [one.name for one in endpoints.values() if key_in_environment(one, os.environ)]
     shown = [endpoint] if endpoint else [name for name in keyed if models_of(name)]
     for name in shown:
@@ -66,10 +66,31 @@ def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
     print_out(words("models.ready", name=name, path=str(path)))
 
 
-def _line(holding: Holding, words: Words) -> str:
+def _list_local(weights: Weights, words: Words) -> None:
+    machine = this_machine(search_path=os.environ.get("PATH"))
+    card = words("models.card", name=machine.card, memory=_gb(machine.card_memory)) if machine.card else ""
+    told = card or words("models.no_card")
+    print_out(words("models.machine", memory=_gb(machine.memory), cores=machine.cores, card=told))
+    holdings = weights.holdings()
+    best = recommended(machine, [holding.model for holding in holdings])
+    for holding in holdings:
+        print_out(_line(holding, machine, holding.model is best, words))
+
+
+def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> str:
+    model = holding.model
     state = words("models.complete" if holding.complete else "models.partly" if holding.size else "models.absent")
-    total = holding.model.size / MIB
-    return f"{holding.model.name:<20} {total:>7.0f} MB  {state}  {holding.model.licence}"
+    context = fitting_context(model, machine)
+    size = words("models.billions", all=f"{model.billions:g}", active=f"{model.active:g}") if model.active else ""
+    needs = words("models.needs", memory=_gb(needed(model, context)), context=context // 1024)
+    reason = why_not(model, machine)
+    suits = words(f"models.too_{reason}") if reason else words("models.best") if best else ""
+    size = size or f"{model.billions:g}B"
+    return f"{model.name:<20} {size:<22} {_gb(model.size):>5} GB  {needs}  {state}  {suits}".rstrip()
+
+
+def _gb(count: int) -> str:
+    return f"{count / GIB:.1f}"
 
 
 class _Bar:

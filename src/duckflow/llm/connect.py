@@ -13,6 +13,8 @@ from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.provider import Provider
 from duckflow.llm.settings import LlmSettings
 
+MIB = 1024 * 1024
+
 
 class Places(NamedTuple):
     """Where providers keep things; without a place for them abilities and the local log are not kept."""
@@ -61,14 +63,18 @@ def _embedded(
     name: str, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
 ) -> Provider:
     from duckflow.llm.embedded import Embedded
-    from duckflow.llm.local.catalogue import known_model
+    from duckflow.llm.local.machine import fitting_context, this_machine
+    from duckflow.llm.local.prefixes import Prefixes
     from duckflow.llm.local.server import LocalServer
-    from duckflow.llm.local.weights import Weights
+    from duckflow.llm.local.weights import Weights, is_path
 
-    model = known_model(name)
-    holdings = Weights(places.models, environ).holdings()
-    path = next(holding.path for holding in holdings if holding.model.name == name)
-    local = local.model_copy(update={"model": name})
+    holding = Weights(places.models, environ).holding(name)
+    model, shown = holding.model, holding.path.stem if is_path(name) else name
+    window = min(local.context or fitting_context(model, this_machine()), model.context)
+    local = local.model_copy(update={"model": shown, "context": window})
     if settings.temperature is None:
         settings = settings.model_copy(update={"temperature": local.temperature})
-    return Embedded(LocalServer(path, local, places.local_log), name, local.window(model.context), settings)
+    folder = places.models.with_name("prefixes")
+    about = f"{holding.path} {holding.size} {window}"
+    prefixes = Prefixes(folder, about, local.prefix_disk_mib * MIB)
+    return Embedded(LocalServer(holding.path, local, places.local_log, folder), shown, window, settings, prefixes)

@@ -11,6 +11,8 @@ class Usage(Value):
     cached_tokens: int = 0
     cost_usd: float = 0.0
     calls: int = 0
+    seconds: float = 0.0
+    """In which the replies came, from their first piece on."""
 
     def plus(self, other: "Usage") -> "Usage":
         return Usage(
@@ -19,4 +21,5 @@ class Usage(Value):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             cost_usd=self.cost_usd + other.cost_usd,
             calls=self.calls + other.calls,
+            seconds=self.seconds + other.seconds,
         )

@@ -1,7 +1,9 @@
 """Pulling from the hub: whole, resumed, broken off, lying."""
 
+import hashlib
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,6 +28,7 @@ class HubOnLoopback(ThreadingHTTPServer):
         self.content = CONTENT
         self.knows_range = True
         self.status = 0
+        self.tells_sums = True
         self.breaks_after: list[int] = []
         self.asked: list[str] = []
 
@@ -35,6 +38,17 @@ class HubOnLoopback(ThreadingHTTPServer):
 
 
 class FileOfTheHub(BaseHTTPRequestHandler):
+    def do_HEAD(self) -> None:
+        hub = self.server
+        assert isinstance(hub, HubOnLoopback)
+        # As the hub does it: what the file is stands beside where its bytes are.
+        self.send_response(302)
+        self.send_header("location", "/elsewhere")
+        if hub.tells_sums:
+            self.send_header("x-linked-size", str(len(CONTENT)))
+            self.send_header("x-linked-etag", f'"{hashlib.sha256(CONTENT).hexdigest()}"')
+        self.end_headers()
+
     def do_GET(self) -> None:
         hub = self.server
         assert isinstance(hub, HubOnLoopback)
@@ -170,3 +184,27 @@ def test_a_hub_that_refuses_is_told_with_what_to_do(tmp_path: Path, hub: HubOnLo
 def test_an_endpoint_that_makes_no_sense_is_no_traceback(tmp_path: Path, endpoint: str) -> None:
     with pytest.raises(ProviderUnreachable):
         Weights(tmp_path, {"HF_ENDPOINT": endpoint}, (MODEL,)).pull("tiny")
+
+
+UNSURE = replace(MODEL, sha256="", size=len(CONTENT) - 5000, parts=())
+"""Known by name only: what the file must be the hub says."""
+
+
+def test_the_hubs_own_sum_holds_for_a_model_that_is_known_by_name(tmp_path: Path, hub: HubOnLoopback) -> None:
+    here = Weights(tmp_path, {"HF_ENDPOINT": hub.endpoint}, (UNSURE,))
+    partial(tmp_path, CONTENT[:70_000])
+    path = here.pull("tiny")
+    assert path.read_bytes() == CONTENT and hub.asked == ["bytes=70000-"]
+    assert here.path("tiny") == path
+    path.unlink()
+    hub.content = CONTENT[:-1] + b"?"
+    with pytest.raises(ProviderUnreachable) as caught:
+        here.pull("tiny")
+    assert caught.value.key == "models.damaged" and here.path("tiny") is None
+
+
+def test_a_hub_that_tells_no_sum_is_not_believed(tmp_path: Path, hub: HubOnLoopback) -> None:
+    hub.tells_sums = False
+    with pytest.raises(ProviderUnreachable) as caught:
+        Weights(tmp_path, {"HF_ENDPOINT": hub.endpoint}, (UNSURE,)).pull("tiny")
+    assert caught.value.key == "models.no_source" and hub.asked == []

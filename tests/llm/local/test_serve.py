@@ -24,6 +24,8 @@ def order() -> bytes:
         batch=64,
         prompt_cache_mib=0,
         repeat_penalty=1.1,
+        gpu_layers=-1,
+        prefixes="",
     )
     return json.dumps(wish).encode() + b"\n"
 

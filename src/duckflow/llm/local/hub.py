@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, Protocol
 
 from duckflow.llm.local.catalogue import HubFile, LocalModel
 
@@ -142,6 +142,13 @@ TRIES_AFTER_A_BREAK = 3
 PAUSE_SECONDS = 0.5
 
 
+class HubSums(NamedTuple):
+    """What the hub says of a file."""
+
+    size: int
+    sha256: str
+
+
 class Hub:
     """Fetches one file of the hub."""
 
@@ -149,6 +156,22 @@ class Hub:
 
     def __init__(self, file: HubFile, endpoint: str = DEFAULT_ENDPOINT) -> None:
         self._url = f"{endpoint.rstrip('/')}/{file.repository}/resolve/main/{file.file}"
+
+    def sums(self) -> HubSums:
+        """Its size and sha256, which the hub tells before it leads on to where the bytes lie."""
+        import httpx
+
+        try:
+            with _client() as client:
+                answer = client.head(self._url, follow_redirects=False)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
+        if answer.status_code >= HTTPStatus.BAD_REQUEST:
+            raise SourceUnavailable(f"HTTP {answer.status_code}")
+        size, sha256 = answer.headers.get("x-linked-size", ""), answer.headers.get("x-linked-etag", "").strip('"')
+        if not size.isdigit() or not re.fullmatch(r"[0-9a-f]{64}", sha256):
+            raise SourceUnavailable("it does not say what the file must be")
+        return HubSums(int(size), sha256)
 
     def fill(self, incoming: Incoming, meter: Meter) -> None:
         import httpx

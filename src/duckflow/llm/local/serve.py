@@ -30,6 +30,8 @@ class Order(TypedDict):
     batch: int
     prompt_cache_mib: int
     repeat_penalty: float
+    gpu_layers: int
+    prefixes: str
 
 
 def main() -> NoReturn:
@@ -69,6 +71,8 @@ def _server(model: str, order: Order) -> Any:
     wanted.ui = False
     wanted.verbosity = ERRORS_ONLY
     wanted.sampling.penalty_repeat = order["repeat_penalty"]
+    wanted.n_gpu_layers = order["gpu_layers"]
+    wanted.slot_save_path = order["prefixes"]
     if order["threads"]:
         wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = order["threads"]
     return xllamacpp.Server(wanted)

@@ -52,12 +52,17 @@ PATIENCE_SECONDS = 3.0
 LOG_TAIL = 2000
 LOG_LINES = 2
 RUNTIME = "xllamacpp"
+DEFAULT_CONTEXT = 8_192
 
 
 class LocalServer:
     """An OpenAI-compatible endpoint on a loopback port, guarded by a random key. `start` may be called again."""
 
-    def __init__(self, weights: Path, settings: LocalSettings, log: Path | None = None) -> None:
+    def __init__(
+        self, weights: Path, settings: LocalSettings, log: Path | None = None, prefixes: Path | None = None
+    ) -> None:
+        """`prefixes` is the folder for what was read of prompts."""
+        self._prefixes = prefixes
         self._weights = weights
         self._settings = settings
         self._log = log
@@ -175,11 +180,14 @@ class LocalServer:
             parent=os.getpid(),
             key=self._key,
             name=settings.model,
-            context=settings.context,
+            context=settings.context or DEFAULT_CONTEXT,
             threads=settings.threads or usable_cores(),
             batch=settings.batch,
             prompt_cache_mib=settings.prompt_cache_mib,
             repeat_penalty=settings.repeat_penalty,
+            gpu_layers=settings.gpu_layers,
+            # The server puts the name right behind it.
+            prefixes=f"{self._prefixes}/" if self._prefixes else "",
         )
         process.stdin.write(json.dumps(order).encode() + b"\n")
         line = await process.stdout.readline()

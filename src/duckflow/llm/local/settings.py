@@ -11,8 +11,8 @@ class LocalSettings(Value):
     """How the local model is run; the defaults are measured on two cores with Qwen2.5-Coder 1.5B."""
 
     model: str = DEFAULT_MODEL
-    context: int = Field(default=8192, ge=512)
-    """Tokens of one request and its reply; each thousand costs about 28 MB of memory."""
+    context: int = Field(default=0, ge=0)
+    """Tokens of one request and its reply; 0: as many as the memory takes, for a small model 8,192."""
     threads: int = Field(default=0, ge=0)
     """0 means one for each physical core this process may use."""
     batch: int = Field(default=128, ge=16)
@@ -22,8 +22,8 @@ class LocalSettings(Value):
     temperature: float = Field(default=0.0, ge=0.0)
     """A small model is most reliable when it says what it finds most likely."""
     repeat_penalty: float = Field(default=1.1, ge=1.0, le=2.0)
+    gpu_layers: int = Field(default=-1, ge=-1)
+    """Layers for the graphics card, where the runtime finds one; -1: as many as fit."""
+    prefix_disk_mib: int = Field(default=1024, ge=0)
+    """Disk for what was read of prompts, so that the next start does not read it again; 0: none is kept."""
     start_seconds: float = Field(default=120.0, gt=0)
-
-    def window(self, most: int) -> int:
-        """The context in use, for a model that has at most so much."""
-        return min(self.context, most)

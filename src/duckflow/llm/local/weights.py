@@ -5,11 +5,12 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
+from duckflow.llm.local.gguf import model_of_file
 from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub, Incoming, Meter, Progress, Source, SourceUnavailable, has_hash
 from duckflow.llm.local.runtime import Wheels
 
@@ -29,6 +30,11 @@ class Holding:
     path: Path
     size: int
     complete: bool
+
+
+def is_path(name: str) -> bool:
+    """Whether it names a file rather than a known model."""
+    return "/" in name or name.endswith(".gguf")
 
 
 class Weights:
@@ -55,12 +61,23 @@ class Weights:
 
     def path(self, name: str) -> Path | None:
         """The file of an installed model."""
-        holding = self._holding(known_model(name, self._catalogue))
+        holding = self.holding(name)
         return holding.path if holding.complete else None
+
+    def holding(self, name: str) -> Holding:
+        """A known model, or by its path a file of the user's own."""
+        if not is_path(name):
+            return self._holding(known_model(name, self._catalogue))
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise UsageError("models.no_file", path=str(path))
+        return Holding(model_of_file(path), path, path.stat().st_size, complete=True)
 
     def pull(self, name: str, progress: Progress | None = None) -> Path:
         """Fetch a model, or the rest of it; interrupted at any moment, the next call goes on from there."""
         model = known_model(name, self._catalogue)
+        if not model.sha256 and not self._holding(model).complete:
+            model = self._with_sums(model)
         incoming, meter = Incoming(self._folder, model), Meter(model.size, progress)
         with self._ready(model), incoming.alone(waiting=lambda: meter.show(incoming.size(), "other_pull")):
             if self._holding(model).complete:
@@ -71,9 +88,10 @@ class Weights:
 
     def adopt(self, name: str, file: Path) -> Path:
         """Take a file the user already has, if it is the right one."""
-        model = known_model(name, self._catalogue)
         if not file.is_file():
             raise UsageError("models.no_file", path=str(file))
+        model = known_model(name, self._catalogue)
+        model = model if model.sha256 else self._with_sums(model)
         incoming = Incoming(self._folder, model)
         with self._ready(model), incoming.alone(waiting=_busy(model)):
             if self._holding(model).complete:
@@ -102,8 +120,9 @@ class Weights:
 
     def _holding(self, model: LocalModel) -> Holding:
         incoming = Incoming(self._folder, model)
-        if incoming.final.is_file() and incoming.final.stat().st_size == model.size:
-            return Holding(model, incoming.final, model.size, complete=True)
+        # Only what was checked has its name; where its size is known, nobody has cut it since either.
+        if incoming.final.is_file() and (not model.sha256 or incoming.final.stat().st_size == model.size):
+            return Holding(model, incoming.final, incoming.final.stat().st_size, complete=True)
         return Holding(model, incoming.final, incoming.size(), complete=False)
 
     @contextmanager
@@ -129,6 +148,19 @@ class Weights:
         return ModelError(
             "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MIB, free_mb=free
         )
+
+    def _with_sums(self, model: LocalModel) -> LocalModel:
+        """With the size and the hash that the hub gives for it."""
+        try:
+            if model.hub is None:
+                raise SourceUnavailable("?")
+            sums = Hub(model.hub, self._environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).sums()
+        except SourceUnavailable as problem:
+            path = str(Incoming(self._folder, model).final)
+            raise ProviderUnreachable(
+                "models.no_source", name=model.name, path=path, reasons=f"hub: {problem}"
+            ) from None
+        return replace(model, size=sums.size, sha256=sums.sha256)
 
     def _sources(self, model: LocalModel) -> list[Source]:
         sources: list[Source] = []

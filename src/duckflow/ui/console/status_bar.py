@@ -48,6 +48,8 @@ def bar(done: int, total: int) -> str:
 
 
 BETWEEN = " · "
+LOCAL = "local:"
+"""Models on this machine: how quick they are is worth knowing."""
 
 
 def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
@@ -64,6 +66,9 @@ def _ever_shorter(conversation: Conversation, words: Words) -> Iterator[str]:
     name = state.model.rpartition(":")[2].rpartition("/")[2]
     tokens = state.usage.prompt_tokens + state.usage.completion_tokens
     used = words("bar.tokens", tokens=thousands(tokens)) if tokens else ""
+    if state.model.startswith(LOCAL) and state.usage.seconds:
+        speed = state.usage.completion_tokens / state.usage.seconds
+        used = f"{used} {words('bar.speed', speed=f'{speed:.0f}')}"
     cost = money(state.usage.cost_usd) if state.usage.cost_usd else ""
     plan = plan_bar(state, words)
     yield _joined(health, plan, mode, state.model, used, cost)

@@ -1,0 +1,92 @@
+"""What the head of a GGUF file says of its model: how much context it has, and what a token of it takes."""
+
+import struct
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from duckflow.errors import UsageError
+from duckflow.llm.local.catalogue import LocalModel
+
+MAGIC = b"GGUF"
+NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+TEXT, LIST = 8, 9
+HEAD = 64 * 1024 * 1024
+"""The facts come before the vocabulary, which is most of the head; nothing is looked for behind this."""
+HALF = 2
+"""Bytes of a number in the context's memory."""
+
+
+def model_of_file(path: Path) -> LocalModel:
+    """A model of the user's own. UsageError when the file is none."""
+    try:
+        with path.open("rb") as file:
+            told = _facts(file)
+        size = path.stat().st_size
+    except (OSError, struct.error, UnicodeDecodeError, MemoryError):
+        told, size = {}, 0
+    kind = str(told.get("general.architecture", ""))
+    if not kind:
+        raise UsageError("models.no_gguf", path=str(path))
+    layers, heads = _count(told, f"{kind}.block_count"), _count(told, f"{kind}.attention.head_count")
+    kept = _count(told, f"{kind}.attention.head_count_kv") or heads
+    width = _count(told, f"{kind}.attention.key_length") or _count(told, f"{kind}.embedding_length") // max(heads, 1)
+    return LocalModel(
+        name=str(path),
+        file=path.name,
+        size=size,
+        sha256="",
+        licence="",
+        context=_count(told, f"{kind}.context_length") or 8_192,
+        billions=_billions(told, size),
+        token_bytes=2 * layers * kept * width * HALF or 131_072,
+    )
+
+
+def _billions(told: dict[str, Any], size: int) -> float:
+    """As its label says (`7B`, `30B-A3B`), else by the size of a file of four to five bits."""
+    label = str(told.get("general.size_label", "")).upper().partition("-")[0].rpartition("X")[2]
+    number, unit = label[:-1], label[-1:]
+    try:
+        return float(number) / (1 if unit == "B" else 1000)
+    except ValueError:
+        return size / 0.6e9
+
+
+def _count(told: dict[str, Any], name: str) -> int:
+    value = told.get(name, 0)
+    # Some models have another number in each layer.
+    return max(map(int, cast("list[Any]", value)), default=0) if isinstance(value, list) else int(value)
+
+
+def _facts(file: BinaryIO) -> dict[str, Any]:
+    if file.read(4) != MAGIC:
+        return {}
+    _version, _tensors, count = struct.unpack("<IQQ", file.read(20))
+    told: dict[str, Any] = {}
+    for _ in range(count):
+        if file.tell() > HEAD:
+            break
+        name = _text(file)
+        if name.startswith("tokenizer."):
+            break
+        told[name] = _value(file, struct.unpack("<I", file.read(4))[0])
+    return told
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == TEXT:
+        return _text(file)
+    if kind == LIST:
+        of, count = struct.unpack("<IQ", file.read(12))
+        return [_value(file, of) for _ in range(min(count, HEAD))]
+    form = NUMBERS.get(kind, "")
+    if not form:
+        raise struct.error(f"kind {kind}")
+    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+
+
+def _text(file: BinaryIO) -> str:
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > HEAD:
+        raise struct.error("too long")
+    return file.read(length).decode("utf-8", "replace")

@@ -1,0 +1,46 @@
+"""`duckflow models`, and models by their path."""
+
+import json
+import os
+from pathlib import Path
+
+from duckflow.llm.local.weights import Weights
+from duckflow.store.paths import Paths
+from tests.cli.shell import Shell
+
+
+def test_models_of_a_provider_are_listed_with_window_and_price(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    told = shell.run("models", "list", "anthropic").stdout
+    assert "anthropic:claude-sonnet-5 " in told and "1000k  $2 in, $10 out" in told and "pictures" in told
+    assert "画像" in shell.run("models", "list", "openai", "--lang", "ja").stdout
+    wrong = shell.run("models", "list", "nobody")
+    assert wrong.returncode == 2 and "openai" in wrong.stderr
+
+
+def test_local_models_are_listed_with_what_they_take_and_one_is_recommended(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    machine, *lines = shell.run("models", "list").stdout.splitlines()
+    assert machine.startswith("This machine: ") and "cores" in machine
+    assert "duckflow models list openai" in lines[-1]
+    assert [line.split()[0] for line in lines[:2]] == ["qwen2.5-coder-1.5b", "smollm2-135m"]
+    assert len([line for line in lines if "recommended" in line]) == 1
+    assert "おすすめ" in shell.run("models", "list", "--lang", "ja").stdout
+    keyed = shell.run("models", "list", DEEPSEEK_API_KEY="k").stdout
+    assert "deepseek:deepseek-chat" in keyed and "openai:" not in keyed
+
+
+def test_a_model_of_the_users_own_by_its_path(tmp_path: Path) -> None:
+    """A real small one: whatever it says, it is asked and the conversation ends."""
+    weights = Weights(Paths.of_user().models, os.environ).pull("smollm2-135m")
+    shell = Shell(tmp_path, seconds=240)
+    told = shell.run(
+        "-p", "Say hello.", "-m", f"local:{weights}", "--max-loops", "1", "--output-format", "json", stdin=""
+    )
+    summary = json.loads(told.stdout)
+    assert summary["model"] == f"local:{weights.stem}" and summary["usage"]["calls"] >= 1, told.stderr
+    wrong = shell.run("-p", "hi", "-m", f"local:{shell.work}/none.gguf", stdin="")
+    assert wrong.returncode == 2 and "none.gguf" in wrong.stderr
+    (shell.work / "text.gguf").write_text("no model")
+    wrong = shell.run("-p", "hi", "-m", "local:text.gguf", stdin="")
+    assert wrong.returncode == 2 and "GGUF" in wrong.stderr
