@@ -14,7 +14,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
-AGENTS_FILE = "AGENTS.md"
+RULES_FILES = ("AGENTS.md", "CLAUDE.md")
 RULES_LIMIT = 8000
 NEAR_LIMIT = 4000
 NEAR_FILES = 3
@@ -54,11 +54,11 @@ class Project:
         self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def rules(self) -> str:
-        return self._rules(AGENTS_FILE, RULES_LIMIT)
+        return self._rules_of("", RULES_LIMIT)
 
     def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
         folders = dict.fromkeys(folder for path in paths for folder in _above(path))
-        found = (NearRules(folder, self._rules(f"{folder}/{AGENTS_FILE}", NEAR_LIMIT)) for folder in folders)
+        found = (NearRules(folder, self._rules_of(f"{folder}/", NEAR_LIMIT)) for folder in folders)
         near = [one for one in found if one.text]
         return sorted(near[-NEAR_FILES:], key=lambda one: one.folder.count("/"))
 
@@ -119,6 +119,10 @@ class Project:
                     return None
                 return folder / named
         return None
+
+    def _rules_of(self, folder: str, limit: int) -> str:
+        """Of AGENTS.md; where there is none, of the file that others use for the same."""
+        return next((text for name in RULES_FILES if (text := self._rules(f"{folder}{name}", limit))), "")
 
     def _rules(self, path: str, limit: int) -> str:
         """The text of an AGENTS.md, its head when it is very long; read again only when it has changed."""

@@ -58,6 +58,8 @@ def _talk(add: Add, words: Words) -> None:
     add("message", nargs="?", default="", metavar="MESSAGE", help=words("cli.message"))
     add("-p", "--print", dest="prompt", metavar="PROMPT", help=words("cli.print"))
     add("--output-format", choices=[*map(str, OutputFormat)], default="text", help=words("cli.output_format"))
+    add("--input-format", choices=["text", "stream-json"], default="text", help=words("cli.input_format"))
+    add("--json-schema", default="", metavar="SCHEMA", help=words("cli.json_schema"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     add("-c", "--continue", dest="resume_last", action="store_true", help=words("cli.continue"))
     add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
@@ -152,6 +154,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "init": _init,
     "config": _config,
     "completion": _completion,
+    "update": _demo,
 }
 
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "init": "init.command:run_init",
     "config": "config:run_config",
     "completion": "completion:run_completion",
+    "update": "update:tell_update",
 }
 """What carries out a subcommand; only the one that is asked for is loaded."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

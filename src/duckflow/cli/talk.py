@@ -19,6 +19,7 @@ from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
+from duckflow.ui.answer_shape import answer_shape
 from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
@@ -31,6 +32,10 @@ LOADED_SECONDS = 2.0
 def talk(options: Options, words: Words, paths: Paths) -> int:
     here = partial(make_wiring, options, words, paths)
     wiring = here()
+    if options.input_format == "stream-json":
+        return _led(options, wiring, here)
+    if options.json_schema and options.prompt is None:
+        raise UsageError("usage.schema_alone")
     piped = _piped()
     prompt = None if options.prompt is None else readable(options.prompt).strip()
     if prompt == "" and piped.strip():
@@ -46,6 +51,13 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     if prompt is not None:
         return asyncio.run(_headless(options, chosen, prompt, piped))
     return asyncio.run(_chat(chosen, here, readable(options.message)))
+
+
+def _led(options: Options, wiring: Wiring, here: Here) -> int:
+    """A conversation that another program leads by lines on stdin."""
+    if options.prompt or options.json_schema or options.output_format != OutputFormat.STREAM_JSON:
+        raise UsageError("usage.led")
+    return asyncio.run(_headless(options, wanted_session(options, wiring, here), None, ""))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
@@ -77,16 +89,19 @@ def _loop_flags(most: int | None) -> dict[str, int]:
     return {f"pacemaker.limits.{name}": value for name, value in bounds.items()}
 
 
-async def _headless(options: Options, chosen: ChosenSession, prompt: str, piped: str) -> int:
+async def _headless(options: Options, chosen: ChosenSession, prompt: str | None, piped: str) -> int:
+    shape = answer_shape(options.json_schema) if options.json_schema else None
     if chosen.damage:
         print_err(chosen.damage)
     wired = wire(chosen.wiring, chosen.session)
     conversation, words = wired.conversation, chosen.wiring.words
-    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call)
+    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
     for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
     _collect_later()
     try:
+        if prompt is None:
+            return await headless.lead()
         return await headless.run(prompt, [Attachment("stdin", piped)] if piped.strip() else [])
     finally:
         await wired.close()

@@ -1,5 +1,6 @@
 """A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
+from duckflow.ui.answer_shape import AnswerShape, Unfit
+from duckflow.ui.headless_input import read_line, read_order
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
 
@@ -36,6 +39,7 @@ EXIT_CODES: dict[Outcome, int] = {
 
 
 RETRY = "model.retry."
+SHAPE_TRIES = 2
 UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
 
@@ -44,8 +48,17 @@ class Headless:
     """Has one message answered and reports it. Questions find nobody and are answered with no."""
 
     def __init__(
-        self, conversation: Conversation, words: Words, output: OutputFormat, policy: DuckPolicy | None = None
+        self,
+        conversation: Conversation,
+        words: Words,
+        output: OutputFormat,
+        policy: DuckPolicy | None = None,
+        shape: AnswerShape | None = None,
     ) -> None:
+        self._shape = shape
+        self._value: Any = None
+        self._led = False
+        """Somebody leads the conversation: questions wait for an answer."""
         self._conversation = conversation
         self._words = words
         self._output = output
@@ -63,11 +76,56 @@ class Headless:
         """To the end of the turn and of its jobs; the exit code."""
         conversation = self._conversation
         conversation.hear(self.hear)
+        if self._shape:
+            prompt = f"{prompt}\n\n{self._words('headless.shape', schema=self._shape.schema)}"
         await conversation.say(prompt, attachments)
         await conversation.work.jobs_over()
         if conversation.choices.mode == Mode.FULL_AUTO:
             await self._carry_through()
-        return self._finish(conversation.state)
+        fits = await self._shaped() if self._shape else True
+        return self._finish(conversation.state, fits)
+
+    async def lead(self) -> int:
+        """A conversation that is led by lines on stdin, to their end; the exit code of its last turn."""
+        self._led = True
+        conversation = self._conversation
+        conversation.hear(self.hear)
+        turns: set[asyncio.Task[Outcome]] = set()
+        while line := await read_line():
+            order = read_order(line)
+            match order.kind if order else "":
+                case "user" if order:
+                    turns.add(asyncio.create_task(conversation.say(order.text)))
+                case "answer" if order:
+                    taken = await conversation.answer(order.question_id, order.text, order.choice)
+                    _print_json({"type": "taken", "question_id": order.question_id, **taken._asdict()})
+                case "interrupt":
+                    conversation.interrupt()
+                case "unreadable" if order:
+                    _print_json({"type": "error", "error": self._words("headless.unreadable", line=order.text[:200])})
+                case _:
+                    pass
+        # Nobody is left who could answer.
+        self._led = False
+        for question in conversation.questions:
+            self._answer(question)
+        await asyncio.gather(*turns)
+        await conversation.work.jobs_over()
+        return self._finish(conversation.state, fits=True)
+
+    async def _shaped(self) -> bool:
+        """Whether the answer has the wished shape; it is told what is wrong, and may try again."""
+        assert self._shape
+        for again in range(SHAPE_TRIES + 1):
+            try:
+                self._value = self._shape.read(self._said[-1] if self._said else "")
+                return True
+            except Unfit as problem:
+                if again == SHAPE_TRIES or not self._ended or EXIT_CODES[self._ended.outcome]:
+                    return False
+                wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
+            await self._conversation.say(wish)
+        return False
 
     async def _carry_through(self) -> None:
         """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances."""
@@ -91,8 +149,10 @@ class Headless:
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, _: int, event: happened.Event) -> None:
-        if isinstance(event, QuestionAsked):
+        if isinstance(event, QuestionAsked) and not self._led:
             self._answer(event.question)
+        elif isinstance(event, QuestionAsked):
+            _print_json({"type": "question", "question": event.question.model_dump(mode="json")})
         if isinstance(event, QuestionAsked | QuestionClosed | NowChanged):
             # What is asked and answered is told by the events on record, and a bar is for people.
             return
@@ -132,14 +192,17 @@ class Headless:
             case _:
                 pass
 
-    def _finish(self, state: AgentState) -> int:
+    def _finish(self, state: AgentState, fits: bool) -> int:
         """Print what is left to print; the exit code."""
         outcome = self._ended.outcome if self._ended else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
             why = self._words("headless.gate", files=", ".join(_what(self._gate)))
-        code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * self._job_failed
+        code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * (self._job_failed or not fits)
         answer = "\n\n".join(self._said)
+        if self._shape:
+            answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
+            why = why or ("" if fits else self._words("headless.no_shape"))
         if self._output is OutputFormat.TEXT:
             if answer or (why and code == 0):
                 print_out(plain(answer or why))
@@ -161,7 +224,7 @@ class Headless:
                 "actions": self._actions,
                 "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
                 "usage": state.usage.model_dump(),
-            }
+            } | ({"structured": self._value} if self._shape else {})
             _print_json(result)
         return code
 

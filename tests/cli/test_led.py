@@ -1,0 +1,118 @@
+"""Headless for programs: answers of a shape, and conversations led by lines of JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.ui.headless_input import read_order
+from tests.cli.shell import Shell
+from tests.journeys.story import act, decide, respond
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"files": {"type": "array", "items": {"type": "string"}}, "count": {"type": "integer"}},
+    "required": ["files", "count"],
+    "additionalProperties": False,
+}
+FITTING = {"files": ["a.py"], "count": 1}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_an_answer_has_the_wished_shape(tmp_path: Path, language: str) -> None:
+    shell = Shell(tmp_path)
+    wrong, fenced = json.dumps({"files": "a.py"}), f"Here:\n```json\n{json.dumps(FITTING)}\n```"
+    model = shell.script(decide(respond("no json")), decide(respond(wrong)), decide(respond(fenced)))
+    ask = ("-p", "which files?", "-m", model, "--lang", language, "--json-schema")
+    done = shell.run(*ask, json.dumps(SCHEMA), stdin="")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == FITTING
+    (shell.work / "schema.json").write_text(json.dumps(SCHEMA))
+    told = json.loads(shell.run(*ask, "schema.json", "--output-format", "json", stdin="").stdout)
+    assert told["structured"] == FITTING and told["usage"]["calls"] == 3
+
+
+def test_an_answer_that_never_fits_is_a_failure(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    model = shell.script(*[decide(respond("no json"))] * 3)
+    done = shell.run("-p", "x", "-m", model, "--json-schema", json.dumps(SCHEMA), stdin="")
+    assert done.returncode == 1 and done.stdout == "" and "does not fit" in done.stderr
+
+
+@pytest.mark.parametrize("schema", ["{", "missing.json", '{"type": 7}', '{"$ref": "http://127.0.0.1:9/x"}'])
+def test_a_schema_that_is_none_is_told(tmp_path: Path, schema: str) -> None:
+    shell = Shell(tmp_path)
+    done = shell.run("-p", "x", "-m", shell.script(), "--json-schema", schema, stdin="")
+    assert done.returncode == 2 and "--json-schema" in done.stderr and "Traceback" not in done.stderr
+
+
+class Led:
+    """A conversation in a process, led line by line."""
+
+    def __init__(self, shell: Shell, *replies: Any) -> None:
+        line = ("-m", shell.script(*replies), "--input-format", "stream-json", "--output-format", "stream-json")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "duckflow", *line],
+            cwd=shell.work,
+            env=shell.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def tell(self, **line: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(line) + "\n")
+        self.process.stdin.flush()
+
+    def until(self, kind: str) -> dict[str, Any]:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            told = json.loads(line)
+            if told["type"] == kind:
+                return told
+        raise AssertionError(f"no {kind}")
+
+
+def test_another_program_leads_a_conversation_and_answers_its_gate(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write = decide(act("file_ops.write_file", path="a.py", content="print(1)\n"), respond("Here it is."))
+    led = Led(shell, write, decide(respond("And again.")))
+    led.tell(type="user", message={"role": "user", "content": [{"type": "text", "text": "create a.py"}]})
+    question = led.until("question")["question"]
+    assert question["gate"]["impacts"][0]["path"] == "a.py"
+    led.tell(type="answer", question_id=question["question_id"], text="はい、お願いします")
+    assert led.until("taken")["meaning"] == "answer"
+    assert led.until("turn_ended")["outcome"] == "done" and (shell.work / "a.py").exists()
+    led.tell(type="nonsense")
+    assert "nonsense" in led.until("error")["error"]
+    led.tell(type="user", text="again")
+    assert led.until("turn_ended")["turn"] == 2
+    assert led.process.stdin
+    led.process.stdin.close()
+    result = led.until("result")
+    assert result["result"] == "Here it is.\n\nAnd again." and led.process.wait(60) == 0
+
+
+def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    led = Led(shell, decide(act("file_ops.write_file", path="a.py", content="x\n"), respond("Here it is.")))
+    led.tell(type="user", text="create a.py")
+    led.until("question")
+    assert led.process.stdin
+    led.process.stdin.close()
+    assert led.until("result")["outcome"] == "gate"
+    assert led.process.wait(60) == 3 and not (shell.work / "a.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("", None), ("{", "unreadable"), ('{"type": "user"}', "unreadable"), ('{"type": "interrupt"}', "interrupt")],
+)
+def test_lines(line: str, kind: str | None) -> None:
+    order = read_order(line)
+    assert (order.kind if order else None) == kind
