@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.ui.headless_input import read_order
+from duckflow.ui.headless_input import read_led_line
 from tests.cli.shell import Shell
 from tests.journeys.story import act, decide, respond
 
@@ -114,5 +114,5 @@ def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
     [("", None), ("{", "unreadable"), ('{"type": "user"}', "unreadable"), ('{"type": "interrupt"}', "interrupt")],
 )
 def test_lines(line: str, kind: str | None) -> None:
-    order = read_order(line)
+    order = read_led_line(line)
     assert (order.kind if order else None) == kind

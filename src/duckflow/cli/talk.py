@@ -101,7 +101,9 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
     _collect_later()
     try:
         if prompt is None:
-            return await headless.lead()
+            from duckflow.ui.headless_input import lead
+
+            return await lead(headless, conversation, words)
         return await headless.run(prompt, [Attachment("stdin", piped)] if piped.strip() else [])
     finally:
         await wired.close()

@@ -1,6 +1,5 @@
 """A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +18,6 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.answer_shape import AnswerShape, Unfit
-from duckflow.ui.headless_input import read_line, read_order
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
 
@@ -57,7 +55,7 @@ class Headless:
     ) -> None:
         self._shape = shape
         self._value: Any = None
-        self._led = False
+        self.led = False
         """Somebody leads the conversation: questions wait for an answer."""
         self._conversation = conversation
         self._words = words
@@ -83,35 +81,7 @@ class Headless:
         if conversation.choices.mode == Mode.FULL_AUTO:
             await self._carry_through()
         fits = await self._shaped() if self._shape else True
-        return self._finish(conversation.state, fits)
-
-    async def lead(self) -> int:
-        """A conversation that is led by lines on stdin, to their end; the exit code of its last turn."""
-        self._led = True
-        conversation = self._conversation
-        conversation.hear(self.hear)
-        turns: set[asyncio.Task[Outcome]] = set()
-        while line := await read_line():
-            order = read_order(line)
-            match order.kind if order else "":
-                case "user" if order:
-                    turns.add(asyncio.create_task(conversation.say(order.text)))
-                case "answer" if order:
-                    taken = await conversation.answer(order.question_id, order.text, order.choice)
-                    _print_json({"type": "taken", "question_id": order.question_id, **taken._asdict()})
-                case "interrupt":
-                    conversation.interrupt()
-                case "unreadable" if order:
-                    _print_json({"type": "error", "error": self._words("headless.unreadable", line=order.text[:200])})
-                case _:
-                    pass
-        # Nobody is left who could answer.
-        self._led = False
-        for question in conversation.questions:
-            self._answer(question)
-        await asyncio.gather(*turns)
-        await conversation.work.jobs_over()
-        return self._finish(conversation.state, fits=True)
+        return self.finish(conversation.state, fits)
 
     async def _shaped(self) -> bool:
         """Whether the answer has the wished shape; it is told what is wrong, and may try again."""
@@ -138,7 +108,7 @@ class Headless:
                 await conversation.say(self._words("plan.go_on"))
             await conversation.work.jobs_over()
 
-    def _answer(self, question: Question) -> None:
+    def answer(self, question: Question) -> None:
         """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
         choice = question.choices[-1].key
         if question.kind == "gate":
@@ -149,15 +119,15 @@ class Headless:
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, _: int, event: happened.Event) -> None:
-        if isinstance(event, QuestionAsked) and not self._led:
-            self._answer(event.question)
+        if isinstance(event, QuestionAsked) and not self.led:
+            self.answer(event.question)
         elif isinstance(event, QuestionAsked):
-            _print_json({"type": "question", "question": event.question.model_dump(mode="json")})
+            print_json({"type": "question", "question": event.question.model_dump(mode="json")})
         if isinstance(event, QuestionAsked | QuestionClosed | NowChanged):
             # What is asked and answered is told by the events on record, and a bar is for people.
             return
         if self._output is OutputFormat.STREAM_JSON:
-            _print_json({"type": event.kind, **event.model_dump(mode="json")})
+            print_json({"type": event.kind, **event.model_dump(mode="json")})
         match event:
             case happened.ActionFinished():
                 self._note_result(event)
@@ -192,7 +162,7 @@ class Headless:
             case _:
                 pass
 
-    def _finish(self, state: AgentState, fits: bool) -> int:
+    def finish(self, state: AgentState, fits: bool) -> int:
         """Print what is left to print; the exit code."""
         outcome = self._ended.outcome if self._ended else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
@@ -225,7 +195,7 @@ class Headless:
                 "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
                 "usage": state.usage.model_dump(),
             } | ({"structured": self._value} if self._shape else {})
-            _print_json(result)
+            print_json(result)
         return code
 
     def _verdict(self, call: happened.DuckCalled) -> dict[str, Any]:
@@ -257,5 +227,5 @@ def _what(question: Question) -> list[str]:
     return [*gate.commands, *(impact.path for impact in gate.impacts)] if gate else []
 
 
-def _print_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Any]) -> None:
     print_out(json.dumps(value, ensure_ascii=False))

@@ -10,8 +10,15 @@ import json
 import sys
 from typing import Any, Literal, NamedTuple, cast
 
+from duckflow.events.ports import Conversation
+from duckflow.events.types import Outcome
+from duckflow.i18n.words import Words
+from duckflow.ui.headless import Headless, print_json
 
-class Order(NamedTuple):
+LONGEST_ECHO = 200
+
+
+class LedLine(NamedTuple):
     """One line."""
 
     kind: Literal["user", "answer", "interrupt", "unreadable"]
@@ -20,7 +27,7 @@ class Order(NamedTuple):
     choice: str = ""
 
 
-def read_order(line: str) -> Order | None:
+def read_led_line(line: str) -> LedLine | None:
     """What a line says; nothing for an empty one."""
     if not line.strip():
         return None
@@ -31,13 +38,13 @@ def read_order(line: str) -> Order | None:
     told = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     match told.get("type"):
         case "user" if text := _text(told):
-            return Order("user", text)
+            return LedLine("user", text)
         case "answer" if told.get("question_id"):
-            return Order("answer", str(told.get("text", "")), str(told["question_id"]), str(told.get("choice", "")))
+            return LedLine("answer", str(told.get("text", "")), str(told["question_id"]), str(told.get("choice", "")))
         case "interrupt":
-            return Order("interrupt")
+            return LedLine("interrupt")
         case _:
-            return Order("unreadable", line.strip())
+            return LedLine("unreadable", line.strip())
 
 
 def _text(told: dict[str, Any]) -> str:
@@ -71,3 +78,34 @@ async def read_line() -> str:
 
     threading.Thread(target=read, daemon=True).start()
     return await came
+
+
+async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:
+    """A conversation that is led by the lines, to their end; the exit code of its last turn."""
+    headless.led = True
+    conversation.hear(headless.hear)
+    turns: set[asyncio.Task[Outcome]] = set()
+
+    async def say(text: str) -> Outcome:
+        return await conversation.say(text)
+
+    while line := await read_line():
+        match read_led_line(line):
+            case LedLine("user", text):
+                turns.add(asyncio.create_task(say(text)))
+            case LedLine("answer", text, question_id, choice):
+                taken = await conversation.answer(question_id, text, choice)
+                print_json({"type": "taken", "question_id": question_id, **taken._asdict()})
+            case LedLine("interrupt"):
+                conversation.interrupt()
+            case LedLine("unreadable", text):
+                print_json({"type": "error", "error": words("headless.unreadable", line=text[:LONGEST_ECHO])})
+            case _:
+                pass
+    # Nobody is left who could answer.
+    headless.led = False
+    for question in conversation.questions:
+        headless.answer(question)
+    await asyncio.gather(*turns)
+    await conversation.work.jobs_over()
+    return headless.finish(conversation.state, fits=True)
