@@ -125,7 +125,8 @@ class ModelConnection:
         return await self._announced(await self._connect())
 
     async def _announced(self, connected: Connected) -> Connected:
-        self._session.emit(ModelChosen(model=connected.provider.model, why=connected.why))
+        provider = connected.provider
+        self._session.emit(ModelChosen(model=provider.model, why=connected.why, window=provider.window))
         return connected
 
     def switch(self, connect: Connect) -> None:

@@ -187,18 +187,18 @@ class Dispatcher:
     async def _run_one(
         self, one: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
     ) -> None:
-        action = one.action
+        action, tool, doing = one.action, one.tool, one.tool.doing(one.args)
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
-        actor.emit(ActionStarted(action=action, doing=one.tool.doing(one.args)))
-        if one.tool.effect == "run":
+        actor.emit(ActionStarted(action=action, doing=doing, effect=tool.effect, step_kind=tool.step_kind))
+        if tool.effect == "run":
             await self._filter.look()
         start = time.perf_counter()
         try:
             async with self._kept.around(one):
-                outcome = await (begun or one.tool.run_for(one.args, actor.call()))
+                outcome = await (begun or tool.run_for(one.args, actor.call()))
         except (ToolError, OSError) as problem:
-            failed = _failure(action, one.tool, in_words(problem), time.perf_counter() - start)
+            failed = _failure(action, tool, in_words(problem), time.perf_counter() - start)
             await self._finish(failed, done, actor, None if revealed else action)
             return
         result = ActionResult(
@@ -209,11 +209,11 @@ class Dispatcher:
             for_user=outcome.for_user,
             changed=outcome.changed,
             seconds=time.perf_counter() - start,
-            effect=one.tool.effect,
-            kind=one.tool.step_kind,
+            effect=tool.effect,
+            kind=tool.step_kind,
         )
         await self._finish(result, done, actor, None if revealed else action)
-        if one.tool.asks(one.args):
+        if tool.asks(one.args):
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:

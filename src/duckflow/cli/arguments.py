@@ -66,11 +66,22 @@ def _talk(add: Add, words: Words) -> None:
     add("--fork", action="store_true", help=words("cli.fork"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
     add("--trust", action="store_true", help=words("cli.trust"))
-    add("--max-loops", type=_positive(int), metavar="N", help=words("cli.max_loops"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
+    _limits(add, words)
+    add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
+
+
+def _limits(add: Add, words: Words) -> None:
+    add("--max-loops", type=_positive(int), metavar="N", help=words("cli.max_loops"))
     add("--max-budget-usd", type=_positive(float), metavar="USD", help=words("cli.max_budget"))
     add("--max-tokens", type=_positive(int), metavar="N", help=words("cli.max_tokens"))
-    add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
+
+
+def _acp(add: Add, words: Words) -> None:
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--trust", action="store_true", help=words("cli.trust"))
+    _limits(add, words)
 
 
 def _models(add: Add, words: Words) -> None:
@@ -149,6 +160,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "audit": _audit,
     "jobs": _demo,
     "attach": _attach,
+    "acp": _acp,
     "prompt": _prompt,
     "demo": _demo,
     "init": _init,

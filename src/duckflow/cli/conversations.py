@@ -46,14 +46,14 @@ def wanted_session(options: Options, wiring: Wiring, here: Here) -> ChosenSessio
     """What the command line asks for. Another folder's session is gone on with in its folder."""
     sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
     if options.resume is None and not (options.resume_last or options.fork):
-        return _new(wiring)
+        return new_session(wiring)
     if options.resume is None:
         entry = sessions.latest()
     else:
         entry = sessions.find(options.resume) if options.resume else _picked(sessions, wiring.words)
     if enter_folder(entry.path):
         wiring = here()
-    resumed = _resumed(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
+    resumed = resumed_session(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
     return resumed._replace(resume_jobs="resume_jobs" in options)
 
 
@@ -64,15 +64,15 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
         enter_folder(wanted.journal)
         wiring = here()
         if not wanted.fork:
-            return _resumed(wanted.journal, wiring)
+            return resumed_session(wanted.journal, wiring)
         branch = Sessions(wiring.paths.sessions_of(wiring.folder)).fork(wanted.journal)
-        return _resumed(branch, _in_mode(wiring, left.session.state.mode))
+        return resumed_session(branch, _in_mode(wiring, left.session.state.mode))
     except DuckflowError as problem:
         os.chdir(folder)
         told = left.wiring.words.error(problem)
         journal = Sessions(left.wiring.paths.sessions_of(left.wiring.folder)).path(left.session.state.session_id)
         # Nothing had been said in the one that was left: it is gone.
-        back = _resumed(journal, here()) if journal.exists() else _new(here())
+        back = resumed_session(journal, here()) if journal.exists() else new_session(here())
         return back._replace(opening=(told,))
 
 
@@ -96,13 +96,13 @@ def enter_folder(journal: Path) -> bool:
     return True
 
 
-def _new(wiring: Wiring) -> ChosenSession:
+def new_session(wiring: Wiring) -> ChosenSession:
     session_id = new_session_id()
     journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
     return ChosenSession(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
 
 
-def _resumed(journal: Path, wiring: Wiring, language: str = "") -> ChosenSession:
+def resumed_session(journal: Path, wiring: Wiring, language: str = "") -> ChosenSession:
     from duckflow.commands.recap import recap
 
     opened = reopen(journal)

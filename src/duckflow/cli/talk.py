@@ -66,7 +66,7 @@ async def behind(line: Line, typing: asyncio.Task[None], options: Options, words
     return await _converse(line, typing, wanted_session(options, here(), here), here, readable(options.message))
 
 
-def make_wiring(options: Options, words: Words, paths: Paths) -> Wiring:
+def make_wiring(options: Options, words: Words, paths: Paths, folder: Path | None = None) -> Wiring:
     flags = {
         "safety.mode": options.mode,
         **_loop_flags(options.max_loops),
@@ -74,7 +74,7 @@ def make_wiring(options: Options, words: Words, paths: Paths) -> Wiring:
         "agent.max_tokens": options.max_tokens,
         "language": options.lang,
     }
-    folder = Path.cwd()
+    folder = folder or Path.cwd()
     refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)

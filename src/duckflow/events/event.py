@@ -33,6 +33,8 @@ class ModelChosen(Event):
     kind = "model_chosen"
     model: str
     why: Phrase
+    window: int = 0
+    """How many tokens fit into one request and its reply."""
 
 
 class LanguageChosen(Event):

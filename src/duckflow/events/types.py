@@ -14,7 +14,7 @@ from pydantic import Field
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.pacing import DuckAnswered, DuckCalled, Intervened, LoopBegan, VitalsChanged
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
-from duckflow.state.action import Action, ActionResult, Decision
+from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKind
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
@@ -73,6 +73,8 @@ class ActionStarted(Event):
     action: Action
     doing: Phrase | None = None
     """How it is told to people while it runs; nothing for what only talks."""
+    effect: Effect | Literal[""] = ""
+    step_kind: StepKind = "other"
     job: str = ""
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from duckflow.i18n.folded import folded
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
-from duckflow.ui.console.question_panel import QuestionPages, folded, question_rows
+from duckflow.ui.console.question_panel import QuestionPages, question_rows
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal, open_terminal
 

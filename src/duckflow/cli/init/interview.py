@@ -40,7 +40,7 @@ async def interview(ask: Ask, given: Mapping[str, str | None], language: str) ->
 
 
 async def _model(ask: Ask) -> str:
-    chosen = await _asked(ask, "model", [BY_ITSELF, *_models_at_hand()])
+    chosen = await _asked(ask, "model", [BY_ITSELF, *models_at_hand()])
     return "" if chosen == BY_ITSELF else chosen
 
 
@@ -62,7 +62,7 @@ def _models(keys: list[str]) -> list[Choice]:
     ]
 
 
-def _models_at_hand() -> list[str]:
+def models_at_hand() -> list[str]:
     """Those whose key lies in the environment, and the local one."""
     keyed = [
         f"{endpoint.name}:{endpoint.model}"

@@ -3,12 +3,12 @@
 from rich.console import Console
 from rich.text import Text
 
+from duckflow.i18n.folded import TAB
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, line_ends
 from duckflow.ui.console.glyphs import Glyphs
 
 NARROWEST = 20
-TAB = 4
 SHORTEST_PAGE, ROWS_BELOW = 8, 7
 
 

@@ -1,0 +1,207 @@
+"""One conversation in an editor: prompts go in, updates and permission requests come out."""
+
+import asyncio
+import unicodedata
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from duckflow.editor.asking import Asker
+from duckflow.editor.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, JsonRpc, RpcError
+from duckflow.editor.options import choose, config_options, mode_state
+from duckflow.editor.prompt import read_prompt
+from duckflow.editor.tool_calls import Update, fenced
+from duckflow.editor.updates import FAILED, Updates
+from duckflow.errors import DuckflowError
+from duckflow.events.ports import Conversation
+from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.events.types import Event, LanguageChosen, Outcome, TurnEnded
+from duckflow.events.views import Attachment
+from duckflow.i18n.words import Words
+
+OWN_WAYS = frozenset({"quit", "resume", "fork"})
+"""Commands that lead out of a conversation: an editor has its own ways."""
+STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
+
+
+class HeldConversation(NamedTuple):
+    """A conversation that was opened for an editor: its words, models that can be named, and what ends it."""
+
+    conversation: Conversation
+    words: Words
+    models: Sequence[str]
+    close: Callable[[], Awaitable[None]]
+    notes: tuple[str, ...] = ()
+    """What the user should see first."""
+
+
+class EditorSession:
+    """`root` is the work folder as the editor calls it."""
+
+    def __init__(self, held: HeldConversation, root: Path, rpc: JsonRpc) -> None:
+        self._held = held
+        self._conversation = held.conversation
+        self._words = held.words
+        self._root = root
+        self._rpc = rpc
+        self._updates = Updates(held.conversation, held.words, root, self.options)
+        self._asker = Asker(held.conversation, held.words, root, self._say, self.cancel)
+        self._turns: set[asyncio.Task[Outcome]] = set()
+        self._commands_running: set[asyncio.Task[None]] = set()
+        self._why = ""
+        self._past = False
+        self._unhear: Callable[[], None] = lambda: None
+
+    @property
+    def session_id(self) -> str:
+        return self._conversation.state.session_id
+
+    def options(self) -> list[Update]:
+        return config_options(self._conversation, self._held.models, self._words)
+
+    def choices(self) -> dict[str, Any]:
+        """What the answer to a new or loaded session says of it."""
+        return {"modes": mode_state(self._conversation, self._words), "configOptions": self.options()}
+
+    def announce(self) -> None:
+        """After that answer: the commands, what the user should see, and what waits for an answer already."""
+        self._send(self._commands())
+        for note in self._held.notes:
+            self._say(note)
+        for question in self._conversation.questions:
+            self._asker.ask(question, self._request)
+
+    def listen(self, from_start: bool) -> None:
+        """`from_start`: first all that was said and done, as it would have come at the time."""
+        self._unhear()
+        self._past = from_start
+        self._unhear = self._conversation.hear(self._hear, 0 if from_start else None)
+        self._past = False
+        if from_start:
+            self._send(self._updates.at_rest())
+
+    async def choose(self, option: str, value: str) -> None:
+        try:
+            if not await choose(self._conversation, option, value):
+                raise RpcError(INVALID_PARAMS, f"unknown option {option}")
+        except DuckflowError as problem:
+            raise RpcError(INVALID_PARAMS, self._words.error(problem)) from None
+
+    async def prompt(self, blocks: Any) -> dict[str, Any]:
+        """Until the turn has ended, or the user's words are wanted."""
+        prompt = read_prompt(blocks, self._root)
+        for what in prompt.refused:
+            self._say(self._words("editor.refused", what=what))
+        waited_for = set(self._turns)
+        if not await self._asker.answered_by(prompt.text):
+            work = asyncio.create_task(self._carry_out(prompt.text, prompt.attachments))
+            self._turns.add(work)
+            work.add_done_callback(self._turns.discard)
+            waited_for = {work}
+        outcome = await self._ended(waited_for) if waited_for else "done"
+        if outcome in FAILED:
+            raise RpcError(INTERNAL_ERROR, self._why)
+        return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
+
+    async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
+        """How the first of them ended; it waits for the user when their words are wanted."""
+        wanted = asyncio.create_task(self._asker.words_wanted.wait())
+        try:
+            await asyncio.wait({*turns, wanted}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        finally:
+            wanted.cancel()
+        ended = next((turn for turn in turns if turn.done()), None)
+        return ended.result() if ended else "pending_user"
+
+    def cancel(self) -> None:
+        """Stop the turn and the commands; what was not heard yet is gone."""
+        self._conversation.interrupt()
+        for command in self._commands_running:
+            command.cancel()
+
+    async def close(self) -> None:
+        self.cancel()
+        if self._turns:
+            await asyncio.wait(set(self._turns))
+        self._unhear()
+        self._asker.close()
+        await self._held.close()
+
+    async def _carry_out(self, text: str, attachments: Sequence[Attachment]) -> Outcome:
+        match "message" if attachments else self._conversation.reads_as(text):
+            case "nothing":
+                return "done"
+            case "command":
+                return await self._interruptible(self._run_command(unicodedata.normalize("NFKC", text)))
+            case "own_command":
+                return await self._interruptible(self._run_own(text[1:].strip()))
+            case _:
+                return await self._conversation.say(text, attachments)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, None]) -> Outcome:
+        """What the user runs beside the turns."""
+        command = asyncio.create_task(work)
+        self._commands_running.add(command)
+        try:
+            await asyncio.wait({command})
+        finally:
+            self._commands_running.discard(command)
+        if command.cancelled():
+            return "interrupted"
+        command.result()
+        return "done"
+
+    async def _run_command(self, line: str) -> None:
+        name = line.split()[0][1:]
+        if name in OWN_WAYS:
+            self._say(self._words("editor.own_way", name=name))
+        elif shown := await self._conversation.run_command(line):
+            self._say(fenced(shown) if "\n" in shown else shown)
+
+    async def _run_own(self, command: str) -> None:
+        self._send(self._updates.own_command(command))
+        await self._conversation.run_own(command)
+
+    def _usage(self) -> dict[str, int]:
+        used = self._conversation.state.usage
+        return {
+            "inputTokens": used.prompt_tokens,
+            "outputTokens": used.completion_tokens,
+            "cachedReadTokens": used.cached_tokens,
+            "totalTokens": used.prompt_tokens + used.completion_tokens,
+        }
+
+    def _hear(self, _: int, event: Event) -> None:
+        match event:
+            case QuestionAsked():
+                self._asker.ask(event.question, self._request)
+            case QuestionClosed():
+                self._asker.closed(event.question_id)
+            case _:
+                self._send(self._updates.of(event, live=not self._past))
+        if isinstance(event, TurnEnded):
+            self._why = self._words.phrase(event.why) if event.why else event.outcome
+        if isinstance(event, LanguageChosen):
+            self._send(self._commands())
+
+    def _request(self, params: dict[str, Any]) -> asyncio.Future[Any]:
+        return self._rpc.request("session/request_permission", {"sessionId": self.session_id, **params})
+
+    def _say(self, text: str) -> None:
+        self._send(self._updates.say(text))
+
+    def _send(self, updates: Sequence[Update]) -> None:
+        for update in updates:
+            self._rpc.notify("session/update", {"sessionId": self.session_id, "update": update})
+
+    def _commands(self) -> list[Update]:
+        offered: list[Update] = []
+        for command in self._conversation.commands:
+            if command.name in OWN_WAYS:
+                continue
+            about: Update = {"name": command.name, "description": self._words(command.help_key)}
+            offered.append(about | ({"input": {"hint": " | ".join(command.words)}} if command.words else {}))
+        return [{"sessionUpdate": "available_commands_update", "availableCommands": offered}]

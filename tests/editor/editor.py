@@ -1,0 +1,129 @@
+"""An editor: the protocol's own SDK as the client, `duckflow acp` as a real process."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from acp import Client, spawn_agent_process, text_block
+from acp.client.connection import ClientSideConnection
+from acp.connection import StreamDirection, StreamEvent
+from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
+
+from tests.cli.shell import Shell
+
+SECONDS = 60.0
+Json = dict[str, Any]
+
+
+class Editor:
+    """Notes every update, and answers permission requests with `answers` in order; without any left it leaves them
+    open. Nothing that was sent may be unknown to the protocol's schema."""
+
+    def __init__(self, *answers: str) -> None:
+        self._answers: asyncio.Queue[str] = asyncio.Queue()
+        for answer in answers:
+            self.answer(answer)
+        self.updates: list[Json] = []
+        self.requests: list[Json] = []
+        self.errors: list[str] = []
+        self.heard = asyncio.Event()
+        self._raw: list[Json] = []
+
+    async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
+        told = update.model_dump(mode="json", by_alias=True, exclude_none=True)
+        raw = self._raw.pop(0)
+        if _without_nothing(raw) != told:
+            self.errors.append(f"{raw} was read as {told}")
+        self.updates.append(told | {"sessionId": session_id})
+        self.heard.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
+    ) -> RequestPermissionResponse:
+        call = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        offered = [option.model_dump(mode="json", by_alias=True, exclude_none=True) for option in options]
+        self.requests.append({"toolCall": call, "options": offered})
+        self.heard.set()
+        answer = await self._answers.get()
+        outcome = {"outcome": "selected", "optionId": answer} if answer else {"outcome": "cancelled"}
+        return RequestPermissionResponse.model_validate({"outcome": outcome})
+
+    def answer(self, option: str) -> None:
+        """To the next request; nothing is no answer."""
+        self._answers.put_nowait(option)
+
+    def observe(self, event: StreamEvent) -> None:
+        message = event.message
+        if event.direction is StreamDirection.INCOMING and message.get("method") == "session/update":
+            self._raw.append(message["params"]["update"])
+
+    def all(self, kind: str) -> list[Json]:
+        return [update for update in self.updates if update["sessionUpdate"] == kind]
+
+    def said(self, kind: str = "agent_message_chunk") -> str:
+        return "".join(update["content"]["text"] for update in self.all(kind))
+
+    def calls(self) -> dict[str, Json]:
+        """Each tool call as it stands after all its updates."""
+        calls: dict[str, Json] = {}
+        for update in self.updates:
+            if "toolCallId" in update:
+                calls.setdefault(update["toolCallId"], {}).update(update)
+        return calls
+
+    async def until(self, true: Callable[[], Any]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not true():
+                await self.heard.wait()
+                self.heard.clear()
+
+
+class Session:
+    """One session of an editor's."""
+
+    def __init__(self, connection: ClientSideConnection, editor: Editor, session_id: str) -> None:
+        self.connection = connection
+        self.editor = editor
+        self.id = session_id
+
+    async def say(self, text: str, *more: Any) -> str:
+        """The reason why the turn stopped."""
+        async with asyncio.timeout(SECONDS):
+            return (await self.connection.prompt(session_id=self.id, prompt=[text_block(text), *more])).stop_reason
+
+
+@asynccontextmanager
+async def at(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator[ClientSideConnection]:
+    """A connection that has been initialized."""
+    command = (sys.executable, "-m", "duckflow", "acp", *arguments)
+    limit = {"limit": 16 * 1024 * 1024}
+    environment = {"PYTHONDONTWRITEBYTECODE": "", **shell.environment}
+    client = cast("Client", editor)
+    async with spawn_agent_process(
+        client, *command, env=environment, cwd=shell.work, transport_kwargs=limit, observers=[editor.observe]
+    ) as (connection, process):
+        answer = await connection.initialize(protocol_version=1)
+        assert answer.agent_capabilities and answer.agent_capabilities.load_session
+        yield connection
+        pid = process.pid
+    assert process.returncode == 0, "it ends by itself when its input ends"
+    assert not Path(f"/proc/{pid}").exists() or os.name == "nt"
+    assert editor.errors == []
+
+
+@asynccontextmanager
+async def opened(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator[Session]:
+    async with at(shell, editor, *arguments) as connection:
+        made = await connection.new_session(cwd=str(shell.work), mcp_servers=[])
+        yield Session(connection, editor, made.session_id)
+
+
+def _without_nothing(value: Any) -> Any:
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        return {name: _without_nothing(one) for name, one in given.items() if one is not None}
+    return [_without_nothing(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -1,0 +1,205 @@
+"""Duckflow in an editor: what is asked, shown and done, as the protocol's own client sees it."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from acp import RequestError, embedded_text_resource, resource_block, resource_link_block
+
+from tests.cli.shell import Shell
+from tests.editor.editor import Editor, Session, at, opened
+from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
+from tests.journeys.story import act, decide, respond
+
+WRITE = decide(act("file_ops.write_file", "to greet", path="hello.py", content="print('hi')\n"), next_step="continue")
+EDIT = decide(act("file_ops.edit_file", "to greet all", path="hello.py", old="hi", new="hello"), next_step="continue")
+RUN = decide(act("shell.run", "to see it", command="touch made && echo two"), next_step="continue")
+DONE = decide(respond("All done."))
+
+
+def text_of(call: dict[str, Any]) -> str:
+    return "\n".join(one["content"]["text"] for one in call["content"] if one["type"] == "content")
+
+
+async def test_a_file_is_written_after_a_yes_and_its_diff_is_shown(shell: Shell) -> None:
+    editor = Editor("yes")
+    async with opened(shell, editor, "-m", shell.script(WRITE, DONE)) as session:
+        assert await session.say("make hello.py") == "end_turn"
+    path = shell.work / "hello.py"
+    assert path.read_text() == "print('hi')\n"
+    (request,) = editor.requests
+    assert request["toolCall"]["title"] == "create hello.py"
+    assert request["toolCall"]["kind"] == "edit"
+    assert {"type": "diff", "path": str(path), "newText": "print('hi')\n"} in request["toolCall"]["content"]
+    assert [option["kind"] for option in request["options"]][:2] == ["allow_once", "reject_once"]
+    assert "risk: medium" in text_of(request["toolCall"])
+    (call,) = editor.calls().values()
+    assert call["toolCallId"] == request["toolCall"]["toolCallId"]
+    assert call["status"] == "completed"
+    assert call["locations"] == [{"path": str(path)}]
+    assert [one["status"] for one in editor.updates if "toolCallId" in one] == ["pending", "in_progress", "completed"]
+    assert editor.updates[0]["sessionUpdate"] == "available_commands_update"
+    assert "All done." in editor.said()
+    assert "[ Duckflow | Mood:" in editor.said(), "after work it tells how it is"
+    assert "because it was asked for" in editor.said("agent_thought_chunk")
+    (title,) = editor.all("session_info_update")
+    assert title["title"] == "make hello.py"
+    assert editor.all("usage_update")[-1]["used"] > 0
+
+
+async def test_a_no_leaves_everything_as_it_is_and_a_command_is_shown_whole(shell: Shell) -> None:
+    editor = Editor("no", "yes")
+    async with opened(shell, editor, "-m", shell.script(WRITE, RUN, DONE)) as session:
+        assert await session.say("make hello.py") == "end_turn"
+        assert not (shell.work / "hello.py").exists()
+        assert [call["status"] for call in editor.calls().values()] == ["failed"]
+        assert await session.say("then run it") == "end_turn"
+    command = editor.requests[1]["toolCall"]
+    assert command["kind"] == "execute"
+    assert command["title"] == "touch made && echo two"
+    assert "$ touch made && echo two" in text_of(command)
+    assert "two" in text_of(list(editor.calls().values())[1])
+
+
+async def test_cancelling_ends_the_turn_and_what_it_runs(shell: Shell) -> None:
+    slow = decide(act("shell.run", command="touch began; sleep 600"), next_step="continue")
+    editor = Editor("yes")
+    async with opened(shell, editor, "-m", shell.script(slow, WRITE, DONE)) as session:
+        turn = asyncio.create_task(session.say("run it"))
+        await editor.until(lambda: any(one["status"] == "in_progress" for one in editor.calls().values()))
+        await session.connection.cancel(session_id=session.id)
+        assert await turn == "cancelled"
+        assert [call["status"] for call in editor.calls().values()] == ["failed"]
+        # And while it asks.
+        turn = asyncio.create_task(session.say("go on"))
+        await editor.until(lambda: len(editor.requests) == 2)
+        await session.connection.cancel(session_id=session.id)
+        editor.answer("")
+        assert await turn == "cancelled"
+        assert await session.say("finish") == "end_turn"
+    assert "All done." in editor.said()
+
+
+async def test_a_session_is_listed_loaded_with_its_past_and_gone_on_with(shell: Shell) -> None:
+    editor = Editor("yes", "yes")
+    async with opened(shell, editor, "-m", shell.script(WRITE, DONE)) as session:
+        await session.say("make hello.py")
+    later = Editor("yes")
+    async with at(shell, later, "-m", shell.script(EDIT, DONE)) as connection:
+        (listed,) = (await connection.list_sessions(cwd=str(shell.work))).sessions
+        assert (listed.session_id, listed.title, listed.cwd) == (session.id, "make hello.py", str(shell.work))
+        assert (await connection.list_sessions(cwd=str(shell.home))).sessions == []
+        await connection.load_session(session_id=session.id, cwd=str(shell.work), mcp_servers=[])
+        assert later.said("user_message_chunk") == "make hello.py"
+        assert "All done." in later.said()
+        (call,) = later.calls().values()
+        assert call["status"] == "completed"
+        assert [one["newText"] for one in call["content"] if one["type"] == "diff"] == ["print('hi')\n"]
+        assert await Session(connection, later, session.id).say("say hello") == "end_turn"
+        diff = list(later.calls().values())[1]["content"][0]
+        assert (diff["oldText"], diff["newText"]) == ("print('hi')\n", "print('hello')\n")
+        await connection.close_session(session_id=session.id)
+        await connection.resume_session(session_id=session.id, cwd=str(shell.work), mcp_servers=[])
+        with pytest.raises(RequestError, match="nothing-like-it"):
+            await connection.load_session(session_id="nothing-like-it", cwd=str(shell.work), mcp_servers=[])
+
+
+async def test_modes_options_and_commands(shell: Shell) -> None:
+    editor = Editor()
+    async with at(shell, editor, "-m", shell.script(WRITE, DONE)) as connection:
+        made = await connection.new_session(cwd=str(shell.work), mcp_servers=[])
+        session = Session(connection, editor, made.session_id)
+        assert made.modes and made.modes.current_mode_id == "ask"
+        assert [option.id for option in made.config_options or []] == ["mode", "model", "language"]
+        await connection.set_session_mode(session_id=session.id, mode_id="auto-edit")
+        assert editor.all("current_mode_update")[-1]["currentModeId"] == "auto-edit"
+        assert await session.say("make hello.py") == "end_turn", "nobody was asked"
+        assert editor.requests == []
+        assert "Mood" in editor.said()
+        assert await session.say("/status") == "end_turn"
+        assert made.session_id in editor.said()
+        answer = await connection.set_config_option(session_id=session.id, config_id="language", value="ja")
+        assert answer and [option.current_value for option in answer.config_options][2] == "ja"
+        commands = {
+            one["name"]: one["description"] for one in editor.all("available_commands_update")[-1]["availableCommands"]
+        }
+        assert commands["status"] == "今の状況"
+        assert "quit" not in commands
+        assert await session.say("/resume 1") == "end_turn"
+        assert "/resume は端末用です" in editor.said()
+        assert await session.say("!echo mine") == "end_turn"
+        assert "mine" in text_of(list(editor.calls().values())[-1])
+        with pytest.raises(RequestError, match="モード"):
+            await connection.set_session_mode(session_id=session.id, mode_id="no-such-mode")
+
+
+async def test_a_plan_is_told_as_it_advances_and_its_job_is_a_call(shell: Shell) -> None:
+    written = {"text": "x = 1\n", "when": "complete content of game.py"}
+    ended = {"json": report("It went well."), "when": "background job has ended"}
+    script = shell.script(PROPOSE, {"json": SNAKE}, run_step(1), {"json": write_tasks("game.py")}, written, ended)
+    editor = Editor()
+    async with opened(shell, editor, "-m", script, "--mode", "auto-edit") as session:
+        assert await session.say("make a snake game") == "end_turn"
+        entries = editor.all("plan")[-1]["entries"]
+        assert [(one["content"], one["status"]) for one in entries] == [("Core loop", "pending"), ("Score", "pending")]
+        assert await session.say("yes") == "end_turn"
+        await editor.until(lambda: "It went well." in editor.said())
+    told = [[one["status"] for one in plan["entries"]] for plan in editor.all("plan")]
+    assert told[-1] == ["completed", "pending"]
+    assert ["in_progress", "pending"] in told
+    job = next(
+        call for call in editor.calls().values() if call.get("title", "").startswith("⚙ ") and call["kind"] == "think"
+    )
+    assert job["status"] == "completed"
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_a_duck_call_is_a_message_and_a_request_and_may_be_answered_in_words(shell: Shell, language: str) -> None:
+    looks = [decide(act("file_ops.list_files", f"look {n}", path="."), next_step="continue") for n in range(4)]
+    editor = Editor("instruct")
+    arguments = ("-m", shell.script(*looks, DONE), "--max-loops", "2", "--lang", language)
+    async with opened(shell, editor, *arguments) as session:
+        assert await session.say("look around") == "end_turn"
+        assert "🦆" in editor.said()
+        (request,) = editor.requests
+        assert [option["kind"] for option in request["options"]].count("reject_once") == 1
+        assert request["toolCall"]["title"] in editor.said()
+        editor.answer("stop")
+        assert await session.say("only look at README") == "end_turn"
+
+
+async def test_two_hundred_updates_come_in_their_order(shell: Shell) -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    reply = {"text": json.dumps(decide(respond(text))), "chunk": 9}
+    editor = Editor()
+    async with opened(shell, editor, "-m", shell.script(reply)) as session:
+        assert await session.say("count") == "end_turn"
+    assert len(editor.all("agent_message_chunk")) > 150
+    assert editor.said().startswith(text)
+
+
+async def test_several_sessions_work_side_by_side_in_their_own_folders(shell: Shell) -> None:
+    other = shell.work.parent / "other"
+    other.mkdir()
+    editor = Editor()
+    async with opened(shell, editor, "-m", shell.script(WRITE, DONE), "--mode", "auto-edit") as first:
+        made = await first.connection.new_session(cwd=str(other), mcp_servers=[])
+        second = Session(first.connection, editor, made.session_id)
+        assert await asyncio.gather(first.say("make hello.py"), second.say("make hello.py")) == ["end_turn"] * 2
+    assert (shell.work / "hello.py").exists()
+    assert (other / "hello.py").exists()
+    assert {one["sessionId"] for one in editor.updates} == {first.id, second.id}
+
+
+async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> None:
+    (shell.work / "notes.txt").write_text("on disk\n")
+    editor = Editor()
+    async with opened(shell, editor, "-m", shell.script(DONE)) as session:
+        resource = resource_block(embedded_text_resource(f"file://{shell.work}/main.py", "not saved yet\n"))
+        link = resource_link_block("notes.txt", f"file://{shell.work}/notes.txt")
+        assert await session.say("look at", resource, link) == "end_turn"
+        assert await session.say("/export md out.md") == "end_turn"
+    record = (shell.work / "out.md").read_text()
+    assert "main.py" in record
+    assert "@notes.txt" in record
