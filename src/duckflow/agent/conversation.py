@@ -54,6 +54,10 @@ class OtherSessions:
             raise UsageError("fork.nothing")
         self._leave_for(NextSession(self._session.path, fork=True))
 
+    def new(self) -> None:
+        self._refuse_in_turn()
+        self._leave_for(NextSession(self._session.path, new=True))
+
     def leave(self, detached: bool = False) -> None:
         self._leave_for(NextSession(self._session.path, detached=True) if detached else None)
 

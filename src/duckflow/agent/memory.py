@@ -5,11 +5,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from duckflow.agent.session import Session
+from duckflow.events.talking import LineOffered
 from duckflow.events.types import (
     ActionFinished,
     ContextPruned,
     Event,
     MessageAdded,
+    MessagesSetAside,
     ModelChosen,
     Noticed,
     PastSummarised,
@@ -148,6 +150,17 @@ class ConversationMemory:
         pruned = self._bubble.prune(self._room(), self._settings.compact_to, focus)
         self._took(pruned, told=False)
         return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
+
+    def own_messages(self) -> list[Message]:
+        state = self._session.state
+        gone = {number for first, last in state.aside for number in range(first, last)}
+        said = [one for number, one in enumerate(state.messages) if one.role == "user" and number not in gone]
+        return [one for one in said if not one.meanwhile]
+
+    def go_back(self, message: Message) -> None:
+        messages = self._session.state.messages
+        self._session.emit(MessagesSetAside(first=messages.index(message), last=len(messages)))
+        self._session.emit(LineOffered(text=message.text))
 
     async def aclose(self) -> None:
         self._gravel.close()

@@ -61,6 +61,8 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
     """From one conversation to another; back to the one that was left when the other cannot be opened."""
     folder = Path.cwd()
     try:
+        if wanted.new:
+            return _new(_in_mode(here(), left.session.state.mode))
         enter_folder(wanted.journal)
         wiring = here()
         if not wanted.fork:

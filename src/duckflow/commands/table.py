@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 
-from duckflow.commands import memory, plan, undo
+from duckflow.commands import back, memory, plan, undo
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.sessions import EXPORT
 from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
@@ -17,6 +17,7 @@ GROUPS: tuple[Group, ...] = (
     plan.GROUP,
     CHOICES,
     undo.GROUP,
+    back.GROUP,
     RECORD,
     memory.GROUP,
     SESSION,

@@ -18,7 +18,7 @@ async def redo(context: CommandContext, _: str) -> str:
 async def diff(context: CommandContext, rest: str) -> str:
     words = context.words
     preview = await context.conversation.undo.diff(int(rest) if rest.isdecimal() else None)
-    lines = [words("undo.turn", turn=preview.turn), preview.diff, *_said(preview.not_covered, words)]
+    lines = [words("undo.turn", turn=preview.turn), preview.diff, *warnings(preview.not_covered, words)]
     return "\n".join(line for line in lines if line)
 
 
@@ -30,13 +30,13 @@ async def _restore(context: CommandContext, back: bool) -> str:
         return words("undo.busy")
     preview = await kept.preview(back)
     if not preview.impacts and not preview.conflicts:
-        return "\n".join([words("undo.nothing"), *_said(preview.not_covered, words)])
+        return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
     answer = await context.ask(_question(preview, back))
     if answer.choice not in ("yes", "all"):
         return words("undo.left")
     outcome = await kept.restore(back, only_own=answer.choice == "yes" and not preview.nothing_else)
     done = words("undo.done" if back else "undo.redone", turn=outcome.turn, files=", ".join(outcome.changed) or "–")
-    return "\n".join([done, *_said((*outcome.conflicts, *outcome.not_covered), words)])
+    return "\n".join([done, *warnings((*outcome.conflicts, *outcome.not_covered), words)])
 
 
 def _question(preview: PlannedUndo, back: bool) -> Question:
@@ -57,7 +57,7 @@ def _question(preview: PlannedUndo, back: bool) -> Question:
     return Question(kind="gate", title=title, gate=request, choices=choices)
 
 
-def _said(phrases: tuple[Phrase, ...], words: Words) -> list[str]:
+def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:
     return [f"⚠ {words.phrase(phrase)}" for phrase in phrases]
 
 

@@ -222,6 +222,10 @@ class InnerSessions(SessionsPort, Protocol):
         """Leave for a branch of this session."""
         ...
 
+    def new(self) -> None:
+        """Leave for a new one."""
+        ...
+
 
 class InnerConversation(Conversation, Protocol):
     """A conversation as slash commands see it, which run in its own process: with what no socket carries."""

@@ -20,6 +20,14 @@ class LineTaken(Event):
     text: str
 
 
+class LineOffered(Event):
+    """A line for the user to change and to say again."""
+
+    journaled = False
+    kind = "line_offered"
+    text: str
+
+
 class QuestionAsked(Event):
     """A question is open. Those at the Gate and of the Pacemaker are on record as GateOpened and DuckCalled, too."""
 

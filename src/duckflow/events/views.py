@@ -1,8 +1,10 @@
 """What crosses the port `Conversation`: plain values, and views of what lies behind it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import FileImpact
 
@@ -53,6 +55,8 @@ class NextSession(NamedTuple):
 
     journal: Path
     fork: bool = False
+    new: bool = False
+    """A new one, in the same folder and mode; the journal is that of the one that is left."""
     detached: bool = False
     """The user goes, and the jobs of this very session go on without a terminal."""
 
@@ -157,3 +161,11 @@ class MemoryPort(Protocol):
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]: ...
 
     def compact(self, focus: str) -> Phrase: ...
+
+    def own_messages(self) -> Sequence[Message]:
+        """What the user said, each the beginning of a turn that is still in the conversation."""
+        ...
+
+    def go_back(self, message: Message) -> None:
+        """This message and all after it leave the conversation; its text is offered to be said differently."""
+        ...

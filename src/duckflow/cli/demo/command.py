@@ -61,6 +61,9 @@ class Autoplay:
     def put_back(self, text: str) -> bool:
         return False
 
+    def signal(self, sequence: str) -> None:
+        return
+
     def redraw(self) -> None:
         return
 

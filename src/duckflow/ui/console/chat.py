@@ -17,6 +17,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.ui.console.asking import Asking
+from duckflow.ui.console.attention import Attention
 from duckflow.ui.console.completion import LineCompletions
 from duckflow.ui.console.line import Fragments, Line
 from duckflow.ui.console.printer import Printer
@@ -45,6 +46,7 @@ class Chat:
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[int, Wait] = {}
         self._asking = Asking(conversation, self.screen, line, words)
+        self._attention = Attention(settings, words, line.signal)
         self._running: set[asyncio.Task[Any]] = set()
 
     def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
@@ -67,7 +69,10 @@ class Chat:
             task.cancel()
 
     def hear(self, _: int, event: Event) -> None:
+        self._attention.hear(event)
         match event:
+            case talking.LineOffered():
+                self._line.put_back(event.text)
             case talking.LineTaken():
                 self._asking.hear_line(event)
                 self.screen.user(event.text)
@@ -96,6 +101,7 @@ class Chat:
             self._line.redraw()
 
     def take(self, text: str, begun: float) -> None:
+        self._attention.typed()
         if not self._asking.held_back(text, begun):
             self._do(self._asking.heed(self._asking.take(text), text))
 

@@ -197,6 +197,18 @@ class InputLine:
         self._begun = 0.0
         return True
 
+    def signal(self, sequence: str) -> None:
+        output = self._session.app.output
+        output.write_raw(sequence)
+        output.flush()
+
+    def go_back(self) -> bool:
+        """Offer the way back to an earlier message; not while something is typed or happens."""
+        if not self._handler or self._session.default_buffer.text or not self._handler.ready():
+            return False
+        self._handler.take("/back", time.monotonic())
+        return True
+
     def next_page(self) -> bool:
         """Show it, if there is one."""
         if self._handler is None or self._session.default_buffer.text or not self._handler.reads_on():

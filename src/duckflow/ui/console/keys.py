@@ -35,6 +35,8 @@ class KeyActions(Protocol):
 
     def next_page(self) -> bool: ...
 
+    def go_back(self) -> bool: ...
+
 
 class CtrlC:
     """The ladder: interrupt, clear, leave. Leaving takes two presses in a row, so that nobody leaves by mistake."""
@@ -57,6 +59,24 @@ class CtrlC:
         self._armed_until = now + AGAIN_SECONDS
 
 
+class TwiceEscape:
+    """Esc Esc in an empty line at rest goes back to an earlier message."""
+
+    def __init__(self, actions: KeyActions) -> None:
+        self._actions = actions
+        self._armed_until = 0.0
+
+    def press(self, typed: str) -> None:
+        now = time.monotonic()
+        if typed:
+            return
+        if now < self._armed_until:
+            self._armed_until = 0.0
+            self._actions.go_back()
+        else:
+            self._armed_until = now + AGAIN_SECONDS
+
+
 def leave(actions: KeyActions) -> None:
     """Where a job is at work the user says first what becomes of it."""
     if not actions.asks_about_jobs("/quit"):
@@ -66,7 +86,7 @@ def leave(actions: KeyActions) -> None:
 def key_bindings(actions: KeyActions) -> KeyBindings:
     """Esc, Ctrl+C, Ctrl+J and the others, on top of the editor's own."""
     keys = KeyBindings()
-    ladder = CtrlC(actions)
+    ladder, twice = CtrlC(actions), TwiceEscape(actions)
     typing = ~is_searching
 
     @Condition
@@ -79,8 +99,8 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         buffer = event.app.current_buffer
         if buffer.complete_state:
             buffer.cancel_completion()
-        elif not actions.interrupt():
-            actions.asks_about_jobs("/tasks ask")
+        elif not actions.interrupt() and not actions.asks_about_jobs("/tasks ask"):
+            twice.press(buffer.text)
 
     def on_end(event: KeyPressEvent) -> None:
         leave(actions)

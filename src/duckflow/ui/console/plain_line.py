@@ -61,6 +61,10 @@ class PlainLine:
             sys.stdout.write(PROMPT)
             sys.stdout.flush()
 
+    def signal(self, sequence: str) -> None:
+        sys.stdout.write(sequence)
+        sys.stdout.flush()
+
     def put_back(self, text: str) -> bool:
         """What the terminal has taken over cannot be edited any more."""
         return False

@@ -1,0 +1,71 @@
+"""`/back`: to an earlier message, with the conversation, the files, or both; and `/new`, `/clear`."""
+
+from duckflow.commands.command import Command, CommandContext
+from duckflow.commands.undo import warnings
+from duckflow.errors import DuckflowError
+from duckflow.i18n.words import Words
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import say
+from duckflow.state.question import Choice, Question
+
+OFFERED = 9
+LABEL = 60
+
+
+async def back(context: CommandContext, _: str) -> str:
+    words, conversation = context.words, context.conversation
+    if conversation.state.turn_open or conversation.questions:
+        return words("back.busy")
+    said = conversation.memory.own_messages()[-OFFERED:]
+    if not said:
+        return words("back.nothing")
+    offered = {str(one.turn): one for one in reversed(said)}
+    labels = [Choice(key=key, label=say("back.message", text=_line(one.text))) for key, one in offered.items()]
+    stay = Choice(key="no", label=say("back.stay"))
+    wanted = await context.ask(Question(kind="choice", title=say("back.title"), choices=(*labels, stay)))
+    if wanted.choice not in offered:
+        return words("back.left")
+    ways = tuple(Choice(key=key, label=say(f"back.{key}")) for key in ("both", "talk", "files", "stay"))
+    answer = await context.ask(Question(kind="choice", title=say("back.what"), choices=ways))
+    return await _go(context, offered[wanted.choice], answer.choice, words)
+
+
+def _line(text: str) -> str:
+    return shorten(" ".join(text.split()), LABEL)
+
+
+async def _go(context: CommandContext, message: Message, what: str, words: Words) -> str:
+    lines: list[str] = []
+    if what in ("both", "files"):
+        lines += await _restore_files(context, message.turn)
+    if what in ("both", "talk"):
+        context.conversation.memory.go_back(message)
+        lines.append(words("back.talked"))
+    return "\n".join(lines) or words("back.left")
+
+
+async def _restore_files(context: CommandContext, turn: int) -> list[str]:
+    """Turn by turn, the latest first. What may be somebody else's stays as it is, and is named."""
+    undo, lines = context.conversation.undo, list[str]()
+    while True:
+        try:
+            preview = await undo.preview(back=True)
+        except DuckflowError:
+            return lines or [context.words("back.no_files")]
+        if preview.turn < turn or not (preview.impacts or preview.conflicts):
+            return lines or [context.words("back.no_files")]
+        outcome = await undo.restore(back=True, only_own=True)
+        files = ", ".join(outcome.changed) or "–"
+        lines.append(context.words("undo.done", turn=outcome.turn, files=files))
+        lines += warnings((*outcome.conflicts, *outcome.not_covered), context.words)
+        if not outcome.changed:
+            return lines
+
+
+def new(context: CommandContext, _: str) -> str:
+    context.conversation.sessions.new()
+    return ""
+
+
+GROUP = (Command("new", new), Command("clear", new), Command("back", back))
