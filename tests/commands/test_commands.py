@@ -47,7 +47,7 @@ async def test_help_names_every_command_in_both_languages(desk: Desk) -> None:
     japanese = await desk.give("/help")
     for command in desk.commands:
         assert f"/{command.name} " in english and f"/{command.name} " in japanese
-        assert Words("en")(command.help_key) in english and Words("ja")(command.help_key) in japanese
+        assert Words("en").phrase(command.help) in english and Words("ja").phrase(command.help) in japanese
     assert not set(english.splitlines()) & set(japanese.splitlines()) - {""}
 
 

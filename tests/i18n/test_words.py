@@ -51,7 +51,7 @@ def test_every_command_and_mode_is_explained_in_both_languages() -> None:
     for language in ("en", "ja"):
         words = Words(language)
         for command in Commands(words):
-            assert words(command.help_key) != command.help_key
+            assert words.phrase(command.help) != command.help.key
         assert all(mode in words("command.mode") for mode in Mode)
 
 

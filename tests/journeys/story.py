@@ -106,7 +106,8 @@ class Story:
 
     def _wired(self) -> ChatLoop:
         home = self._home
-        wiring = Wiring(self.settings, Paths(home, home, home), self.folder, Words(self._language))
+        paths, words = Paths(home, home, home), Words(self._language)
+        wiring = Wiring(self.settings, paths, self.folder, words, home=self.folder.parent / "user")
 
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))

@@ -47,6 +47,9 @@ class Surroundings:
     def tests(self) -> str:
         return "python -m pytest -q"
 
+    def skills(self, room: int) -> list[tuple[str, str]]:
+        return []
+
     def branch(self) -> str:
         return "main"
 

@@ -30,9 +30,16 @@ class Actor:
     name: str = ""
     step_id: str = ""
     """The step that is carried out: what is said in its name is its own context."""
+    for_user: bool = False
+    """What a command of the user's own asks for: it belongs to no step, and leaves the step as it is."""
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
     """Stands still while the user is being asked."""
+
+    @property
+    def follows_steps(self) -> bool:
+        """A job carries out an approved plan: it always executes, and does not change what the conversation does."""
+        return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:
         self.emit_event(self._signed(event) if self.job_id else event)

@@ -18,7 +18,8 @@ class Admission:
         self._emit = emit
         self._ask = ask
         self._wanted = wanted
-        self._decided = False
+        self.decided = False
+        self._refused = False
         self._asking = asyncio.Lock()
         self.trusted = False
         """Programs that the folder brings may run, where mode and sandbox let them."""
@@ -26,24 +27,30 @@ class Admission:
     async def admit(self) -> bool:
         """Whether anything may be done here at all."""
         async with self._asking:
-            return self._decided or await self._decide()
+            return self.decided or await self._decide()
+
+    async def look_again(self) -> None:
+        """What the folder brings may have come meanwhile; a no that was said is not asked for again."""
+        if not (self.trusted or self._refused):
+            self.decided = False
+        await self.admit()
 
     async def _decide(self) -> bool:
         trust = await asyncio.to_thread(self._make)
         reasons = await asyncio.to_thread(trust.reasons)
         if not reasons or trust.trusted:
             self.trusted = bool(reasons)
-            self._decided = True
+            self.decided = True
             return True
         if self._wanted or await self._asked(reasons):
             await asyncio.to_thread(trust.trust)
-            self.trusted = self._decided = True
+            self.trusted = self.decided = True
             return True
         if trust.must_be_wanted:
             self._emit(Noticed(what=say("trust.not_here")))
             return False
         self._emit(Noticed(what=say("trust.untrusted")))
-        self._decided = True
+        self.decided = self._refused = True
         return True
 
     async def _asked(self, reasons: Sequence[Phrase]) -> bool:

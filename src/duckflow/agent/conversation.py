@@ -198,6 +198,10 @@ class ChatLoop:
     def commands(self) -> Iterable[CommandInfo]:
         return self._commands.table
 
+    async def knows_command(self, line: str) -> bool:
+        """Whether the line is a slash command that there is, and no path or plain text."""
+        return line.startswith("/") and await self._commands.table.knows(line)
+
     async def run_command(self, line: str) -> str:
         return await self._commands.table.run(self, self._questions.ask, line)
 

@@ -166,8 +166,7 @@ class Dispatcher:
         if objection := reading.decision.objection():
             return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
         phase = self._session.state.phase
-        # A job carries out an approved plan: it always executes.
-        if phase is not Phase.EXECUTION and not actor.job_id:
+        if phase is not Phase.EXECUTION and actor.follows_steps:
             return ToolError(
                 f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
                 "tool.wrong_phase",

@@ -211,8 +211,7 @@ class Gatekeeper:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
-        # A background job that waits does not change what the conversation is doing.
-        with self._phases.gate() if not actor.job_id else nullcontext(None) as answered:
+        with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
             actor.emit(GateOpened(question=question))
             answer = await actor.ask(question)
             actor.emit(GateAnswered(question_id=question.question_id, answer=answer))

@@ -42,15 +42,24 @@ def nothing() -> str:
     return ""
 
 
+def no_skills(room: int) -> list[tuple[str, str]]:
+    return []
+
+
 class Project:
     """Surroundings of a conversation in one work folder."""
 
     def __init__(
-        self, workspace: Workspace, known: Callable[[], str] = nothing, lessons: Callable[[], str] = nothing
+        self,
+        workspace: Workspace,
+        known: Callable[[], str] = nothing,
+        lessons: Callable[[], str] = nothing,
+        skills: Callable[[int], list[tuple[str, str]]] = no_skills,
     ) -> None:
         self._workspace = workspace
         self._look_up = known
         self.lessons = lessons
+        self.skills = skills
         self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def rules(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.errors import UsageError
+from duckflow.extensions.places import COMMAND_PLACES, SKILL_PLACES
 from duckflow.safety.repository import find_repository
 from duckflow.state.phrase import Phrase, say
 
@@ -64,6 +65,8 @@ class FolderTrust:
             yield say("trust.brought", files=", ".join(programs[:5]))
         if (self._folder / SERVERS).exists():
             yield say("trust.servers", file=SERVERS)
+        if places := [name for name in (*SKILL_PLACES, *COMMAND_PLACES) if (self._folder / name).is_dir()]:
+            yield say("trust.extensions", places=", ".join(places))
 
     def _known(self) -> Sequence[str]:
         try:

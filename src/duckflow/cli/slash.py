@@ -3,15 +3,19 @@
 from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext, Group
+from duckflow.commands.extensions import ExtensionCommands
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths, require_current_folder
 
 
-def command_table(words: Words, paths: Paths, folder: Path, model: str, pick: Pick | None) -> Commands:
+def command_table(
+    words: Words, paths: Paths, folder: Path, model: str, pick: Pick | None, brought: ExtensionCommands
+) -> Commands:
     """`model` is the one named on the command line; `pick` lets the user choose a session from a list."""
-    return Commands(words, SessionCommands(pick).group(), _own_commands(paths, folder, model))
+    own = _own_commands(paths, folder, model)
+    return Commands(words, SessionCommands(pick).group(), own, brought.group(), sources=(brought,))
 
 
 def _own_commands(paths: Paths, folder: Path, model: str) -> Group:

@@ -104,7 +104,8 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             from duckflow.ui.headless_input import lead
 
             return await lead(headless, conversation, words)
-        return await headless.run(prompt, [Attachment("stdin", piped)] if piped.strip() else [])
+        given = [Attachment("stdin", piped)] if piped.strip() else []
+        return await headless.run(prompt, given, conversation.knows_command)
     finally:
         await wired.close()
         chosen.session.close()

@@ -13,6 +13,7 @@ from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
+from duckflow.agent.extensions import ExtensionPlaces, Extensions, GatedShell
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
@@ -86,7 +87,6 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
     workspace = open_workspace(wiring)
     memory = _memory(wiring, session, workspace)
-    project = Project(workspace, memory.known, memory.lessons)
 
     def make() -> list[AnyTool]:
         from duckflow.cli.toolset import make_tools
@@ -97,6 +97,11 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
     missing = settings.web.not_offered(os.environ)
     toolbox = Toolbox([one for one in packaged_operations() if one.name not in missing], make)
+    places = ExtensionPlaces(
+        wiring.folder, wiring.home_folder, wiring.paths.skill_copies, lambda: folder_trust(wiring).trusted
+    )
+    extensions = Extensions(places, admission, toolbox, session.emit)
+    project = Project(workspace, memory.known, memory.lessons, extensions.catalogue)
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
@@ -142,8 +147,9 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         policies = (outside.policy(session, toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
-    work.turns.admit = admission.admit
-    commands = UserCommands(session, partial(_commands, wiring, pick))
+    work.turns.admit = extensions.admit
+    shell = GatedShell(dispatcher, session.emit, ask)
+    commands = UserCommands(session, partial(_commands, wiring, pick, extensions, shell))
     choices = Choices(session, gatekeeper, connection)
     conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)
 
@@ -201,10 +207,12 @@ def _policies(
     )
 
 
-def _commands(wiring: Wiring, pick: "Pick | None") -> "Commands":
+def _commands(wiring: Wiring, pick: "Pick | None", extensions: Extensions, shell: GatedShell) -> "Commands":
     from duckflow.cli.slash import command_table
+    from duckflow.commands.extensions import ExtensionCommands
 
-    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick)
+    brought = ExtensionCommands(extensions, shell)
+    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, brought)
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":

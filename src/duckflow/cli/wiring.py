@@ -22,6 +22,12 @@ class Wiring(NamedTuple):
     model_flag: str = ""
     trust: bool = False
     """The user says on the command line that the folder is to be trusted."""
+    home: Path | None = None
+    """Where the user's own extensions are; not said: in their home."""
+
+    @property
+    def home_folder(self) -> Path:
+        return self.home or Path(os.environ.get("HOME") or "/")
 
 
 def open_workspace(wiring: Wiring) -> Workspace:
@@ -36,7 +42,7 @@ def open_workspace(wiring: Wiring) -> Workspace:
 
 
 def folder_trust(wiring: Wiring) -> FolderTrust:
-    return FolderTrust(wiring.folder, Path(os.environ.get("HOME") or "/"), wiring.paths.trusted)
+    return FolderTrust(wiring.folder, wiring.home_folder, wiring.paths.trusted)
 
 
 def facts_of(wiring: Wiring) -> Path:

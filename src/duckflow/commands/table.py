@@ -1,10 +1,10 @@
 """Every slash command by its name; a part of the program that adds some makes a table with one group more."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from duckflow.commands import back, memory, plan, undo
-from duckflow.commands.command import Command, CommandContext, Group
+from duckflow.commands.command import Command, CommandContext, CommandSource, Group
 from duckflow.commands.sessions import EXPORT
 from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
 from duckflow.errors import DuckflowError
@@ -28,20 +28,37 @@ GROUPS: tuple[Group, ...] = (
 class Commands:
     """The commands of one chat."""
 
-    def __init__(self, words: Words, *more: Group) -> None:
+    def __init__(self, words: Words, *more: Group, sources: Sequence[CommandSource] = ()) -> None:
         self._words = words
+        self._sources = sources
         listing = Command("help", self._help)
-        self._commands = {command.name: command for group in ((listing,), *GROUPS, *more) for command in group}
+        self._own = {command.name: command for group in ((listing,), *GROUPS, *more) for command in group}
+
+    @property
+    def _commands(self) -> dict[str, Command]:
+        """A name that is the program's own keeps its meaning."""
+        return {command.name: command for source in self._sources for command in source.commands()} | self._own
 
     def __iter__(self) -> Iterator[Command]:
-        return iter(self._commands.values())
+        known = self._commands
+        return iter([*self._own.values(), *(known[name] for name in known if name not in self._own)])
+
+    async def knows(self, line: str) -> bool:
+        name = line[1:].split(" ")[0]
+        if name not in self._commands:
+            for source in self._sources:
+                await source.look()
+        return name in self._commands
 
     async def run(self, conversation: InnerConversation, ask: Ask, line: str) -> str:
         """What to show. An unknown command names the nearest one."""
         name, _, rest = line[1:].strip().partition(" ")
-        if name in self._commands:
+        if name not in self._own:
+            for source in self._sources:
+                await source.look()
+        if found := self._commands.get(name):
             try:
-                shown = self._commands[name].run(CommandContext(conversation, self._words, ask), rest.strip())
+                shown = found.run(CommandContext(conversation, self._words, ask), rest.strip())
                 return shown if isinstance(shown, str) else await shown
             except DuckflowError as problem:
                 return self._words.error(problem)
@@ -51,6 +68,6 @@ class Commands:
         return self._words("command.unknown", name=name)
 
     def _help(self, context: CommandContext, _: str) -> str:
-        width = max(map(len, self._commands))
-        lines = [f"/{command.name:<{width}} {context.words(command.help_key)}" for command in self]
+        width = max(map(len, self._own))
+        lines = [f"/{command.name:<{width}} {context.words.phrase(command.help)}" for command in self]
         return "\n".join([*lines, "", context.words("help.keys")])

@@ -49,6 +49,10 @@ class CommandTable(Protocol):
 
     def __iter__(self) -> Iterator[CommandInfo]: ...
 
+    async def knows(self, line: str) -> bool:
+        """Whether the line begins with one of them; those that come and go are looked for."""
+        ...
+
     async def run(self, conversation: "InnerConversation", ask: Ask, line: str) -> str: ...
 
 

@@ -62,13 +62,13 @@ class NextSession(NamedTuple):
 
 
 class CommandInfo(Protocol):
-    """A slash command as it is offered: its name, the catalogue's key of its help, and words that may follow it."""
+    """A slash command as it is offered: its name, its help in one line, and words that may follow it."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def help_key(self) -> str: ...
+    def help(self) -> Phrase: ...
 
     @property
     def words(self) -> tuple[str, ...]: ...

@@ -147,6 +147,7 @@ class Compiler:
             Layer("specialized", _tokens(count, volatile["procedure"]), settings.specialized_tokens),
             Layer("operations", count(listed(operations, language))),
             Layer("rules", _tokens(count, *rules)),
+            *((Layer("skills", count(skills)),) if (skills := layers.skills(language, profile)) else ()),
             Layer("conversation", _tokens(count, *(one.whole for one in self._spoken(state, history, profile)))),
         )
 
@@ -161,7 +162,7 @@ class Compiler:
         answering = layers.format(state.language, lasting(self.offered(state, profile), profile), profile)
         # The part that is the same in every session comes first: a cache can keep it from one session to the next.
         parts = (layers.base(state, profile), answering, layers.session(state, profile))
-        return PromptMessage("system", "\n\n".join(parts))
+        return PromptMessage("system", "\n\n".join(filter(None, (*parts, layers.skills(state.language, profile)))))
 
     def _volatile(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""

@@ -9,12 +9,14 @@ from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import listed
-from duckflow.state.action import PROPOSE_PLAN, Operation
+from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, Operation, wire_name
 from duckflow.state.agent import AgentState
 from duckflow.state.phase import Phase
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
+CHARACTERS = 5
+"""More than a token has, so that the room is used."""
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
 OUTSIDE = ("results", "failed", "files", "files_changed")
 """What procedures are told that others may have written: results, and names of files."""
@@ -65,6 +67,18 @@ class Layers:
     def rules(self, language: str) -> str:
         text = self.surroundings.rules()
         return render(language, "rules", source="AGENTS.md", mark=mark_for(text), text=text) if text else ""
+
+    def skills(self, language: str, profile: ModelProfile) -> str:
+        """The skills there are, in a small share of the window; nothing where there are none."""
+        budget = int(profile.window * self.settings.skills_share)
+        room = budget * CHARACTERS
+        tool = wire_name(READ_SKILL) if profile.native_tools else READ_SKILL
+        while skills := self.surroundings.skills(room):
+            text = render(language, "skills", tool=tool, skills="\n".join(map(_skill_line, skills)))
+            if self.count(text) <= budget or room < 1:
+                return text
+            room = room * 3 // 4
+        return ""
 
     def rules_near(self, state: AgentState) -> str:
         near = self.surroundings.rules_near(state.context_refs)
@@ -132,6 +146,10 @@ def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
     if text := values.get("lessons"):
         marked["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
     return {**values, **marked}
+
+
+def _skill_line(skill: tuple[str, str]) -> str:
+    return f"- {one_line(': '.join(filter(None, skill)))}"
 
 
 def _near(rules: NearRules, language: str) -> str:

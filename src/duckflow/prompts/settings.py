@@ -19,3 +19,5 @@ class PromptSettings(BaseModel):
     base_tokens: int = Field(default=500, gt=0)
     main_tokens: int = Field(default=800, gt=0)
     specialized_tokens: int = Field(default=1200, gt=0)
+    skills_share: float = Field(default=0.02, ge=0, le=0.5)
+    """Of the window: how much the list of skills may take."""

@@ -38,6 +38,10 @@ class Surroundings(Protocol):
         """The command that runs its tests."""
         ...
 
+    def skills(self, room: int, /) -> list[tuple[str, str]]:
+        """Names of skills and what they are for, in about so many characters; stays the same for a session."""
+        ...
+
     def branch(self) -> str:
         """The git branch, and what git is in the middle of."""
         ...

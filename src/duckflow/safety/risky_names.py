@@ -23,7 +23,7 @@ FILES = (
 )
 FOLDERS = frozenset(
     (".vscode", ".idea", ".husky", ".githooks", ".devcontainer", ".zed", ".fleet", ".duckflow", ".claude", ".cursor")
-    + (".circleci", ".buildkite", ".woodpecker", ".gitea", ".forgejo", ".direnv")
+    + (".agents", ".codex", ".circleci", ".buildkite", ".woodpecker", ".gitea", ".forgejo", ".direnv")
 )
 PLACES = frozenset(
     ((".github", "workflows"), (".github", "actions"), (".config", "fish"), (".config", "autostart"))

@@ -35,6 +35,7 @@ RUN_COMMAND = "shell.run"
 PROPOSE_PLAN = "plan_tool.propose"
 REVISE_PLAN = "plan_tool.revise"
 REMEMBER = "memory.remember"
+READ_SKILL = "skill.read"
 
 SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 

@@ -82,6 +82,11 @@ class Paths(NamedTuple):
         return self.data / "local-model.log"
 
     @property
+    def skill_copies(self) -> Path:
+        """Skills from places that commands do not see, as they were when they were read."""
+        return self.cache / "skills"
+
+    @property
     def models(self) -> Path:
         return self.cache / "models"
 

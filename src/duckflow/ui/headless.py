@@ -1,7 +1,7 @@
 """A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from duckflow.commands.lines import intervention_line
@@ -40,6 +40,8 @@ RETRY = "model.retry."
 SHAPE_TRIES = 2
 UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
+IsCommand = Callable[[str], Awaitable[bool]]
+"""Whether a prompt is a slash command that there is, and no path or plain text."""
 
 
 class Headless:
@@ -70,13 +72,16 @@ class Headless:
         self._work = ""
         self._ended: happened.TurnEnded | None = None
 
-    async def run(self, prompt: str, attachments: Sequence[Attachment]) -> int:
+    async def run(self, prompt: str, attachments: Sequence[Attachment], is_command: IsCommand) -> int:
         """To the end of the turn and of its jobs; the exit code."""
         conversation = self._conversation
         conversation.hear(self.hear)
-        if self._shape:
-            prompt = f"{prompt}\n\n{self._words('headless.shape', schema=self._shape.schema)}"
-        await conversation.say(prompt, attachments)
+        if not attachments and await is_command(prompt):
+            if told := await conversation.run_command(prompt):
+                self._said.append(told)
+        else:
+            shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
+            await conversation.say(f"{prompt}{shape}", attachments)
         await conversation.work.jobs_over()
         if conversation.choices.mode == Mode.FULL_AUTO:
             await self._carry_through()
@@ -164,7 +169,7 @@ class Headless:
 
     def finish(self, state: AgentState, fits: bool) -> int:
         """Print what is left to print; the exit code."""
-        outcome = self._ended.outcome if self._ended else "failed"
+        outcome = self._ended.outcome if self._ended else "done" if self._said else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
             why = self._words("headless.gate", files=", ".join(_what(self._gate)))

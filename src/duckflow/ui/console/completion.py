@@ -42,7 +42,7 @@ class LineCompletions:
         begin = [command for command in self._conversation.commands if command.name.startswith(name)]
         inside = [command for command in self._conversation.commands if name in command.name and command not in begin]
         for command in [*begin, *inside]:
-            yield _completion(f"/{command.name}", f"/{name}", self._words(command.help_key))
+            yield _completion(f"/{command.name}", f"/{name}", self._words.phrase(command.help))
 
     def _files(self, wanted: str, length: int, sign: str) -> Iterator[Completion]:
         for path in self._conversation.find_files(wanted, MOST):

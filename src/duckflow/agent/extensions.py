@@ -1,0 +1,141 @@
+"""The extensions of one conversation: looked for when its first turn begins; those of the folder once it is trusted."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.admission import Admission
+from duckflow.agent.dispatcher import Dispatcher
+from duckflow.errors import UsageError
+from duckflow.events.ports import Ask, Emit
+from duckflow.events.types import Event, MessageAdded, Noticed
+from duckflow.extensions.places import COMMAND_PLACES, SKILL_PLACES
+from duckflow.llm.decision import Reading
+from duckflow.state.action import READ_SKILL, RUN_COMMAND, Action, Decision, TaskProfile
+from duckflow.state.phase import Phase
+from duckflow.state.phrase import say
+from duckflow.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from duckflow.extensions.custom_commands import CustomCommand
+    from duckflow.extensions.skill_tool import ReadSkill
+    from duckflow.extensions.skills import Skill
+
+NAMED = 5
+HIDDEN = ".claude"
+"""Of the home: commands in the sandbox do not see it."""
+
+
+class ExtensionPlaces:
+    """Where to look, and where copies of skills go that commands could not see."""
+
+    def __init__(self, folder: Path, home: Path, copies: Path, known_trusted: Callable[[], bool]) -> None:
+        self.folder = folder
+        self.home = home
+        self.copies = copies
+        self._known_trusted = known_trusted
+
+    @cached_property
+    def trusted_before(self) -> bool:
+        """Whether the user has trusted the folder in an earlier session."""
+        return self._known_trusted()
+
+    def hold_any(self) -> bool:
+        names = (*SKILL_PLACES, *COMMAND_PLACES)
+        return any((top / name).is_dir() for top in (self.home, self.folder) for name in names)
+
+
+class FoundExtensions(NamedTuple):
+    """What there is, with what the folder brings or without."""
+
+    with_folder: bool
+    skills: "Sequence[Skill]" = ()
+    commands: "Sequence[CustomCommand]" = ()
+
+
+class Extensions:
+    """Skills and custom commands. Where there are none, nothing is loaded and the model is told nothing."""
+
+    def __init__(self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit) -> None:
+        self._places = places
+        self._admission = admission
+        self._toolbox = toolbox
+        self._emit = emit
+        self._found: FoundExtensions | None = None
+        self._told: frozenset[str] = frozenset()
+
+    async def admit(self) -> bool:
+        """Before a turn: whether anything may be done here; from then on the model knows the skills."""
+        admitted = await self._admission.admit()
+        if admitted:
+            self._offer(self.found())
+        return admitted
+
+    async def look(self) -> None:
+        """All there are now: some may have come since the session began."""
+        if self._places.hold_any():
+            await self._admission.look_again()
+            self._found = None
+            self._offer(self.found())
+
+    def found(self) -> FoundExtensions:
+        trusted = self._admission.trusted or (not self._admission.decided and self._places.trusted_before)
+        if self._found is None or self._found.with_folder != trusted:
+            self._found = self._look(trusted)
+        return self._found
+
+    def catalogue(self, room: int) -> list[tuple[str, str]]:
+        if not self.found().skills:
+            return []
+        from duckflow.extensions.skills import fit_catalogue
+
+        return fit_catalogue(self.found().skills, room)
+
+    @cached_property
+    def tool(self) -> "ReadSkill":
+        from duckflow.extensions.skill_tool import ReadSkill
+
+        return ReadSkill(lambda: self.found().skills, self._places.home / HIDDEN, self._places.copies)
+
+    def _look(self, trusted: bool) -> FoundExtensions:
+        if not self._places.hold_any():
+            return FoundExtensions(trusted)
+        from duckflow.extensions.custom_commands import find_commands
+        from duckflow.extensions.skills import find_skills
+
+        home, project = self._places.home, self._places.folder if trusted else None
+        return FoundExtensions(trusted, find_skills(home, project), find_commands(home, project))
+
+    def _offer(self, found: FoundExtensions) -> None:
+        """The tool is there as long as there are skills; heads with flaws are told of once."""
+        if found.skills:
+            self._toolbox.add(self.tool)
+        else:
+            self._toolbox.remove(READ_SKILL)
+        flawed = [skill.name for skill in found.skills if skill.warnings and skill.name not in self._told]
+        self._told |= frozenset(flawed)
+        if flawed:
+            self._emit(Noticed(what=say("skill.flawed", count=len(flawed), names=", ".join(flawed[:NAMED]))))
+
+
+class GatedShell:
+    """Runs what a custom command asks for: through the Gate, on the record, and as no part of the conversation."""
+
+    def __init__(self, dispatcher: Dispatcher, emit: Emit, ask: Ask) -> None:
+        self._dispatcher = dispatcher
+        self._emit = emit
+        self._actor = Actor(self._pass_on, ask, for_user=True)
+
+    async def output_of(self, command: str, why: str) -> str:
+        action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=why)
+        decision = Decision.made_up(why, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
+        done = await self._dispatcher.run(Reading(decision), self._actor)
+        if done.stop == "refused":
+            raise UsageError("custom.refused", command=command)
+        return done.results[-1].for_model
+
+    def _pass_on(self, event: Event) -> None:
+        if not isinstance(event, MessageAdded):
+            self._emit(event)

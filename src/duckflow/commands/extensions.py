@@ -1,0 +1,99 @@
+"""`/skills`, and the commands that users bring: a skill or a custom command by its name."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from duckflow.agent.extensions import Extensions, GatedShell
+from duckflow.commands.command import Command, CommandContext, Group
+from duckflow.errors import DuckflowError
+from duckflow.events.views import Attachment
+from duckflow.extensions.custom_commands import CustomCommand, commands_in, fill_in, put_outputs
+from duckflow.extensions.skills import Skill
+from duckflow.state.mode import Mode
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Texts, tell
+
+HELP = 90
+STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)
+
+
+class ExtensionCommands:
+    """A source of commands, and the command that lists the skills."""
+
+    def __init__(self, extensions: Extensions, shell: GatedShell) -> None:
+        self._extensions = extensions
+        self._shell = shell
+
+    def group(self) -> Group:
+        return (Command("skills", self._list_skills),)
+
+    def commands(self) -> Iterator[Command]:
+        """A custom command goes before a skill of the same name."""
+        found = self._extensions.found()
+        for skill in found.skills:
+            if skill.typed:
+                about = tell(Texts("{text}", "{text}"), text=shorten(skill.description, HELP))
+                yield Command(skill.name, partial(self._use_skill, skill), own_help=about)
+        for command in found.commands:
+            text = f"{command.hint} · {command.description}" if command.hint else command.description
+            about = tell(Texts("{text}", "{text}"), text=shorten(text, HELP))
+            yield Command(command.name, partial(self._run_custom, command), own_help=about)
+
+    async def look(self) -> None:
+        await self._extensions.look()
+
+    async def _list_skills(self, context: CommandContext, _: str) -> str:
+        await self.look()
+        words, lines = context.words, list[str]()
+        for skill in self._extensions.found().skills:
+            whose = words("skill.own" if skill.own else "skill.project")
+            lines.append(f"/{skill.name} ({whose}) {shorten(skill.description, HELP)}")
+            lines += [f"  ⚠ {words.phrase(warning)}" for warning in skill.warnings]
+        return "\n".join(lines) or words("skill.none")
+
+    async def _use_skill(self, skill: Skill, context: CommandContext, typed: str) -> str:
+        words = context.words
+        wish = words("skill.wish_for", name=skill.name, wish=typed) if typed else words("skill.wish", name=skill.name)
+        text = self._extensions.tool.text_of(skill)
+        await context.conversation.say(wish, [Attachment(f"skill {skill.name}", text)])
+        return ""
+
+    async def _run_custom(self, command: CustomCommand, context: CommandContext, typed: str) -> str:
+        """Its text is said as if it had been typed; model and mode hold for this one turn."""
+        words, text = context.words, fill_in(command.body, typed)
+        why = words("custom.why", name=command.name)
+        outputs = {one: await self._shell.output_of(one, why) for one in commands_in(text)}
+        choices, told = context.conversation.choices, list[str]()
+        model, mode = context.conversation.state.model, choices.mode
+        if command.mode and not self._change_mode(command, context):
+            told.append(words("custom.mode", name=command.name, mode=command.mode))
+        try:
+            if command.model:
+                told += await _change_model(command.model, context)
+            await context.conversation.say(put_outputs(text, outputs))
+        finally:
+            if choices.mode != mode:
+                choices.change_mode(mode)
+            if command.model and model and context.conversation.state.model != model:
+                await choices.change_model(model)
+        return "\n".join(told)
+
+    def _change_mode(self, command: CustomCommand, context: CommandContext) -> bool:
+        """What a folder brings may make the mode stricter, and never looser."""
+        choices = context.conversation.choices
+        if command.mode not in STRICTEST_FIRST:
+            return False
+        looser = STRICTEST_FIRST.index(Mode(command.mode)) > STRICTEST_FIRST.index(Mode(choices.mode))
+        if looser and not command.own:
+            return False
+        choices.change_mode(command.mode)
+        return True
+
+
+async def _change_model(name: str, context: CommandContext) -> list[str]:
+    try:
+        await context.conversation.choices.change_model(name)
+    except DuckflowError as problem:
+        words = context.words
+        return [words.error(problem), words("model.stays", model=context.conversation.state.model or "–")]
+    return []

@@ -1,0 +1,1 @@
+"""What users have for other assistants already: skills, custom commands, hooks."""

@@ -1,0 +1,72 @@
+"""Custom commands: Markdown files whose text becomes a message, with what was typed after the name filled in."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.extensions.front_matter import read_markdown
+from duckflow.extensions.places import COMMAND_PLACES, files_in, places_in
+from duckflow.state.noun import shorten
+
+MOST_COMMANDS = 500
+SHOWN = 200
+ARGUMENT = re.compile(r"\$(?:ARGUMENTS\b|([1-9])(?!\d)|\{([1-9])\})")
+SHELL = re.compile(r"!`([^`\n]+)`")
+
+
+class CustomCommand(NamedTuple):
+    """One file. `own`: the user's, and not brought by the work folder."""
+
+    name: str
+    path: Path
+    own: bool
+    description: str
+    hint: str
+    model: str
+    mode: str
+    body: str
+
+
+def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand]:
+    """By name, with its folders before it (`git/fix.md` is `git:fix`); the user's own count before the project's."""
+    found: dict[str, CustomCommand] = {}
+    for place in places_in(home, project, COMMAND_PLACES):
+        for path in files_in(place, project or place.folder):
+            parts = path.relative_to(place.folder).with_suffix("").parts
+            name = ":".join(re.sub(r"[^\w.-]+", "-", part) for part in parts)
+            if path.suffix.lower() != ".md" or name in found or len(found) >= MOST_COMMANDS:
+                continue
+            try:
+                head = read_markdown(path)
+            except OSError:
+                continue
+            first = next((line.strip(" #") for line in head.body.split("\n") if line.strip(" #")), "")
+            hint, model, mode = (head.values.get(key, "") for key in ("argument-hint", "model", "mode"))
+            about = " ".join((head.values.get("description") or first).split())
+            found[name] = CustomCommand(name, path, place.own, shorten(about, SHOWN), hint, model, mode, head.body)
+    return sorted(found.values(), key=lambda command: command.name)
+
+
+def fill_in(body: str, typed: str) -> str:
+    """`$ARGUMENTS` is all of it, `$1` to `$9` are its words; a text that asks for neither gets it at its end."""
+    try:
+        words = shlex.split(typed)
+    except ValueError:
+        words = typed.split()
+
+    def value(found: re.Match[str]) -> str:
+        number = int(found[1] or found[2] or 0)
+        return typed if not number else words[number - 1] if number <= len(words) else ""
+
+    filled = ARGUMENT.sub(value, body)
+    return f"{filled}\n\n{typed}" if typed and not ARGUMENT.search(body) else filled
+
+
+def commands_in(text: str) -> list[str]:
+    """The shell commands whose output the text asks for, each once."""
+    return list(dict.fromkeys(SHELL.findall(text)))
+
+
+def put_outputs(text: str, outputs: dict[str, str]) -> str:
+    return SHELL.sub(lambda found: outputs.get(found[1], ""), text)

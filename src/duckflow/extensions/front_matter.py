@@ -1,0 +1,108 @@
+"""The head of a Markdown file: `key: value` lines between two lines of dashes, as people really write them.
+
+Not all of YAML: the top level only, every value as a text. What YAML would refuse (a colon in a plain text, a quote
+that is not closed) is read as it was meant; what cannot be read at all is named, and the rest is used."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+LONGEST_FILE = 400_000
+KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|)$")
+BLOCK = re.compile(r"([|>])[+-]?\d?[+-]?(?:\s+#.*)?$")
+COMMENT = re.compile(r"\s#\s.*$")
+ESCAPES = {"n": "\n", "t": "\t", "r": "", "0": ""}
+
+
+class FrontMatter(NamedTuple):
+    """The values by their keys in lower case, the text after the head, and lines of the head that say nothing."""
+
+    values: dict[str, str]
+    body: str
+    strange: tuple[str, ...] = ()
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.values.get(key, "").lower()
+        return value in ("true", "yes", "on") if value else default
+
+
+def read_markdown(path: Path) -> FrontMatter:
+    """OSError when it cannot be read; what is no UTF-8 becomes a mark."""
+    with path.open("rb") as file:
+        return split_front_matter(file.read(LONGEST_FILE).decode("utf-8-sig", "replace"))
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    if lines[first].rstrip() != "---":
+        return FrontMatter({}, text.strip())
+    end = next((at for at in range(first + 1, len(lines)) if lines[at].rstrip() in ("---", "...")), None)
+    if end is None:
+        return FrontMatter({}, "\n".join(lines[first + 1 :]).strip(), ("---",))
+    values, strange = _read(lines[first + 1 : end])
+    return FrontMatter(values, "\n".join(lines[end + 1 :]).strip(), tuple(strange))
+
+
+def _read(lines: list[str]) -> tuple[dict[str, str], list[str]]:
+    values: dict[str, str] = {}
+    strange: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at].rstrip()
+        at += 1
+        if not line or line.lstrip().startswith("#"):
+            continue
+        found = KEY.match(line)
+        if not found:
+            strange.append(line.strip())
+            continue
+        below: list[str] = []
+        while at < len(lines) and _belongs(lines[at], found[2]):
+            below.append(lines[at].rstrip())
+            at += 1
+        values[found[1].lower()] = _value((found[2] or "").strip(), below)
+    return values, strange
+
+
+def _belongs(line: str, value: str | None) -> bool:
+    """Whether a line still belongs to the key above it: indented, empty, or an entry of its list."""
+    return not line.strip() or line[0] in " \t" or (not value and line.startswith("- "))
+
+
+def _value(first: str, below: list[str]) -> str:
+    if block := BLOCK.match(first):
+        return _folded(below) if block[1] == ">" else "\n".join(_dedented(below)).strip()
+    told = [line.strip() for line in below if line.strip()]
+    if not first and told and told[0].startswith("-"):
+        entries = [_unquoted(line.removeprefix("-").strip()) for line in told if line.startswith("-")]
+        return ", ".join(entry for entry in entries if entry)
+    if not first and told and all(KEY.match(line) for line in told):
+        # A table of its own: nothing that is looked for here.
+        return ""
+    text = " ".join([first, *told]).strip()
+    if text.startswith("[") and text.endswith("]"):
+        return ", ".join(filter(None, (_unquoted(entry.strip()) for entry in text[1:-1].split(","))))
+    return _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    quote = text[:1]
+    if quote in ('"', "'"):
+        closed = re.match(r'"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$|' + r"'((?:[^']|'')*)'(?:\s+#.*)?$", text, re.DOTALL)
+        if closed and closed[1] is not None:
+            return re.sub(r"\\(.)", lambda sign: ESCAPES.get(sign[1], sign[1]), closed[1])
+        if closed:
+            return closed[2].replace("''", "'")
+        return text.removeprefix(quote) if text.count(quote) == 1 else text
+    return COMMENT.sub("", text).strip()
+
+
+def _folded(lines: list[str]) -> str:
+    paragraphs = "\n".join(_dedented(lines)).strip().split("\n\n")
+    return "\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    depth = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[depth:] for line in lines]

@@ -1,0 +1,50 @@
+"""Where extensions are looked for, and files found there: in the work folder and under the user's home."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills")
+COMMAND_PLACES = (".duckflow/commands", ".claude/commands")
+MOST_LOOKED_AT = 2000
+DEPTH = 4
+
+
+class ExtensionFolder(NamedTuple):
+    """A folder that may hold some. `own`: under the user's home, and not brought by the work folder."""
+
+    folder: Path
+    own: bool
+
+
+def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -> list[ExtensionFolder]:
+    """Those that are there, the user's own first. Where both are the same folder it counts as the project's."""
+    found = [ExtensionFolder(home / name, True) for name in names] if home and home != project else []
+    found += [ExtensionFolder(project / name, False) for name in names] if project else []
+    return [place for place in found if place.folder.is_dir()]
+
+
+def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
+    """Files near its top, sorted. What the project brings must lie beneath its folder `top`, links followed."""
+    looked_at = 0
+    real_top = Path(os.path.realpath(top))
+    waiting = [(place.folder, 0)]
+    while waiting:
+        folder, depth = waiting.pop(0)
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        for name in names:
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT:
+                return
+            path = folder / name
+            if not place.own and path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(real_top):
+                continue
+            if path.is_dir():
+                if depth < DEPTH and not name.startswith((".git", "node_modules", "__pycache__")):
+                    waiting.append((path, depth + 1))
+            elif path.is_file():
+                yield path

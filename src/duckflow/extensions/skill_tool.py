@@ -1,0 +1,94 @@
+"""Reading a skill: its instructions when it is chosen, and later the files that these name."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from duckflow.errors import ToolError
+from duckflow.extensions.skills import Skill
+from duckflow.state.action import READ_SKILL
+from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.tools.tool import Args, Done, Tool
+
+LONGEST = 60_000
+LARGEST_COPY = 50_000_000
+DOING = Texts("Reading the skill {name}", "スキル {name} を読んでいます")
+DONE = Texts("skill {name}: {what} read", "スキル {name}: {what} を読みました")
+
+
+class SkillArgs(Args):
+    name: str
+    file: str = ""
+    """A file of the skill; empty: its instructions."""
+
+
+class ReadSkill(Tool[SkillArgs]):
+    """Gives what lies in a skill's folder, and nothing beside it. Whatever a skill wants done passes the Gate."""
+
+    operation = READ_SKILL
+    effect = "read"
+    told = Texts(
+        "read a skill before work it is for; `file`: one of its files", "スキルを読む (file はその中のファイル)"
+    )
+    led = True
+    in_tasks = True
+    args = SkillArgs
+
+    def __init__(self, skills: Callable[[], Sequence[Skill]], hidden: Path, copies: Path) -> None:
+        """Commands cannot see what lies in `hidden`: a skill from there is copied to `copies` when it is read."""
+        self._skills = skills
+        self._hidden = hidden
+        self._copies = copies
+
+    def doing(self, args: SkillArgs) -> Phrase | None:
+        return tell(DOING, name=args.name)
+
+    async def run(self, args: SkillArgs) -> Done:
+        skill = self._find(args.name)
+        wanted = args.file.strip()
+        try:
+            text = self._file(skill, wanted) if wanted else self.text_of(skill)
+        except OSError as problem:
+            raise ToolError(f"{wanted or 'SKILL.md'}: {problem.strerror or problem}") from None
+        return Done(text, tell(DONE, name=skill.name, what=wanted or skill.path.name))
+
+    def text_of(self, skill: Skill) -> str:
+        """Its instructions, with where its files lie and what they are called."""
+        folder, files = self._visible(skill), skill.files()
+        body = skill.body(folder)
+        body = body if len(body) <= LONGEST else f"{body[:LONGEST]}\n[… the rest is left out …]"
+        lines = [f"Skill {skill.name}. Its folder: {folder}"]
+        if files:
+            told = f"Files in it (read with {READ_SKILL}; scripts are run with their whole path)"
+            lines.append(f"{told}: {', '.join(files)}")
+        return "\n".join([*lines, "", body])
+
+    def _find(self, name: str) -> Skill:
+        known = {skill.name: skill for skill in self._skills()}
+        if skill := known.get(name.strip().lower().removeprefix("/")):
+            return skill
+        raise ToolError(f"There is no skill {name!r}. There are: {', '.join(known) or 'none'}")
+
+    def _file(self, skill: Skill, name: str) -> str:
+        path = (skill.folder / name).resolve()
+        if not path.is_relative_to(skill.folder.resolve()) or not path.is_file():
+            raise ToolError(
+                f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
+            )
+        with path.open("rb") as file:
+            data = file.read(4 * LONGEST)
+        if b"\0" in data:
+            raise ToolError(f"{name} of the skill {skill.name} is no text; it lies in {self._visible(skill)}")
+        text = data.decode("utf-8", "replace")
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[… the rest is left out …]"
+
+    def _visible(self, skill: Skill) -> Path:
+        """Where commands find the skill's files."""
+        if not skill.folder.is_relative_to(self._hidden) or not skill.files():
+            return skill.folder
+        copy = self._copies / skill.name
+        size = sum((skill.folder / name).stat().st_size for name in skill.files())
+        if size > LARGEST_COPY:
+            return skill.folder
+        shutil.rmtree(copy, ignore_errors=True)
+        return Path(shutil.copytree(skill.folder, copy, symlinks=True))
