@@ -202,6 +202,6 @@ class EditorSession:
         for command in self._conversation.commands:
             if command.name in OWN_WAYS:
                 continue
-            about: Update = {"name": command.name, "description": self._words(command.help_key)}
+            about: Update = {"name": command.name, "description": self._words.phrase(command.help)}
             offered.append(about | ({"input": {"hint": " | ".join(command.words)}} if command.words else {}))
         return [{"sessionUpdate": "available_commands_update", "availableCommands": offered}]
