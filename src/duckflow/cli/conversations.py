@@ -62,7 +62,7 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
     folder = Path.cwd()
     try:
         if wanted.new:
-            return _new(_in_mode(here(), left.session.state.mode))
+            return new_session(_in_mode(here(), left.session.state.mode))
         enter_folder(wanted.journal)
         wiring = here()
         if not wanted.fork:

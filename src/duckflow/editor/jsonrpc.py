@@ -13,6 +13,8 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
+from duckflow.rpc import RpcError
+
 log = logging.getLogger(__name__)
 
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
@@ -23,15 +25,6 @@ CHUNK = 64 * 1024
 FLUSH_SECONDS = 2.0
 Params = dict[str, Any]
 Method = Callable[[Params], Awaitable[Any]]
-
-
-class RpcError(Exception):
-    """What goes back instead of a result."""
-
-    def __init__(self, code: int, message: str) -> None:
-        self.code = code
-        self.message = message
-        super().__init__(f"{code} {message}")
 
 
 def text_in(params: Params, name: str) -> str:

@@ -21,7 +21,7 @@ from prompt_toolkit.styles import Style
 from duckflow.ui.console.history import input_history
 from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
-from duckflow.ui.console.line import LineHandler
+from duckflow.ui.console.line import HandlerKey, LineHandler
 from duckflow.ui.console.live_stdout import LiveStdout
 
 LINES, CHARACTERS = 8, 1200
@@ -216,18 +216,9 @@ class InputLine:
         self._handler.take("", time.monotonic())
         return True
 
-    def change_mode(self) -> None:
+    def press(self, key: HandlerKey) -> None:
         if self._handler:
-            self._handler.change_mode()
-            self.redraw()
-
-    def pause_or_resume(self) -> None:
-        if self._handler:
-            self._handler.pause_or_resume()
-
-    def open_thoughts(self) -> None:
-        if self._handler:
-            self._handler.open_thoughts()
+            getattr(self._handler, key)()
             self.redraw()
 
     def asks_about_jobs(self, command: str) -> bool:

@@ -7,6 +7,8 @@ from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from duckflow.ui.console.line import HandlerKey
+
 AGAIN_SECONDS = 2.0
 
 
@@ -25,13 +27,9 @@ class KeyActions(Protocol):
 
     def paste(self, text: str) -> str: ...
 
-    def change_mode(self) -> None: ...
-
-    def pause_or_resume(self) -> None: ...
+    def press(self, key: HandlerKey) -> None: ...
 
     def asks_about_jobs(self, command: str) -> bool: ...
-
-    def open_thoughts(self) -> None: ...
 
     def next_page(self) -> bool: ...
 
@@ -141,13 +139,13 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         event.app.current_buffer.insert_text(actions.paste(event.data))
 
     def on_mode(event: KeyPressEvent) -> None:
-        actions.change_mode()
+        actions.press("change_mode")
 
     def on_tasks(event: KeyPressEvent) -> None:
-        actions.pause_or_resume()
+        actions.press("pause_or_resume")
 
     def on_thoughts(event: KeyPressEvent) -> None:
-        actions.open_thoughts()
+        actions.press("open_thoughts")
 
     def on_space(event: KeyPressEvent) -> None:
         if not actions.next_page():

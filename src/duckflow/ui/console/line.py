@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 Fragments = list[tuple[str, str]]
 """Pieces of text with their styles."""
+
+HandlerKey = Literal["change_mode", "pause_or_resume", "open_thoughts"]
+"""What a key does by the handler alone."""
 
 
 class LineHandler(Protocol):
