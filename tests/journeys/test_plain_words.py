@@ -65,6 +65,36 @@ async def test_a_wish_at_the_gate_puts_the_action_differently(tmp_path: Path, la
     assert (story.folder / "a.txt").read_text() == "spaces\n" and story.ending().outcome == "done"
 
 
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(
+    ("language", "no", "reason"),
+    [
+        ("en", "no, I need it", "I need it"),
+        ("ja", "いいえ、必要です", "必要です"),
+        ("en", "2: the old one is mine", "the old one is mine"),
+        ("ja", "２、まだ使うので", "まだ使うので"),
+        ("en", "no, I don't want it", ""),
+        ("ja", "いいえ、必要ありません", ""),
+    ],
+)
+async def test_a_no_with_a_reason_reaches_the_model_and_a_plain_no_is_the_end(
+    tmp_path: Path, language: str, no: str, reason: str, native: bool
+) -> None:
+    delete = act("file_ops.delete_file", path="a.txt")
+    replies = [decide(delete, next_step="continue"), decide(respond("It stays."), step="PLANNING")]
+    story = Typing(tmp_path, replies, mode="ask", language=language, native=native)
+    (story.folder / "a.txt").write_text("mine\n")
+    turn = asyncio.create_task(story.tell("tidy up"))
+    await story.asked()
+    assert (await story.chat.take(no)).meaning == "answer"
+    await turn
+    assert (story.folder / "a.txt").read_text() == "mine\n"
+    if reason:
+        assert story.ending().outcome == "done" and story.said() == ["It stays."] and reason in story.prompt(1)
+    else:
+        assert story.ending().outcome == "gate" and len(story.model.requests) == 1
+
+
 @pytest.mark.parametrize(("language", "unclear"), [("en", "spaces would be nicer"), ("ja", "空白のほうが好み")])
 async def test_what_is_unclear_is_asked_back_with_two_numbers(tmp_path: Path, language: str, unclear: str) -> None:
     replies = [decide(WRITE, next_step="continue"), decide(AGAIN, respond("ok"))]

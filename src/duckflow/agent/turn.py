@@ -232,6 +232,8 @@ def _note(turn: TurnSoFar) -> str:
         return turn.note("no_actions")
     if done.stop == "error":
         return turn.note("action_failed")
+    if done.stop == "refused":
+        return turn.note("refused_why", reason=done.refusal)
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

@@ -23,6 +23,8 @@ WORDS: dict[str, tuple[str, ...]] = {
 MEANINGS = {word: choice for choice, words in WORDS.items() for word in words}
 PERMANENT = "always"
 """A rule that stays is never given by one key."""
+REASONS = {"deed", "reason"}
+"""Words by which a no says more than no: what is wanted, or why."""
 LONGEST = 80
 """Characters: nobody says a plain yes or no in more."""
 GAP = r"[\s,、。.!~〜ー…♪☆;:\-\"'「」()*笑]+"
@@ -52,9 +54,11 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no")) -> Answer |
         return None if choice == PERMANENT else Answer(choice=choice)
     meaning = MEANINGS.get(word) or yes_or_no(plain)
     if meaning in offered:
-        return Answer(choice=meaning, text=plain if "deed" in _read(plain) else "")
+        return Answer(choice=meaning, text=plain if meaning == "no" and REASONS & set(_read(plain)) else "")
     head, separator, reason = _split_reason(plain)
-    refuses = separator and next(_read(plain), "") in ("refuse", "glue") and yes_or_no(head) == "no"
+    refuses = bool(separator) and next(_read(plain), "") in ("refuse", "glue") and yes_or_no(head) == "no"
+    if "no" in offered and separator.strip():
+        refuses |= head.casefold() in ("n", str(offered.index("no") + 1))
     if refuses and "no" in offered and reason.strip():
         return Answer(choice="no", text=reason.strip())
     return None

@@ -8,8 +8,7 @@ from duckflow.safety.risk import Assessment
 from duckflow.state.mode import Mode
 from duckflow.state.question import Risk
 
-Verdict = Literal["pass", "ask", "refuse"]
-
+Ruling = Literal["pass", "ask", "refuse"]
 
 PASSES: dict[Mode, frozenset[Risk]] = {
     Mode.ASK: frozenset({"low"}),
@@ -27,7 +26,7 @@ class SafetySettings(BaseModel):
     mode: Mode = Mode.ASK
 
 
-def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Verdict:
+def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
     """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
     doubtful reply (repaired or cut off)."""
     if mode is Mode.PLAN and changes:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from duckflow.safety.commands.verdict import Verdict
 from duckflow.safety.risky_names import names_of_git, runs_later
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
@@ -23,8 +24,6 @@ NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_charac
 
 REVEALING = frozenset(("risk.secret_read", "harm.reads_secret", "harm.shows_environment"))
 """What shows a secret to the model is asked for in every mode."""
-
-Verdict = Literal["safe", "ask", "dangerous"]
 
 
 class JudgedCommand(NamedTuple):

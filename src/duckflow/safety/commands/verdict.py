@@ -12,6 +12,8 @@ MOST_STEPS = 1500
 MOST_REASONS = 6
 GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
 """Reasons that say little beside others."""
+VAGUE = {"harm.unknown_program": 2, "harm.runs_code": 1}
+"""Reasons that say nothing beside a clearer one about the same program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,11 @@ class Report:
         """Dangers first, and what says little last."""
         dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
         doubts = [finding for finding in self.findings if finding.verdict == "ask"]
+        clearest: dict[str, int] = {}
+        for one in doubts:
+            program = dict(one.values).get("program", "")
+            clearest[program] = min(VAGUE.get(one.key, 0), clearest.get(program, 2))
+        doubts = [one for one in doubts if VAGUE.get(one.key, 0) <= clearest[dict(one.values).get("program", "")]]
         doubts.sort(key=lambda finding: finding.key in GENERAL)
         chosen = (dangers + doubts)[:MOST_REASONS]
         reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen)
