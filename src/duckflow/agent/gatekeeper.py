@@ -13,7 +13,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
-from duckflow.safety.policy import Mode, Verdict, judge
+from duckflow.safety.policy import Mode, Ruling, judge
 from duckflow.safety.repository import read_plain, tracked_files
 from duckflow.safety.risk import Assessment, Deed, assess, highest
 from duckflow.safety.shown import shown
@@ -195,7 +195,7 @@ class Gatekeeper:
     def lets_pass(self, one: Ready) -> bool:
         return self._judged(one, self._assess(one), doubtful=False) == "pass"
 
-    def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Verdict:
+    def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Ruling:
         verdict = judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
         return "ask" if verdict == "pass" and one.tool.outside else verdict
 

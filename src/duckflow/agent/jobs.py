@@ -19,7 +19,7 @@ from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAd
 from duckflow.events.work import JobChanged, JobEnded, JobStarted
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.template import render
+from duckflow.prompts.template import note, render
 from duckflow.state.action import REMEMBER, REVISE_PLAN, Action, Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
@@ -72,7 +72,7 @@ class JobRunner:
         state = self._session.state
         for other in state.live_jobs():
             if set(other.step_ids) & set(step_ids):
-                raise ToolError(f"{other.job_id} is already working on that", "job.already", job=other.name)
+                raise ToolError(self._note("job_at_it", job=other.job_id), "job.already", job=other.name)
         plan = state.plans[plan_id]
         only = plan.step(step_ids[0]) if len(step_ids) == 1 else None
         name = _told_apart(only.name if only else plan.name, state)
@@ -87,9 +87,7 @@ class JobRunner:
         self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
         running = self._running.get(job.job_id)
         if running and not await running.actor.pause.all_stopped():
-            raise ToolError(
-                f"{job.job_id} is paused, but not everything that it runs could be stopped", "job.moves", job=job.name
-            )
+            raise ToolError(self._note("job_moves", job=job.job_id), "job.moves", job=job.name)
         return job
 
     async def resume(self, job_id: str) -> Job:
@@ -110,7 +108,7 @@ class JobRunner:
         running.task.cancel()
         await asyncio.wait([running.task])
         if not await running.actor.pause.end_commands():
-            raise ToolError(f"{job.job_id} is cancelled, but some of it may still run", "job.not_gone", job=job.name)
+            raise ToolError(self._note("job_not_gone", job=job.job_id), "job.not_gone", job=job.name)
         return job
 
     def hold(self) -> None:
@@ -214,13 +212,17 @@ class JobRunner:
         if not self._settling:
             self._heard.set()
 
+    def _note(self, key: str, **values: str) -> str:
+        """For the model, in the session's language."""
+        return note(self._session.state.language, key, **values)
+
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
         """The job meant; without an id the latest that fits."""
         jobs = self._session.state.jobs
         fitting = [job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)]
         if not fitting:
-            known = ", ".join(f"{job.job_id} ({job.status})" for job in jobs.values()) or "none"
-            raise ToolError(f"no job is {' or '.join(statuses)}. Jobs: {known}", "job.none_such")
+            known = ", ".join(f"{job.job_id} ({job.status})" for job in jobs.values()) or "–"
+            raise ToolError(self._note("job_none", statuses=", ".join(statuses), known=known), "job.none_such")
         return fitting[-1]
 
     def _hear(self, event: Event) -> None:
