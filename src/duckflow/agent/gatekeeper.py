@@ -34,7 +34,8 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
     if GIT.search(command) or any(".git" in impact.path.lower().split("/") for impact in deed.impacts):
         yield say("lasting.git")
     for impact in deed.impacts:
-        if not impact.inside:
+        # In a folder that the user has added paths are whole, and undo does not reach there.
+        if not impact.inside or impact.path.startswith("/"):
             yield say("lasting.outside", path=impact.path)
     if deed.command and not deed.command.sandboxed:
         yield say("lasting.no_sandbox")

@@ -108,7 +108,8 @@ class Project:
             elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
                 languages[language] += 1
         spoken = ", ".join(name for name, _ in languages.most_common(MOST_LANGUAGES))
-        return "; ".join(filter(None, (spoken, " ".join(sorted(folders)[:MOST_FOLDERS]))))
+        added = ", ".join(f"+ {folder}" for folder in self._workspace.added)
+        return "; ".join(filter(None, (spoken, " ".join(sorted(folders)[:MOST_FOLDERS]), added)))
 
     @cached_property
     def _tests(self) -> str:

@@ -65,6 +65,7 @@ def _talk(add: Add, words: Words) -> None:
     add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
     add("--fork", action="store_true", help=words("cli.fork"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--add-dir", action="append", default=[], metavar="FOLDER", help=words("cli.add_dir"))
     add("--trust", action="store_true", help=words("cli.trust"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     _limits(add, words)

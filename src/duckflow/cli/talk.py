@@ -75,10 +75,28 @@ def make_wiring(options: Options, words: Words, paths: Paths, folder: Path | Non
         "language": options.lang,
     }
     folder = folder or Path.cwd()
-    refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
+    own = (paths.data, paths.config, paths.cache)
+    refuse_own_folders(folder, own)
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)
-    return Wiring(loaded.settings, paths, folder, words, options.model or "", options.trust)
+    added = tuple(_added_folder(name, folder, own) for name in options.add_dir)
+    settings = loaded.settings
+    if added:
+        sandbox = settings.sandbox
+        writable = (*sandbox.writable, *map(str, added))
+        settings = settings.model_copy(update={"sandbox": sandbox.model_copy(update={"writable": writable})})
+    return Wiring(settings, paths, folder, words, options.model or "", options.trust, added)
+
+
+def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
+    """One that the user names; neither the work folder again, nor what holds it, nor Duckflow's own."""
+    path = Path(name).expanduser().resolve()
+    if not path.is_dir():
+        raise UsageError("usage.no_folder", path=name)
+    if path.is_relative_to(folder) or folder.is_relative_to(path):
+        raise UsageError("usage.same_folder", path=name)
+    refuse_own_folders(path, own)
+    return path
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:

@@ -22,6 +22,8 @@ class Wiring(NamedTuple):
     model_flag: str = ""
     trust: bool = False
     """The user says on the command line that the folder is to be trusted."""
+    added: tuple[Path, ...] = ()
+    """Further folders that the user has named on the command line."""
     home: Path | None = None
     """Where the user's own extensions are; not said: in their home."""
 
@@ -38,7 +40,13 @@ def open_workspace(wiring: Wiring) -> Workspace:
     except RuntimeError:
         home = wiring.folder
     private = private_places(wiring.folder, home, (paths.data, paths.config), shown)
-    return Workspace(wiring.folder, private=private)
+    if not wiring.added:
+        return Workspace(wiring.folder, private=private)
+    from duckflow.agent.wider_workspace import WiderWorkspace
+
+    for folder in wiring.added:
+        private = (*private, *private_places(folder, home, (paths.data, paths.config), shown))
+    return WiderWorkspace(wiring.folder, private, wiring.added)
 
 
 def folder_trust(wiring: Wiring) -> FolderTrust:

@@ -33,6 +33,8 @@ class Workspace:
     disks and the like come as OSError; what is refused comes as PathRefused. `private`: places beneath the folder that
     are refused all the same."""
 
+    added: tuple[Path, ...] = ()  # Further folders of the user's, in a workspace that knows them.
+
     def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()
         self.private = tuple(private)

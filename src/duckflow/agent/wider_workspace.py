@@ -1,0 +1,75 @@
+"""More folders than one: what lies in them is named by its whole path, and each keeps to itself."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from duckflow.errors import PathRefused
+from duckflow.safety.entry import FolderEntry
+from duckflow.safety.workspace import HERE, Workspace
+
+
+class WiderWorkspace(Workspace):
+    """The work folder, and the folders that the user has added to it."""
+
+    def __init__(self, folder: Path, private: Sequence[Path], more: Sequence[Path]) -> None:
+        super().__init__(folder, private)
+        self._more = tuple(Workspace(one, private) for one in more)
+        self.added = tuple(one.root for one in self._more)
+
+    def relative(self, path: str, follow: bool = True) -> str:
+        if added := self._added(path):
+            inner = added.relative(_inside(added, path), follow)
+            return str(added.root) if inner == HERE else f"{added.root}/{inner.removeprefix('./')}"
+        return super().relative(path, follow)
+
+    def open(self, path: str, write: bool = False) -> BinaryIO:
+        if added := self._added(path):
+            return added.open(_inside(added, path), write)
+        return super().open(path, write)
+
+    def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
+        if added := self._added(path):
+            return added.write_atomic(_inside(added, path), data, expect)
+        return super().write_atomic(path, data, expect)
+
+    def delete(self, path: str, recursive: bool = False) -> None:
+        if added := self._added(path):
+            return added.delete(_inside(added, path), recursive)
+        return super().delete(path, recursive)
+
+    def move(self, source: str, target: str) -> None:
+        old, new = self._added(source), self._added(target)
+        if old is not new:
+            raise PathRefused("Moving between folders: write the new file, then delete the old one.", "path.between")
+        if old:
+            return old.move(_inside(old, source), _inside(old, target))
+        return super().move(source, target)
+
+    def make_folder(self, path: str) -> None:
+        if added := self._added(path):
+            return added.make_folder(_inside(added, path))
+        return super().make_folder(path)
+
+    def stat(self, path: str, follow: bool = True) -> FolderEntry:
+        if added := self._added(path):
+            return _named(added, added.stat(_inside(added, path), follow))
+        return super().stat(path, follow)
+
+    def listdir(self, path: str = HERE) -> list[FolderEntry]:
+        if added := self._added(path.removeprefix("./")):
+            return [_named(added, one) for one in added.listdir(_inside(added, path.removeprefix("./")))]
+        return super().listdir(path)
+
+    def _added(self, path: str) -> Workspace | None:
+        whole = Path(path).expanduser() if path.startswith(("/", "~")) else None
+        return next((one for one in self._more if whole and whole.is_relative_to(one.root)), None)
+
+
+def _inside(folder: Workspace, path: str) -> str:
+    return str(Path(path).expanduser().relative_to(folder.root))
+
+
+def _named(folder: Workspace, found: FolderEntry) -> FolderEntry:
+    whole = str(folder.root) if found.path == HERE else f"{folder.root}/{found.path.removeprefix('./')}"
+    return found._replace(path=whole)
