@@ -13,7 +13,7 @@ from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.events import talking
 from duckflow.events import types as happened
-from duckflow.events.ports import InnerConversation
+from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.events.views import Unheard
 from duckflow.i18n.words import Words
@@ -31,7 +31,7 @@ LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
 class FrontEnd:
     """Knows the port and nothing behind it."""
 
-    def __init__(self, conversation: InnerConversation, after: int | None = None) -> None:
+    def __init__(self, conversation: Conversation, after: int | None = None) -> None:
         self.port = conversation
         self.heard: list[tuple[int, Event]] = []
         self._more = asyncio.Event()
@@ -107,7 +107,7 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
 
     # A second front end comes late: it hears what was, then what is, nothing twice and nothing left out.
     page = FrontEnd(port, after=0)
-    assert page.kept() == [number for number, _ in port.record()]
+    assert page.kept() == [number for number, _ in session.record()]
 
     # A plan is approved by a command, and its job asks in its own name while the conversation goes on.
     assert await port.say("make a snake game") == "pending_user"
@@ -136,7 +136,7 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     assert not (tmp_path / "work/game.py").exists()
 
     await user.until(lambda: not port.busy)
-    assert page.kept() == [number for number, _ in port.record()]
+    assert page.kept() == [number for number, _ in session.record()]
     assert user.kept() == page.kept()[-len(user.kept()) :]
     assert (await port.take("/quit")).meaning == "command" and await port.sessions.over() is None
     last = session.number
@@ -148,7 +148,7 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     wired = host(tmp_path, session, [decide(respond("Welcome back."), step="PLANNING")])
     again = FrontEnd(wired.conversation, after=last)
     assert await again.port.say("hello again") == "done"
-    assert again.kept() == [number for number, _ in again.port.record(last)] and again.kept()[0] == last + 1
+    assert again.kept() == [number for number, _ in session.record(last)] and again.kept()[0] == last + 1
     assert again.port.state.turn == 5 and "Session s, 5 turns" in await again.told("/status")
     await wired.close()
     session.close()
@@ -199,9 +199,9 @@ async def test_own_commands_files_and_sessions_are_part_of_it(tmp_path: Path) ->
     assert await port.say("explain @notes.md") == "done"
     given = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "tool"]
     assert [message.operation for message in given] == ["!echo from the shell", "@notes.md"]
-    assert [one.session_id for one in port.sessions.all()] == ["s"]
+    assert [one.session_id for one in wired.conversation.sessions.all()] == ["s"]
     assert await user.told("/resume 1") == "You are in that session already."
-    port.sessions.fork()
+    wired.conversation.sessions.fork()
     leaving = await port.sessions.over()
     assert leaving and leaving.fork and user.all(talking.ConversationLeft)[0].where == "other_session"
     await wired.close()

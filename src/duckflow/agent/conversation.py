@@ -172,6 +172,10 @@ class ChatLoop:
         return self.session.record(after)
 
     @property
+    def number(self) -> int:
+        return self._number
+
+    @property
     def state(self) -> AgentState:
         return self.session.state
 

@@ -1,39 +1,38 @@
-"""Jobs that outlive their terminal: a process that carries them on, `duckflow jobs`, `duckflow attach`."""
+"""Conversations that other processes hold: `duckflow jobs` lists them, `duckflow attach` joins one; and the process
+that carries jobs on without a terminal."""
 
 import asyncio
 import os
 import signal
+import sys
+import time
 from pathlib import Path
-from typing import Any
 
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
+from duckflow.events.ports import InnerConversation
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
-from duckflow.remote.server import ConversationServer, Remote
-from duckflow.state.agent import AgentState
+from duckflow.i18n.words import Words, language_of
+from duckflow.remote.conversation import RemoteConversation
+from duckflow.remote.server import ConversationServer
+from duckflow.remote.wire import SUFFIX
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
-SOCKET = ".sock"
-HAND_OVER_SECONDS = 60.0
-
 
 def list_jobs(options: Options, words: Words, paths: Paths) -> int:
-    """Every session that goes on without a terminal, with its jobs and what they ask."""
+    """Every session that is held by a process and has jobs, with what they ask."""
     from duckflow.commands.plan_tree import job_lines
 
     found = False
     for path in _sockets(paths):
-        try:
-            state = AgentState.model_validate(_ask(path, "state"))
-        except OSError:
-            # Its process has died: the session itself is kept, and `duckflow -r` goes on with it.
-            path.unlink(missing_ok=True)
+        remote = asyncio.run(_look(path))
+        if remote is None or (remote.terminal and not remote.state.live_jobs()):
             continue
         found = True
-        print_out(plain(words("jobs.session", session=path.stem, folder=state.folder)))
-        for line in job_lines(state, words).split("\n"):
+        key = "jobs.session_terminal" if remote.terminal else "jobs.session"
+        print_out(plain(words(key, session=path.stem, folder=remote.state.folder)))
+        for line in job_lines(remote.state, words).split("\n"):
             print_out(plain(f"  {line}"))
     if not found:
         print_out(words("jobs.none"))
@@ -41,20 +40,53 @@ def list_jobs(options: Options, words: Words, paths: Paths) -> int:
 
 
 def attach(options: Options, words: Words, paths: Paths) -> int:
-    """Take the conversation back: the other process stops at a good moment, and the jobs go on here."""
+    """Join the conversation; where its process has died, its session is opened here instead."""
     if options.host:
         return asyncio.run(_host(options, words, paths))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("usage.not_a_terminal")
     path = _wanted(options.session, paths)
-    try:
-        remote = Remote(path, HAND_OVER_SECONDS)
-        remote.call("hand_over")
-        remote.until_gone()
-        remote.close()
-    except OSError:
-        path.unlink(missing_ok=True)
+    if asyncio.run(_join(path, words, paths)):
+        return 0
+    path.unlink(missing_ok=True)
+    print_out(words("attach.dead", session=path.stem))
     from duckflow.cli.start import start
 
     return start(_talk_options(options, path.stem, words), words, paths)
+
+
+async def _join(path: Path, words: Words, paths: Paths) -> bool:
+    """To the end of this front end; nothing when nobody answers at the socket."""
+    from duckflow.cli.signals import leave_on_signals
+    from duckflow.commands.recap import recap
+    from duckflow.config.load import load
+    from duckflow.ui.console.chat import Chat
+    from duckflow.ui.console.plain_line import open_line
+
+    remote = RemoteConversation(path)
+    try:
+        await remote.attach()
+    except OSError:
+        return False
+    words.language = language_of(remote.state.language)
+    # It goes on over there: nothing was cut off, and what is open is asked here.
+    before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
+    settings = load(paths.user_config, Path(remote.state.folder), {}).settings
+    line = open_line(paths.history)
+    with line.printing(), leave_on_signals(line):
+        typing, over = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
+        chat = Chat(remote, line, words, settings.ui)
+        chat.open(opening=[*recap(before, remote.mode, time.time(), words), words("attach.hello")])
+        await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
+        line.leave()
+        await asyncio.wait({typing})
+        over.cancel()
+        chat.close()
+    await remote.aclose()
+    if not remote.ended:
+        key = "leave.detached" if remote.state.at_work else "chat.bye"
+        print_out(words(key, session=remote.state.session_id))
+    return True
 
 
 def _talk_options(options: Options, session: str, words: Words) -> Options:
@@ -78,20 +110,15 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
     chosen = wanted_session(options, here(), here)
     wired, session = wire(chosen.wiring, chosen.session), chosen.session
     conversation = wired.conversation
-
-    async def hand_over() -> None:
-        await conversation.work.settle()
-        conversation.sessions.leave()
-
-    path = session.path.with_suffix(SOCKET)
-    server = await ConversationServer(conversation, words, hand_over).serve(path)
+    path = session.path.with_suffix(SUFFIX)
+    server = ConversationServer(conversation)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, conversation.sessions.leave)
     try:
         await conversation.work.resume_all()
-        ends = [asyncio.create_task(conversation.sessions.over()), asyncio.create_task(conversation.work.jobs_over())]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            end.cancel()
+        await server.serve(path)
+        over = asyncio.create_task(conversation.sessions.over())
+        idle = asyncio.create_task(_until_idle(conversation, server))
+        await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         path.unlink(missing_ok=True)
         await wired.close()
@@ -101,21 +128,43 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
     os._exit(0)
 
 
+async def _until_idle(conversation: InnerConversation, server: ConversationServer) -> None:
+    """Until no job and no turn runs, and nobody is there."""
+    moved = asyncio.Event()
+    conversation.hear(lambda number, event: moved.set())
+    while True:
+        await conversation.work.jobs_over()
+        await server.until_alone()
+        if not conversation.busy and not conversation.state.at_work:
+            return
+        moved.clear()
+        await moved.wait()
+
+
 def _sockets(paths: Paths) -> list[Path]:
-    found = (paths.data / "sessions").glob(f"*/*{SOCKET}")
+    found = (paths.data / "sessions").glob(f"*/*{SUFFIX}")
     return sorted(found, key=lambda path: path.stem, reverse=True)
 
 
 def _wanted(session: str, paths: Paths) -> Path:
+    """The latest that fits; without a name rather one that has no terminal than one that has."""
     fitting = [path for path in _sockets(paths) if path.stem.startswith(session)]
     if not fitting:
         raise UsageError("jobs.not_found", session=session or "–")
-    return fitting[0]
+    alone = (path for path in fitting if len(fitting) > 1 and (one := asyncio.run(_look(path))) and not one.terminal)
+    return next(alone, fitting[0])
 
 
-def _ask(path: Path, call: str) -> Any:
-    remote = Remote(path)
+async def _look(path: Path) -> RemoteConversation | None:
+    """How it stands there; nothing, and no socket any more, when its process has died. The session itself is kept, and
+    `duckflow -r` goes on with it."""
+    remote = RemoteConversation(path)
     try:
-        return remote.call(call)
-    finally:
-        remote.close()
+        await remote.attach()
+    except TimeoutError:
+        return None
+    except OSError:
+        path.unlink(missing_ok=True)
+        return None
+    await remote.aclose()
+    return remote

@@ -2,12 +2,14 @@
 
 import asyncio
 import gc
+import logging
 import os
 import stat
 import sys
 from functools import partial
 from pathlib import Path
 
+from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.trust import refuse_own_folders
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
@@ -25,6 +27,7 @@ from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
 
+log = logging.getLogger(__name__)
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
 
@@ -154,6 +157,7 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     chat = Chat(wired.conversation, line, wiring.words, wiring.settings.ui)
     warming = asyncio.create_task(wired.thinker.warm(session.state))
     over = asyncio.create_task(wired.conversation.sessions.over())
+    serving = asyncio.create_task(_serve(wired.conversation, session.path))
     _collect_later()
     try:
         chat.open(first, chosen.opening)
@@ -166,11 +170,12 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
         if wanted and wanted.detached:
             wanted, detached = None, wanted
         if wanted is None:
+            wired.conversation.sessions.leave()
             line.leave()
             await asyncio.wait({typing})
     finally:
-        over.cancel()
-        warming.cancel()
+        for task in (over, warming, serving):
+            task.cancel()
         await wired.close()
         chat.close()
         spoken = bool(session.state.messages)
@@ -185,6 +190,23 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     elif spoken and wanted is None:
         print_out(wiring.words("chat.bye", session=session.state.session_id))
     return wanted
+
+
+async def _serve(conversation: ChatLoop, journal: Path) -> None:
+    """Other terminals can join, once everything is loaded."""
+    await asyncio.sleep(LOADED_SECONDS)
+    from duckflow.remote.server import ConversationServer
+    from duckflow.remote.wire import SUFFIX
+
+    server, path = ConversationServer(conversation, terminal=True), journal.with_suffix(SUFFIX)
+    try:
+        await server.serve(path)
+        await asyncio.Event().wait()
+    except OSError as problem:
+        log.info("nobody can join: %s", problem)
+    finally:
+        path.unlink(missing_ok=True)
+        server.close()
 
 
 def _start_host(journal: Path, model: str, mode: str, trust: bool) -> None:

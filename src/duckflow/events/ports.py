@@ -137,6 +137,11 @@ class Conversation(Protocol):
         ...
 
     @property
+    def number(self) -> int:
+        """Of the latest event on record."""
+        ...
+
+    @property
     def state(self) -> AgentState: ...
 
     @property

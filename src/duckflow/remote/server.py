@@ -1,156 +1,187 @@
-"""Serves the `Conversation` port on a socket that only its owner can open.
-
-A request is a JSON object in one line, `{"id": 1, "call": "take", "args": {"line": "…"}}`; its answer has the same id
-and a `result` or an `error`. After `hear` every event comes as `{"number": N, "kind": …, "event": {…}}`.
-"""
+"""Serves a conversation on a socket, to any number of front ends."""
 
 import asyncio
-import contextlib
 import inspect
 import json
 import os
-import socket
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from duckflow.errors import DuckflowError
-from duckflow.events.ports import Conversation
+from duckflow.events.ports import InnerConversation
+from duckflow.events.talking import NowChanged
 from duckflow.events.types import Event
-from duckflow.events.views import Taken
-from duckflow.i18n.words import Words
+from duckflow.events.views import Attachment
+from duckflow.remote.wire import LONGEST_LINE, OfferedCommand, Welcome, event_line, line_of, listen_at
+from duckflow.state.agent import AgentState
 
-LONGEST_REQUEST = 16 * 1024 * 1024
-Call = Callable[..., Any]
+PAGE = 200
+MESSAGES = 40
+UNREAD = 16 * 1024 * 1024
+"""Bytes: who reads more slowly is cut off. It can come back and ask for what it missed."""
+LINGER_SECONDS = 10.0
+"""How long one that was cut off is waited for."""
+
+
+class FrontEnd:
+    """One of those who are connected."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self.hears = self.leaves = False
+
+    def send(self, line: bytes) -> None:
+        if self.writer.is_closing():
+            return
+        self.writer.write(line)
+        if self.writer.transport.get_write_buffer_size() > UNREAD:
+            self.writer.transport.abort()
 
 
 class ConversationServer:
-    """One conversation, any number of front ends. `hand_over` ends the conversation here, at a good moment."""
+    """One conversation, any number of front ends; what one of them does all others see."""
 
-    def __init__(self, conversation: Conversation, words: Words, hand_over: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, conversation: InnerConversation, terminal: bool = False) -> None:
         self._conversation = conversation
-        self._words = words
-        self._calls: dict[str, Call] = {
+        self._terminal = terminal
+        self._front_ends: set[FrontEnd] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._moved = asyncio.Event()
+        self._cut_at = float("-inf")
+        self._server: asyncio.Server | None = None
+        self._unhear = conversation.hear(self._tell)
+        self._calls: dict[str, Callable[..., Any]] = {
             "take": conversation.take,
-            "say": conversation.say,
+            "say": self._say,
+            "queue": conversation.queue,
             "answer": conversation.answer,
             "interrupt": conversation.interrupt,
             "run_command": conversation.run_command,
+            "run_own": conversation.run_own,
+            "find_files": self._find_files,
+            "change_mode": conversation.choices.change_mode,
+            "change_model": conversation.choices.change_model,
+            "change_language": conversation.choices.change_language,
             "control": conversation.work.control,
-            "state": lambda: conversation.state.model_dump(mode="json", exclude={"messages"}),
-            "questions": lambda: [question.model_dump(mode="json") for question in conversation.questions],
-            "pid": os.getpid,
-            "hand_over": hand_over,
+            "approve_plan": conversation.work.approve_plan,
+            "jobs_over": conversation.work.jobs_over,
+            "record": self._record,
         }
 
-    async def serve(self, path: Path) -> asyncio.Server:
-        """Until the server is closed; nobody but the owner can connect."""
-        return await asyncio.start_unix_server(self._talk, sock=_bound(path), limit=LONGEST_REQUEST)
+    async def serve(self, path: Path) -> None:
+        """From now on, until it is closed."""
+        self._server = await asyncio.start_unix_server(self._talk, sock=listen_at(path), limit=LONGEST_LINE)
+
+    def close(self) -> None:
+        """Who is connected has been told everything."""
+        self._unhear()
+        if self._server:
+            self._server.close()
+        for front_end in list(self._front_ends):
+            front_end.writer.close()
+
+    async def until_alone(self) -> None:
+        """Until no front end is there, nor may come back in a moment."""
+        while True:
+            self._moved.clear()
+            left = self._cut_at + LINGER_SECONDS - asyncio.get_running_loop().time()
+            if not self._front_ends and left <= 0:
+                return
+            try:
+                async with asyncio.timeout(None if self._front_ends else left):
+                    await self._moved.wait()
+            except TimeoutError:
+                pass
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        unhear: list[Callable[[], None]] = []
-        tasks: set[asyncio.Task[None]] = set()
+        front_end = FrontEnd(writer)
+        self._front_ends.add(front_end)
         try:
             while line := await reader.readline():
-                task = asyncio.create_task(self._answer(line, writer, unhear))
-                tasks.add(task)
-                task.add_done_callback(tasks.discard)
-        except (OSError, ValueError):
+                # It goes on when who has called is gone: leaving stops nothing.
+                task = asyncio.create_task(self._answer(line, front_end))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        except (OSError, ValueError, asyncio.CancelledError):
             pass
         finally:
-            for stop in unhear:
-                stop()
+            self._front_ends.discard(front_end)
+            if front_end.hears and not front_end.leaves:
+                self._cut_at = asyncio.get_running_loop().time()
+            self._moved.set()
             writer.close()
 
-    async def _answer(self, line: bytes, writer: asyncio.StreamWriter, unhear: list[Callable[[], None]]) -> None:
+    async def _answer(self, line: bytes, front_end: FrontEnd) -> None:
         number = None
         try:
             request: dict[str, Any] = json.loads(line)
             number, name, args = request.get("id"), request["call"], request.get("args", {})
             if name == "hear":
-                unhear.append(self._conversation.hear(self._teller(writer), **args))
-                result: Any = None
+                result: Any = await self._welcome(front_end, **args)
+            elif name == "leave":
+                result, front_end.leaves = None, True
             else:
                 result = self._calls[name](**args)
                 result = await result if inspect.isawaitable(result) else result
-                result = result._asdict() if isinstance(result, Taken) else result
-            _send(writer, {"id": number, "result": result})
+            answer = {"id": number, "result": result}
         except DuckflowError as problem:
-            _send(writer, {"id": number, "error": self._words.error(problem)})
+            answer = {"id": number, "error": {"key": problem.key, "values": problem.values}}
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            _send(writer, {"id": number, "error": f"{type(problem).__name__}: {problem}"})
+            reason = f"{type(problem).__name__}: {problem}"
+            answer = {"id": number, "error": {"key": "attach.refused", "values": {"reason": reason}}}
+        front_end.send(line_of(answer))
 
-    def _teller(self, writer: asyncio.StreamWriter) -> Callable[[int, Event], None]:
-        def tell(number: int, event: Event) -> None:
-            if writer.transport.get_write_buffer_size() > LONGEST_REQUEST:
-                # It reads too slowly: it can come back and ask for what it missed.
-                writer.close()
-            elif not writer.is_closing():
-                _send(writer, {"number": number, "kind": event.kind, "event": event.model_dump(mode="json")})
+    async def _welcome(self, front_end: FrontEnd, after: int | None = None) -> None:
+        """What was kept after that number, then how things stand, then everything as it happens: without a gap, since
+        nothing can happen between the last empty page and the welcome."""
+        conversation = self._conversation
+        while after is not None and (page := list(islice(conversation.record(after), PAGE))):
+            for number, event in page:
+                front_end.send(event_line(number, event))
+            after = page[-1][0]
+            await front_end.writer.drain()
+        welcome = Welcome(
+            number=conversation.number,
+            state=_without_past(conversation.state),
+            questions=conversation.questions,
+            now=NowChanged(
+                in_turn=conversation.in_turn,
+                busy=conversation.busy,
+                waiting=conversation.waiting,
+                health_bar=conversation.health_bar(),
+            ),
+            mode=conversation.choices.mode,
+            commands=tuple(
+                OfferedCommand(name=one.name, help=one.help, words=tuple(map(str, one.words)))
+                for one in conversation.commands
+            ),
+            process=os.getpid(),
+            terminal=self._terminal,
+        )
+        front_end.send(line_of({"welcome": welcome}))
+        front_end.hears = True
 
-        return tell
+    def _tell(self, number: int, event: Event) -> None:
+        hearing = [front_end for front_end in self._front_ends if front_end.hears]
+        if hearing:
+            line = event_line(number, event)
+            for front_end in hearing:
+                front_end.send(line)
+
+    def _say(self, text: str, attachments: Sequence[Sequence[str]] = ()) -> Awaitable[str]:
+        return self._conversation.say(text, [Attachment(*one) for one in attachments])
+
+    def _find_files(self, wanted: str, most: int) -> Awaitable[Sequence[str]]:
+        return asyncio.to_thread(self._conversation.find_files, wanted, most)
+
+    def _record(self, after: int) -> list[dict[str, Any]]:
+        """A page of what was kept."""
+        page = islice(self._conversation.record(after), PAGE)
+        return [{"number": number, "kind": event.kind, "event": event} for number, event in page]
 
 
-def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
-    if not writer.is_closing():
-        writer.write(json.dumps(value, ensure_ascii=False, default=_plain).encode() + b"\n")
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json")
-
-
-@contextlib.contextmanager
-def _inside(folder: Path) -> Generator[None]:
-    """Names of sockets are short: it is made and found from inside its folder."""
-    before = os.open(".", os.O_RDONLY)
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.fchdir(before)
-        os.close(before)
-
-
-def _bound(path: Path) -> socket.socket:
-    made = socket.socket(socket.AF_UNIX)
-    made.setblocking(False)
-    mask = os.umask(0o177)
-    try:
-        with _inside(path.parent):
-            path.unlink(missing_ok=True)
-            made.bind(path.name)
-    finally:
-        os.umask(mask)
-    return made
-
-
-class Remote:
-    """A front end's end of the socket: one call after another, each until its answer."""
-
-    def __init__(self, path: Path, seconds: float = 10.0) -> None:
-        """OSError when nobody listens."""
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(seconds)
-        with _inside(path.parent):
-            self._socket.connect(path.name)
-        self._lines = self._socket.makefile("rb")
-
-    def call(self, name: str, **args: Any) -> Any:
-        self._socket.sendall(json.dumps({"id": 1, "call": name, "args": args}).encode() + b"\n")
-        while line := self._lines.readline():
-            reply = json.loads(line)
-            if reply.get("id") == 1:
-                if "error" in reply:
-                    raise ConnectionError(reply["error"])
-                return reply["result"]
-        raise ConnectionError("the other side has gone")
-
-    def until_gone(self) -> None:
-        """Until the other side has ended."""
-        while self._lines.readline():
-            pass
-
-    def close(self) -> None:
-        self._lines.close()
-        self._socket.close()
+def _without_past(state: AgentState) -> AgentState:
+    jobs = {key: job.model_copy(update={"messages": []}) for key, job in state.jobs.items()}
+    return state.model_copy(update={"messages": state.messages[-MESSAGES:], "jobs": jobs})

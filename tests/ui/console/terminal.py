@@ -53,7 +53,8 @@ class Terminal:
         self.work = top / "work"
         self.work.mkdir(exist_ok=True)
         script = top / "script.jsonl"
-        script.write_text("\n".join(json.dumps(line) for line in replies or []))
+        if replies is not None:
+            script.write_text("\n".join(json.dumps(line) for line in replies))
         model = [] if replies is None else ["-m", f"scripted:{script}"]
         self._screen = _AnsweringScreen(columns, 40, history=1000)
         self._stream = pyte.ByteStream(self._screen)

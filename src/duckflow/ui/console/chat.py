@@ -62,6 +62,9 @@ class Chat:
             self.screen.note(words("job.interrupted", job=job.name))
         if first:
             self._do(conversation.say(first))
+        if conversation.in_turn:
+            self.screen.wait.begin()
+        self._show_question()
         self._line.hand_to(self)
 
     def close(self) -> None:

@@ -1,0 +1,212 @@
+"""A conversation that runs in another process, as a front end sees it: the same port, over its socket."""
+
+import asyncio
+import unicodedata
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.events.event import Event
+from duckflow.events.ports import Hear
+from duckflow.events.talking import ConversationLeft
+from duckflow.events.types import Noticed, Outcome
+from duckflow.events.views import Attachment, JobWish, NextSession, Taken
+from duckflow.remote.link import Link
+from duckflow.remote.mirror import Mirror
+from duckflow.state.phrase import Phrase, say
+
+ANSWER_SECONDS = 10.0
+FIND_SECONDS = 2.0
+TRY_SECONDS, TRIES, TRIES_WHILE_MOVING = 0.2, 5, 300
+"""How often one that was cut off tries to come back; more often while the conversation moves to another process."""
+LEAVES, STAYS = "quit", ("resume", "fork", "new", "clear")
+"""Commands that mean this front end and not the conversation; and those that only its own terminal has."""
+
+Call = Callable[..., asyncio.Future[Any]]
+
+
+class RemoteWork:
+    """The plan and its jobs, over there."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def control(self, wish: JobWish, job_id: str = "") -> None:
+        self._call("control", wish=wish, job_id=job_id)
+
+    async def jobs_over(self) -> None:
+        await self._call("jobs_over")
+
+    def approve_plan(self) -> Awaitable[Outcome]:
+        return self._call("approve_plan")
+
+
+class RemoteChoices:
+    """What may be chosen, over there."""
+
+    def __init__(self, call: Call, mirror: Mirror) -> None:
+        self._call = call
+        self._mirror = mirror
+
+    @property
+    def mode(self) -> str:
+        return self._mirror.mode
+
+    def change_mode(self, mode: str) -> None:
+        self._call("change_mode", mode=mode)
+
+    async def change_model(self, name: str) -> str:
+        return await self._call("change_model", name=name)
+
+    def change_language(self, language: str) -> None:
+        self._call("change_language", language=language)
+
+
+class WayOut:
+    """This front end goes, and the conversation goes on without it."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._left = asyncio.Event()
+
+    @property
+    def left(self) -> bool:
+        return self._left.is_set()
+
+    def leave(self, detached: bool = False) -> None:
+        if not self.left:
+            self._left.set()
+            self._mirror.tell(0, ConversationLeft(where="out"))
+
+    async def over(self) -> NextSession | None:
+        await self._left.wait()
+        return None
+
+
+class RemoteConversation(Mirror):
+    """One that was cut off comes back by itself and hears what it has missed. Leaving stops nothing over there."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._loop = asyncio.get_running_loop()
+        self._link = Link(self._told, self.welcome, self._cut)
+        self._attached = self._moves = False
+        self.ended = False
+        """Whether the conversation itself is over, not only this front end."""
+        self.work = RemoteWork(self._call)
+        self.choices = RemoteChoices(self._call, self)
+        self.sessions = WayOut(self)
+
+    async def attach(self, after: int | None = None) -> None:
+        """OSError when nobody answers there."""
+        link = Link(self._told, self.welcome, self._cut)
+        await link.open(self._path)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await link.call("hear", after=after)
+        except (TimeoutError, DuckflowError) as problem:
+            await link.close()
+            raise ConnectionError(str(problem)) from problem
+        if not link.is_open:
+            raise ConnectionError
+        self._link, self._attached = link, True
+
+    async def aclose(self) -> None:
+        self.close()
+        self._call("leave")
+        await self._link.close()
+
+    def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:
+        name = "" if question_id else _command(line)
+        if name == LEAVES:
+            self._loop.call_soon(self.sessions.leave)
+        if name in (LEAVES, *STAYS):
+            told = (say("attach.not_here", command=name),) if name in STAYS else ()
+            return asyncio.ensure_future(_known(Taken("command", told)))
+        return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id)))
+
+    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
+        return await self._call("say", text=text, attachments=attachments)
+
+    def queue(self, text: str) -> None:
+        self._call("queue", text=text)
+
+    def answer(self, question_id: str, text: str = "", choice: str = "") -> Awaitable[Taken]:
+        return asyncio.ensure_future(_read(self._call("answer", question_id=question_id, text=text, choice=choice)))
+
+    def interrupt(self) -> str:
+        self._call("interrupt")
+        return "\n".join(one.text for one in self.waiting)
+
+    def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
+        return self.listen(listener, after, lambda number: self._call("record", after=number))
+
+    def find_files(self, wanted: str, most: int) -> Sequence[str]:
+        async def find() -> list[str]:
+            return await self._call("find_files", wanted=wanted, most=most)
+
+        try:
+            return asyncio.run_coroutine_threadsafe(find(), self._loop).result(FIND_SECONDS)
+        except (DuckflowError, TimeoutError):
+            return ()
+
+    async def run_command(self, line: str) -> str:
+        name = _command(line)
+        if name == LEAVES:
+            self.sessions.leave()
+            return ""
+        if name in STAYS:
+            raise UsageError("attach.not_here", command=name)
+        return await self._call("run_command", line=line)
+
+    async def run_own(self, command: str) -> int:
+        return await self._call("run_own", command=command)
+
+    def _call(self, name: str, /, **args: Any) -> asyncio.Future[Any]:
+        return self._link.call(name, **args)
+
+    def _told(self, number: int, event: Event) -> None:
+        if not isinstance(event, ConversationLeft):
+            self.tell(number, event)
+        elif event.where == "detached":
+            self._moves = True
+            self.tell(0, Noticed(what=say("attach.moves")))
+        else:
+            self._end("attach.left")
+
+    def _cut(self) -> None:
+        if self._attached and not self.sessions.left:
+            self._attached = False
+            self.do(self._come_back())
+
+    async def _come_back(self) -> None:
+        for _ in range(TRIES_WHILE_MOVING if self._moves else TRIES):
+            try:
+                await self.attach(after=self.number)
+                self._moves = False
+                return
+            except OSError:
+                await asyncio.sleep(TRY_SECONDS)
+        self._end("attach.ended")
+
+    def _end(self, key: str) -> None:
+        self.ended = True
+        self.tell(0, Noticed(what=say(key, session=self.state.session_id)))
+        self.sessions.leave()
+
+
+def _command(line: str) -> str:
+    """Its name; nothing for what is no command."""
+    first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
+    return first.removeprefix("/") if first.startswith("/") else ""
+
+
+async def _known(taken: Taken) -> Taken:
+    return taken
+
+
+async def _read(called: asyncio.Future[Any]) -> Taken:
+    meaning, told, question_id = await called
+    return Taken(meaning, tuple(map(Phrase.model_validate, told)), question_id)

@@ -1,0 +1,132 @@
+"""What a front end reads of a conversation that runs in another process: mirrored here by the events."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from duckflow.events.apply import apply
+from duckflow.events.event import Event, ModeChosen
+from duckflow.events.ports import Hear
+from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
+from duckflow.events.views import CommandInfo, Meaning, Unheard
+from duckflow.i18n.typed import read_line
+from duckflow.remote.wire import Welcome, read_event
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Question
+
+Record = Callable[[int], asyncio.Future[list[dict[str, Any]]]]
+"""A page of what was kept after that number."""
+
+
+class Mirror:
+    """No key waits for the other process. Every listener hears every event once, in order."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Hear] = {}
+        self._questions: dict[str, Question] = {}
+        self._now = NowChanged(in_turn=False, busy=False, waiting=(), health_bar=say("health.bar"))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.number = 0
+        self.mode = ""
+        self.state = AgentState()
+        self.commands: Iterable[CommandInfo] = ()
+        self.process = 0
+        self.terminal = False
+
+    def welcome(self, how: Welcome) -> None:
+        """How things stand. One that comes back has kept up with the record, but not with what is only told."""
+        if not self.number:
+            self.state = how.state
+        self.number, self.mode, self.commands = how.number, how.mode, how.commands
+        self.process, self.terminal = how.process, how.terminal
+        open_now = {question.question_id: question for question in how.questions}
+        for question_id in self._questions.keys() - open_now.keys():
+            self.tell(0, QuestionClosed(question_id=question_id))
+        for question in how.questions:
+            if question.question_id not in self._questions:
+                self.tell(0, QuestionAsked(question=question))
+        self.tell(0, how.now)
+
+    def tell(self, number: int, event: Event) -> None:
+        """Of what is on record nothing comes twice."""
+        if number:
+            if number <= self.number:
+                return
+            apply(self.state, event)
+            self.number = number
+        match event:
+            case QuestionAsked():
+                self._questions[event.question.question_id] = event.question
+            case QuestionClosed():
+                self._questions.pop(event.question_id, None)
+            case NowChanged():
+                self._now = event
+            case ModeChosen():
+                self.mode = event.mode
+            case _:
+                pass
+        for listener in tuple(self._listeners.values()):
+            listener(number, event)
+
+    def listen(self, listener: Hear, after: int | None, record: Record) -> Callable[[], None]:
+        key = object()
+        if after is None or after >= self.number:
+            self._listeners[key] = listener
+        else:
+            late: list[tuple[int, Event]] = []
+            self._listeners[key] = lambda number, event: late.append((number, event))
+            self.do(self._catch_up(key, listener, after, late, record))
+
+        def stop() -> None:
+            self._listeners.pop(key, None)
+
+        return stop
+
+    def do(self, work: Any) -> None:
+        """Until it is done, or the mirror is closed."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        self._listeners.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        return tuple(sorted(self._questions.values(), key=lambda question: bool(question.job)))
+
+    @property
+    def waiting(self) -> tuple[Unheard, ...]:
+        return self._now.waiting
+
+    @property
+    def in_turn(self) -> bool:
+        return self._now.in_turn
+
+    @property
+    def busy(self) -> bool:
+        return self._now.busy
+
+    def health_bar(self) -> Phrase:
+        return self._now.health_bar
+
+    def reads_as(self, line: str) -> Meaning:
+        return read_line(line, self.state, self.questions, self.commands)
+
+    async def _catch_up(
+        self, key: object, listener: Hear, after: int, late: list[tuple[int, Event]], record: Record
+    ) -> None:
+        """What is on record up to now, then what has come meanwhile."""
+        until = self.number
+        while after < until and (page := await record(after)):
+            for told in page:
+                after = told["number"]
+                if after <= until and (event := read_event(told)):
+                    listener(after, event)
+        while late:
+            listener(*late.pop(0))
+        if key in self._listeners:
+            self._listeners[key] = listener

@@ -1,0 +1,207 @@
+"""The port over a socket: the same story, several front ends, and a connection that is cut."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+
+from duckflow.agent.session import Session
+from duckflow.cli.wire import Wired
+from duckflow.errors import DuckflowError
+from duckflow.events import talking
+from duckflow.events import types as happened
+from duckflow.events.types import MessageAdded
+from duckflow.llm.scripted import Line
+from duckflow.remote.conversation import RemoteConversation
+from duckflow.remote.link import Link
+from duckflow.remote.server import ConversationServer
+from duckflow.remote.wire import connect_to
+from duckflow.state.message import Message
+from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
+from tests.journeys.story import act, decide, respond
+from tests.journeys.test_front_door import HELLO, FrontEnd, host, opened
+
+WRITE = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written."))
+MANY = 2000
+
+
+class Served:
+    """A conversation on a socket, and those who have joined it."""
+
+    def __init__(self, top: Path, *replies: Line) -> None:
+        self.session: Session = opened(top)
+        self.wired: Wired = host(top, self.session, replies)
+        self.server = ConversationServer(self.wired.conversation)
+        self.path = top / ("deep" * 30) / "s.sock"
+        self._joined: list[RemoteConversation] = []
+
+    async def __aenter__(self) -> "Served":
+        self.path.parent.mkdir()
+        await self.server.serve(self.path)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for remote in self._joined:
+            await remote.aclose()
+        self.server.close()
+        await self.wired.close()
+        self.session.close()
+
+    async def join(self, after: int | None = None, path: Path | None = None) -> FrontEnd:
+        remote = RemoteConversation(path or self.path)
+        await remote.attach()
+        self._joined.append(remote)
+        return FrontEnd(remote, after)
+
+    def kept(self) -> list[int]:
+        return [number for number, _ in self.session.record()]
+
+
+class Wire:
+    """Lies between a front end and the conversation, and can be cut anywhere."""
+
+    def __init__(self, path: Path, target: Path) -> None:
+        self._path = path
+        self._target = target
+        self._ends: list[asyncio.StreamWriter] = []
+        self.cuts = 0
+
+    async def lay(self) -> asyncio.Server:
+        return await asyncio.start_unix_server(self._carry, self._path)
+
+    def cut(self) -> None:
+        self.cuts += bool(self._ends)
+        for end in self._ends:
+            end.transport.abort()
+        self._ends.clear()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(sock=connect_to(self._target))
+        self._ends += [writer, back]
+        await asyncio.gather(_pump(reader, back), _pump(there, writer), return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(3000):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+async def test_a_story_is_told_over_the_socket_and_two_front_ends_see_the_same(tmp_path: Path) -> None:
+    work = [when("content of game.py", "x = 1\n"), when("has ended", report())]
+    replies = [WRITE, PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), *work]
+    async with Served(tmp_path, *replies) as served:
+        assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+        one, two = await served.join(after=0), await served.join(after=0)
+        port = one.port
+        assert {command.name for command in port.commands} >= {"plan", "tasks", "undo"}
+        assert (await port.take("write a.txt")).meaning == "message"
+        gate = await one.asked()
+        assert gate == await two.asked() and gate.gate and "+one" in gate.gate.diff, "the whole question"
+        assert port.reads_as("maybe later") == "answer"
+        unclear = await port.take("maybe later")
+        assert unclear.meaning == "unclear" and unclear.told
+        await two.until(lambda: bool(two.all(talking.LineTaken)))
+
+        # Both answer at once: one of them is first, the other is told.
+        answers = await asyncio.gather(
+            port.take("yes", gate.question_id), two.port.answer(gate.question_id, choice="no")
+        )
+        assert [answer.meaning for answer in answers] == ["answer", "closed"]
+        assert [phrase.key for phrase in answers[1].told] == ["question.closed"]
+        assert (await two.turn_over(1)).outcome == "done"
+        assert (tmp_path / "work/a.txt").read_text() == "one\n"
+        # An answer to a question that is gone is not said to the model, nor taken for another question.
+        assert (await two.port.take("yes", gate.question_id)).meaning == "closed"
+
+        assert await port.say("make a snake game") == "pending_user"
+        assert await one.told("/plan approve") == ""
+        asked = await two.asked()
+        assert asked.job and asked.job_name
+        assert (await two.port.take("how far?")).told
+        assert (await two.port.take("はい")).meaning == "answer"
+        await port.work.jobs_over()
+        await two.until(lambda: two.port.number == served.session.number)
+        assert port.state.plans == served.session.state.plans
+        assert "Snake game" in await one.told("/plan")
+
+        port.choices.change_mode("auto-edit")
+        await two.until(lambda: two.port.choices.mode == "auto-edit")
+        await one.until(lambda: one.port.number == served.session.number)
+        assert one.kept() == two.kept() == served.kept()
+        assert one.port.state.jobs.keys() == served.session.state.jobs.keys()
+
+
+async def test_leaving_means_this_front_end_only(tmp_path: Path) -> None:
+    async with Served(tmp_path, HELLO, HELLO) as served:
+        one, two = await served.join(), await served.join()
+        with pytest.raises(DuckflowError, match=r"attach\.not_here"):
+            await one.port.run_command("/resume")
+        assert (await one.port.take("/fork")).told[0].key == "attach.not_here"
+        assert (await one.port.take("／quit")).meaning == "command"
+        assert await one.port.sessions.over() is None
+        assert [event.where for event in one.all(talking.ConversationLeft)] == ["out"]
+        assert await two.port.say("hello") == "done" and not two.all(talking.ConversationLeft)
+        # When the conversation itself is left, everybody is told.
+        served.wired.conversation.sessions.leave()
+        await two.port.sessions.over()
+        assert [event.what.key for event in two.all(happened.Noticed)][-1] == "attach.left"
+
+
+async def test_what_cannot_be_done_is_an_error_of_ours(tmp_path: Path) -> None:
+    async with Served(tmp_path) as served:
+        front_end = await served.join()
+        with pytest.raises(DuckflowError):
+            await front_end.port.choices.change_model("no:such")
+        link = Link(lambda number, event: None, lambda how: None, lambda: None)
+        await link.open(served.path)
+        for name, args in (("no_such", {}), ("take", {"what": 1}), ("hear", {"since": 1})):
+            with pytest.raises(DuckflowError, match=r"attach\.refused"):
+                await link.call(name, **args)
+        await link.close()
+        assert await asyncio.to_thread(front_end.port.find_files, "zzz", 5) == []
+
+
+async def test_a_cut_connection_comes_back_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    async with Served(tmp_path) as served:
+        wire = Wire(tmp_path / "wire", served.path)
+        laid = await wire.lay()
+        front_ends = [await served.join(path=tmp_path / "wire"), await served.join(0, tmp_path / "wire")]
+        begun = served.session.number
+        for number in range(MANY):
+            served.session.emit(MessageAdded(message=Message(role="system", text=f"event {number}", turn=0)))
+            if number % 10 == 0:
+                await asyncio.sleep(0.001)
+            if number % 137 == 50:
+                wire.cut()
+        for front_end in front_ends:
+            await front_end.until(lambda front_end=front_end: front_end.kept()[-1:] == [begun + MANY])
+        expected = list(range(begun + 1, begun + MANY + 1))
+        assert front_ends[0].kept() == expected and wire.cuts >= 5
+        assert front_ends[1].kept() == [*range(1, begun + 1), *expected]
+        texts = [event.message.text for event in front_ends[0].all(MessageAdded)]
+        assert texts == [f"event {number}" for number in range(MANY)]
+        laid.close()
+
+
+async def test_who_reads_too_slowly_is_cut_off_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    async with Served(tmp_path) as served:
+        with connect_to(served.path) as slow:
+            slow.send(b'{"id": 1, "call": "hear"}\n')
+            quick = await served.join()
+            begun, long = served.session.number, Message(role="system", text="x" * 100_000, turn=0)
+            for _ in range(300):
+                served.session.emit(MessageAdded(message=long))
+                await asyncio.sleep(0)
+            await quick.until(lambda: quick.kept()[-1:] == [begun + 300])
+            assert quick.kept() == list(range(begun + 1, begun + 301))
+
+
+async def test_a_stale_socket_is_an_error_at_once(tmp_path: Path) -> None:
+    async with Served(tmp_path) as served:
+        pass
+    assert served.path.exists()
+    with pytest.raises(OSError):
+        await RemoteConversation(served.path).attach()
