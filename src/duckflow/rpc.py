@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as the Model Context Protocol uses it: both sides may ask, tell and call off what they asked for."""
+"""JSON-RPC 2.0 between two sides: both may ask, tell and call off what they asked for."""
 
 import asyncio
 import itertools
@@ -30,10 +30,18 @@ class RpcError(Exception):
 class Peer:
     """One end. `send` hands a message to the transport, which calls `take` with every message that comes."""
 
-    def __init__(self, send: Callable[[Message], Awaitable[None]], answer: Answer, told: Told) -> None:
+    def __init__(
+        self,
+        send: Callable[[Message], Awaitable[None]],
+        answer: Answer,
+        told: Told,
+        cancelled: str = CANCELLED,
+    ) -> None:
+        """`cancelled`: how this protocol calls a request off."""
         self._send = send
         self._answer = answer
         self._told = told
+        self._cancelled = cancelled
         self._numbers = itertools.count(1)
         self._waiting: dict[int | str, asyncio.Future[Any]] = {}
         self._answering: dict[int | str, asyncio.Task[None]] = {}
@@ -51,7 +59,7 @@ class Peer:
             return await answer
         except asyncio.CancelledError:
             if method != "initialize" and not self._gone:
-                await self.notify(CANCELLED, {"requestId": number, "reason": "cancelled"})
+                await self.notify(self._cancelled, {"requestId": number, "reason": "cancelled"})
             raise
         finally:
             self._waiting.pop(number, None)
@@ -75,7 +83,7 @@ class Peer:
         table = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
         if isinstance(method, str) and isinstance(number, int | str):
             self._answering[number] = asyncio.create_task(self._reply(number, method, table))
-        elif method == CANCELLED:
+        elif method == self._cancelled:
             if task := self._answering.get(cast("int | str", table.get("requestId"))):
                 task.cancel()
         elif isinstance(method, str):

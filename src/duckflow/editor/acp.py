@@ -10,18 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from duckflow import __version__
-from duckflow.editor.jsonrpc import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    NOT_FOUND,
-    JsonRpc,
-    LineStreams,
-    Params,
-    RpcError,
-    text_in,
-)
+from duckflow.editor.streams import MessageStreams, read_message
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import Words
+from duckflow.rpc import BAD_PARAMS, INTERNAL, METHOD_NOT_FOUND, Peer, RpcError
 
 if TYPE_CHECKING:
     from duckflow.editor.session import EditorSession, HeldConversation
@@ -30,6 +22,9 @@ log = logging.getLogger(__name__)
 
 PROTOCOL = 1
 PAGE = 100
+NOT_FOUND, CANCELLED = -32002, -32800
+CANCEL = "$/cancel_request"
+Params = dict[str, Any]
 
 
 class ListedSession(NamedTuple):
@@ -64,7 +59,7 @@ class AcpAgent:
         self._sessions: dict[str, EditorSession] = {}
         self._loading: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
-        methods: dict[str, Callable[[Params], Awaitable[Any]]] = {
+        self._methods: dict[str, Callable[[Params], Awaitable[Any]]] = {
             "initialize": self._initialize,
             "authenticate": self._authenticate,
             "session/new": self._new,
@@ -73,24 +68,23 @@ class AcpAgent:
             "session/list": self._list,
             "session/close": self._close,
             "session/prompt": self._prompt,
-            "session/cancel": self._cancel,
             "session/set_mode": self._set_mode,
             "session/set_model": self._set_model,
             "session/set_config_option": self._set_option,
         }
-        self._rpc = JsonRpc(methods, self._send, self._describe)
-        self._lines: LineStreams | None = None
+        self._peer = Peer(self._reply, self._answer, self._told, cancelled=CANCEL)
+        self._streams: MessageStreams | None = None
 
     async def run(self, source: int, target: int) -> None:
         """Until the editor closes its end, or `leave`; then everything that was begun is ended."""
-        self._lines = LineStreams(source, target, self._take)
+        self._streams = MessageStreams(source, target, self._take)
         try:
             await self._over.wait()
         finally:
             sessions, self._sessions = list(self._sessions.values()), {}
             await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
-            await self._rpc.close()
-            await self._lines.flush()
+            self._peer.close("the editor has gone")
+            await self._streams.flush()
 
     def leave(self) -> None:
         self._over.set()
@@ -98,21 +92,42 @@ class AcpAgent:
     def _take(self, line: bytes | None) -> None:
         if line is None:
             self.leave()
-        elif not self._over.is_set():
-            self._rpc.take(line)
+        elif line.strip() and not self._over.is_set():
+            try:
+                self._peer.take(read_message(line))
+            except RpcError as problem:
+                error = {"code": problem.code, "message": problem.message}
+                self._send({"jsonrpc": "2.0", "id": None, "error": error})
 
-    def _send(self, line: bytes) -> None:
-        if self._lines:
-            self._lines.send(line)
+    def _send(self, message: dict[str, Any]) -> None:
+        if self._streams:
+            self._streams.send(message)
 
-    def _describe(self, problem: Exception) -> RpcError:
-        if isinstance(problem, RpcError):
-            return problem
-        if isinstance(problem, DuckflowError):
-            code = NOT_FOUND if problem.key == "sessions.unknown" else INTERNAL_ERROR
-            return RpcError(code, self._words.error(problem))
-        log.error("a request broke off", exc_info=problem)
-        return RpcError(INTERNAL_ERROR, self._words("turn.broke_off"))
+    async def _reply(self, message: dict[str, Any]) -> None:
+        # Nothing may come between a result and its being sent: what it sets in motion follows it.
+        self._send(message)
+
+    async def _answer(self, name: str, params: Params) -> Any:
+        if name not in self._methods:
+            raise RpcError(METHOD_NOT_FOUND, f"unknown method {name}")
+        try:
+            return await self._methods[name](params)
+        except DuckflowError as problem:
+            code = NOT_FOUND if problem.key == "sessions.unknown" else INTERNAL
+            raise RpcError(code, self._words.error(problem)) from None
+        except asyncio.CancelledError:
+            raise RpcError(CANCELLED, "cancelled") from None
+        except RpcError:
+            raise
+        except Exception:
+            log.exception("a request broke off")
+            raise RpcError(INTERNAL, self._words("turn.broke_off")) from None
+
+    def _told(self, name: str, params: Params) -> None:
+        """Of what is told and not asked only this one is heeded."""
+        session = self._sessions.get(str(params.get("sessionId")))
+        if name == "session/cancel" and session:
+            session.cancel()
 
     async def _initialize(self, _: Params) -> dict[str, Any]:
         self._loading = asyncio.create_task(self._conversations.load())
@@ -158,17 +173,21 @@ class AcpAgent:
     def _keep(self, held: "HeldConversation", root: Path) -> "EditorSession":
         from duckflow.editor.session import EditorSession
 
-        session = EditorSession(held, root, self._rpc)
+        session = EditorSession(held, root, self._peer, self._notify)
         self._sessions[session.session_id] = session
         # What follows must come after the answer: editors know the session only then.
         asyncio.get_running_loop().call_soon(session.announce)
         return session
 
+    def _notify(self, session_id: str, update: dict[str, Any]) -> None:
+        params = {"sessionId": session_id, "update": update}
+        self._send({"jsonrpc": "2.0", "method": "session/update", "params": params})
+
     async def _list(self, params: Params) -> dict[str, Any]:
         folder = _folder(params) if params.get("cwd") else None
         cursor = str(params.get("cursor") or "0")
         if not cursor.isdecimal():
-            raise RpcError(INVALID_PARAMS, "this cursor is none of ours")
+            raise RpcError(BAD_PARAMS, "this cursor is none of ours")
         listed, start = await asyncio.to_thread(self._conversations.all, folder), int(cursor)
         sessions = [
             {"sessionId": one.session_id, "cwd": one.folder, "title": one.title, "updatedAt": one.updated}
@@ -185,9 +204,6 @@ class AcpAgent:
 
     async def _prompt(self, params: Params) -> dict[str, Any]:
         return await self._session(params).prompt(params.get("prompt"))
-
-    async def _cancel(self, params: Params) -> None:
-        self._session(params).cancel()
 
     async def _set_mode(self, params: Params) -> dict[str, Any]:
         await self._session(params).choose("mode", text_in(params, "modeId"))
@@ -209,15 +225,23 @@ class AcpAgent:
         return session
 
 
+def text_in(params: Params, name: str) -> str:
+    """A parameter that must be there and be a text."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise RpcError(BAD_PARAMS, f"{name} must be a string")
+    return value
+
+
 def _folder(params: Params) -> Path:
     folder = Path(text_in(params, "cwd"))
     if not folder.is_absolute():
-        raise RpcError(INVALID_PARAMS, "cwd must be an absolute path")
+        raise RpcError(BAD_PARAMS, "cwd must be an absolute path")
     return folder
 
 
 def _servers(params: Params) -> Sequence[Any]:
     servers: Any = params.get("mcpServers") or []
     if not isinstance(servers, list):
-        raise RpcError(INVALID_PARAMS, "mcpServers must be a list")
+        raise RpcError(BAD_PARAMS, "mcpServers must be a list")
     return cast("list[Any]", servers)

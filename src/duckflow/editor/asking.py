@@ -2,19 +2,19 @@
 words where it cannot."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from duckflow.editor.jsonrpc import RpcError
 from duckflow.editor.questions import permission_request, question_text
 from duckflow.editor.tool_calls import fenced
 from duckflow.events.ports import Conversation
 from duckflow.i18n.words import Words
+from duckflow.rpc import RpcError
 from duckflow.state.question import Question
 
-Request = Callable[[dict[str, Any]], asyncio.Future[Any]]
-"""Sends a permission request."""
+Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
+"""Sends a permission request and waits for the answer."""
 
 
 class Wanted(NamedTuple):
@@ -45,11 +45,14 @@ class Asker:
         self.words_wanted = asyncio.Event()
 
     def ask(self, question: Question, request: Request) -> None:
+        if question.kind == "text":
+            self._say(question_text(question, self._words))
+            self._want(question, "", self._words("duck.words"))
+            return
         if question.kind == "edit":
             self._say(f"{question_text(question, self._words)}\n\n{fenced(question.text)}")
             self._want(question, "edit", self._words("editor.new_text"))
             return
-        # Sent at once, so that it stands in its place among the updates.
         reply = request(permission_request(question, self._words, self._root))
         task = self._asked[question.question_id] = asyncio.create_task(self._take(question, reply))
         task.add_done_callback(lambda _: self._asked.pop(question.question_id, None))
@@ -83,7 +86,7 @@ class Asker:
         for asking in list(self._asked.values()):
             asking.cancel()
 
-    async def _take(self, question: Question, reply: asyncio.Future[Any]) -> None:
+    async def _take(self, question: Question, reply: Coroutine[Any, Any, Any]) -> None:
         try:
             outcome = (await reply)["outcome"]
             choice = str(outcome["optionId"]) if outcome["outcome"] == "selected" else ""

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
-from duckflow.editor.jsonrpc import INVALID_PARAMS, RpcError
 from duckflow.events.views import Attachment
+from duckflow.rpc import BAD_PARAMS, RpcError
 
 
 class Prompt(NamedTuple):
@@ -19,11 +19,11 @@ class Prompt(NamedTuple):
 def read_prompt(blocks: Any, root: Path) -> Prompt:
     """A link to a file of the work folder becomes a mention of it, so that it is read as every file is."""
     if not isinstance(blocks, list):
-        raise RpcError(INVALID_PARAMS, "prompt must be a list of content blocks")
+        raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
     words, attachments, refused = list[str](), list[Attachment](), list[str]()
     for block in cast("list[Any]", blocks):
         if not isinstance(block, dict):
-            raise RpcError(INVALID_PARAMS, "a content block is an object")
+            raise RpcError(BAD_PARAMS, "a content block is an object")
         given = cast("dict[str, Any]", block)
         kind = str(given.get("type", ""))
         if kind == "text":

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from duckflow.editor.asking import Asker
-from duckflow.editor.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, JsonRpc, RpcError
 from duckflow.editor.options import choose, config_options, mode_state
 from duckflow.editor.prompt import read_prompt
 from duckflow.editor.tool_calls import Update, fenced
@@ -18,6 +17,7 @@ from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import Event, LanguageChosen, Outcome, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
+from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
 
 OWN_WAYS = frozenset({"quit", "resume", "fork"})
 """Commands that lead out of a conversation: an editor has its own ways."""
@@ -36,14 +36,15 @@ class HeldConversation(NamedTuple):
 
 
 class EditorSession:
-    """`root` is the work folder as the editor calls it."""
+    """`root` is the work folder as the editor calls it; `notify` sends it an update."""
 
-    def __init__(self, held: HeldConversation, root: Path, rpc: JsonRpc) -> None:
+    def __init__(self, held: HeldConversation, root: Path, peer: Peer, notify: Callable[[str, Update], None]) -> None:
         self._held = held
         self._conversation = held.conversation
         self._words = held.words
         self._root = root
-        self._rpc = rpc
+        self._peer = peer
+        self._notify = notify
         self._updates = Updates(held.conversation, held.words, root, self.options)
         self._asker = Asker(held.conversation, held.words, root, self._say, self.cancel)
         self._turns: set[asyncio.Task[Outcome]] = set()
@@ -83,9 +84,9 @@ class EditorSession:
     async def choose(self, option: str, value: str) -> None:
         try:
             if not await choose(self._conversation, option, value):
-                raise RpcError(INVALID_PARAMS, f"unknown option {option}")
+                raise RpcError(BAD_PARAMS, f"unknown option {option}")
         except DuckflowError as problem:
-            raise RpcError(INVALID_PARAMS, self._words.error(problem)) from None
+            raise RpcError(BAD_PARAMS, self._words.error(problem)) from None
 
     async def prompt(self, blocks: Any) -> dict[str, Any]:
         """Until the turn has ended, or the user's words are wanted."""
@@ -100,7 +101,7 @@ class EditorSession:
             waited_for = {work}
         outcome = await self._ended(waited_for) if waited_for else "done"
         if outcome in FAILED:
-            raise RpcError(INTERNAL_ERROR, self._why)
+            raise RpcError(INTERNAL, self._why)
         return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
 
     async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
@@ -187,15 +188,15 @@ class EditorSession:
         if isinstance(event, LanguageChosen):
             self._send(self._commands())
 
-    def _request(self, params: dict[str, Any]) -> asyncio.Future[Any]:
-        return self._rpc.request("session/request_permission", {"sessionId": self.session_id, **params})
+    def _request(self, params: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        return self._peer.request("session/request_permission", {"sessionId": self.session_id, **params})
 
     def _say(self, text: str) -> None:
         self._send(self._updates.say(text))
 
     def _send(self, updates: Sequence[Update]) -> None:
         for update in updates:
-            self._rpc.notify("session/update", {"sessionId": self.session_id, "update": update})
+            self._notify(self.session_id, update)
 
     def _commands(self) -> list[Update]:
         offered: list[Update] = []

@@ -1,0 +1,92 @@
+"""Messages as lines of JSON on two file descriptors."""
+
+import asyncio
+import json
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, cast
+
+from duckflow.rpc import RpcError
+
+log = logging.getLogger(__name__)
+
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+LONGEST_MESSAGE = 64 * 1024 * 1024
+CHUNK = 64 * 1024
+FLUSH_SECONDS = 2.0
+
+
+def read_message(line: bytes) -> dict[str, Any]:
+    """RpcError for what is no message."""
+    try:
+        message: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        raise RpcError(PARSE_ERROR, "this is no JSON") from None
+    if not isinstance(message, dict):
+        raise RpcError(INVALID_REQUEST, "a message is one JSON object in one line")
+    given = cast("dict[str, Any]", message)
+    answers = "id" in given and ("result" in given or "error" in given)
+    if not isinstance(given.get("method"), str) and not answers:
+        raise RpcError(INVALID_REQUEST, "neither a request nor an answer")
+    return given
+
+
+class MessageStreams:
+    """Any kind of stream will do, and a side that does not read holds up nothing: threads read and write. `took` is
+    called in the event loop with each line, and with None at the end. What is sent leaves in its order."""
+
+    def __init__(self, source: int, target: int, took: Callable[[bytes | None], None]) -> None:
+        self._source = source
+        self._target = target
+        self._took = took
+        self._loop = asyncio.get_running_loop()
+        self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writing = threading.Thread(target=self._write, daemon=True)
+        self._writing.start()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        # Half of a character, as a model may stream it, is no UTF-8.
+        self._waiting.put(text.encode("utf-8", "replace") + b"\n")
+
+    async def flush(self) -> None:
+        """Until everything has left, but not for ever."""
+        self._waiting.put(None)
+        await asyncio.to_thread(self._writing.join, FLUSH_SECONDS)
+
+    def _read(self) -> None:
+        rest = bytearray()
+        try:
+            while chunk := os.read(self._source, CHUNK):
+                *lines, begun = chunk.split(b"\n")
+                for line in lines:
+                    self._hand_over(bytes(rest + line))
+                    rest.clear()
+                # Of a line without an end the beginning is kept: it will be no JSON, and that is said.
+                if len(rest) <= LONGEST_MESSAGE:
+                    rest += begun
+        except OSError:
+            log.info("nothing can be read any more")
+        if rest:
+            self._hand_over(bytes(rest))
+        self._hand_over(None)
+
+    def _hand_over(self, line: bytes | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._took, line)
+        except RuntimeError:
+            log.info("the event loop has ended")
+
+    def _write(self) -> None:
+        try:
+            while (line := self._waiting.get()) is not None:
+                left = memoryview(line)
+                while left:
+                    left = left[os.write(self._target, left) :]
+        except OSError:
+            # Nobody reads any more; the end of the input will follow.
+            self._hand_over(None)
