@@ -1,11 +1,17 @@
 """A question is a barrier: who asks does not act in the same breath, in whatever form it asks. A check that says no is
 one, too."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from duckflow.events.types import ActionFinished, ReplyRejected
+from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.message import ToolCall
+from duckflow.state.phrase import say
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="x\n")
@@ -31,12 +37,50 @@ async def test_who_asks_does_not_act(tmp_path: Path, native: bool, language: str
     assert len(story.model.requests) == 1
 
 
+@NATIVE
 @pytest.mark.parametrize("language", ["en", "ja"])
-async def test_who_waits_for_the_user_does_not_act_either(tmp_path: Path, language: str) -> None:
+async def test_who_waits_for_the_user_does_not_act_either(tmp_path: Path, language: str, native: bool) -> None:
     both = decide(respond(TOLD[language]), WRITE, next_step="pending_user")
-    story = Story(tmp_path, [both], language=language)
+    story = Story(tmp_path, [both], language=language, native=native)
     assert await story.tell("go") == "pending_user"
     assert story.said() == [TOLD[language]] and not (story.folder / "a.txt").exists()
+
+
+LEAVE = [
+    ("en", "Shall I write a.txt?", False),
+    ("en", "May I go ahead with this?", False),
+    ("ja", "a.txt に書いてもよろしいでしょうか。", False),
+    ("ja", "この内容で書き込みましょうか", False),
+    ("en", "I have written a.txt. Shall I run it?", True),
+    ("en", "Which one do you like better?", True),
+    ("en", "Shall I also write b.txt?", True),
+    ("ja", "a.txt を書きました。実行してもよろしいですか。", True),
+    ("ja", "次に b.txt も書きましょうか。", True),
+]
+
+
+@pytest.mark.parametrize("where", ["response", "rationale"])
+@pytest.mark.parametrize(("language", "question", "written"), LEAVE)
+async def test_who_asks_for_leave_has_not_acted_yet(
+    tmp_path: Path, language: str, question: str, written: bool, where: str
+) -> None:
+    """What stands before the question is done, unless the question is whether it may be."""
+    both = decide(WRITE, *([respond(question)] if where == "response" else []), next_step="pending_user")
+    story = Story(tmp_path, [both | {"rationale": question}], language=language)
+    assert await story.tell("go") == "pending_user"
+    told = story.said() or [str((story.ending().why or say("")).values["text"])]
+    assert told == [question] and (story.folder / "a.txt").exists() == written
+
+
+@pytest.mark.parametrize(("first", "written"), [("decision", False), ("write", True)])
+async def test_who_says_that_it_waits_does_not_act_after_it(tmp_path: Path, first: str, written: bool) -> None:
+    """With tools the order of the calls tells."""
+    waits = ToolCall(call_id="1", name="decision", arguments='{"next_step": "pending_user"}')
+    write = ToolCall(call_id="2", name="file_ops_write_file", arguments=json.dumps(WRITE["args"]))
+    calls = (waits, write) if first == "decision" else (write, waits)
+    story = Story(tmp_path, [ScriptedReply("I will write a.txt.", calls=calls)], native=True)
+    assert await story.tell("go") == "pending_user"
+    assert (story.folder / "a.txt").exists() == written
 
 
 @NATIVE
@@ -48,8 +92,11 @@ async def test_who_says_what_it_does_goes_on(tmp_path: Path, native: bool, langu
     assert (story.folder / "a.txt").exists()
 
 
-async def test_a_call_for_help_is_a_barrier(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(act("duck_call", text="I am stuck."), WRITE, next_step="continue")])
+@NATIVE
+@pytest.mark.parametrize(("language", "text"), [("en", "I am stuck."), ("ja", "行き詰まりました。")])
+async def test_a_call_for_help_is_a_barrier(tmp_path: Path, language: str, text: str, native: bool) -> None:
+    both = decide(act("duck_call", text=text), WRITE, next_step="continue")
+    story = Story(tmp_path, [both], language=language, native=native)
     assert await story.tell("go") == "pending_user"
     assert not (story.folder / "a.txt").exists()
 
@@ -63,23 +110,54 @@ async def test_who_wonders_and_only_looks_around_goes_on(tmp_path: Path) -> None
 NO: list[tuple[str, dict[str, Any]]] = [
     ("en", {"constraint_check": "no: it may not be written"}),
     ("en", {"goal_consistency": "false"}),
+    ("en", {"constraint_check": "violated", "confidence": "rather high"}),
     ("ja", {"constraint_check": "いいえ、書かない約束です"}),
+    ("ja", {"goal_consistency": "いいえ"}),
     ("ja", {"constraint_check": "制約に違反します"}),
+]
+NEITHER = [
+    ("en", "Noted", "not violated"),
+    ("en", "I looked at it", "No constraints are violated."),
+    ("ja", "了解", "違反なし"),
+    ("ja", "確認しました", "はい"),
 ]
 
 
+@NATIVE
 @pytest.mark.parametrize(("language", "checks"), NO)
-async def test_nothing_is_changed_against_its_own_check(tmp_path: Path, language: str, checks: dict[str, Any]) -> None:
+async def test_nothing_is_changed_against_its_own_check(
+    tmp_path: Path, language: str, checks: dict[str, Any], native: bool
+) -> None:
+    if not native:
+        checks = {name: check for name, check in checks.items() if name != "confidence"}
     against = decide(WRITE, next_step="continue", **checks)
-    story = Story(tmp_path, [against, decide(respond("ok"), step="PLANNING")], language=language)
-    await story.tell("go")
-    assert not (story.folder / "a.txt").exists()
+    story = Story(tmp_path, [against, decide(respond("ok"), step="PLANNING")], language=language, native=native)
+    assert await story.tell("go") == "done"
+    assert not (story.folder / "a.txt").exists() and "tool.objection" in [
+        event.result.for_user.key for event in story.all(ActionFinished)
+    ]
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "Noted"), ("ja", "了解")])
-async def test_a_check_that_says_neither_is_asked_for_again(tmp_path: Path, language: str, said: str) -> None:
+@NATIVE
+@pytest.mark.parametrize(("language", "said", "sure"), NEITHER)
+async def test_a_check_that_says_neither_is_asked_for_again(
+    tmp_path: Path, language: str, said: str, sure: str, native: bool
+) -> None:
     unsaid = decide(WRITE, next_step="continue", constraint_check=said)
-    for_sure = decide(WRITE, next_step="continue", constraint_check="not violated" if language == "en" else "違反なし")
-    story = Story(tmp_path, [unsaid, for_sure, decide(respond("ok"))], language=language)
+    for_sure = decide(WRITE, next_step="continue", constraint_check=sure)
+    story = Story(tmp_path, [unsaid, for_sure, decide(respond("ok"))], language=language, native=native)
     assert await story.tell("write a.txt") == "done"
     assert '"no: reason"' in story.prompt(1) and (story.folder / "a.txt").exists()
+    assert len(story.model.requests) == 3 and len(story.all(ReplyRejected)) == 1
+
+
+@NATIVE
+async def test_the_schema_says_what_a_check_may_be(tmp_path: Path, native: bool) -> None:
+    story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")], native=native)
+    await story.tell("hello")
+    request = story.model.requests[0]
+    fields = next(one.parameters for one in request.tools if one.name == "decision") if native else request.schema
+    assert fields
+    for name in ("goal_consistency", "constraint_check"):
+        allowed = re.compile(fields["properties"][name]["pattern"])
+        assert allowed.search("yes") and allowed.search("no: 約束に反する") and not allowed.search("Noted")

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from duckflow.commands.plan_tree import job_summary, plan_tree
-from duckflow.events.types import Noticed, PhaseMoved, PlanChanged
-from duckflow.events.work import StepChanged
+from duckflow.events.types import Noticed, PhaseMoved
 from duckflow.i18n.words import Words
 from duckflow.state.phase import Phase
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
@@ -158,41 +157,3 @@ async def test_a_revision_keeps_the_added_step_unless_it_is_about_tests(
     await story.tell("make a snake game")
     await story.tell(f"I would like it otherwise: {changes}")
     assert story.session.state.plan and len(story.session.state.plan.steps) == steps
-
-
-NAMED = [
-    ("en", "README.md exists and python check.py passes"),
-    ("ja", "README.md があり、`python check.py` が成功する"),
-]
-
-
-@pytest.mark.parametrize(("language", "success"), NAMED)
-async def test_what_its_criterion_names_shows_a_step(tmp_path: Path, language: str, success: str) -> None:
-    step: dict[str, Any] = {"name": "Docs", "description": "the readme", "success": success, "depends_on": []}
-    claim = decide(act("plan_tool.update_step", step_id="1", status="completed"), next_step="continue")
-    other = decide(act("shell.run", command="true"), next_step="continue")
-    write = decide(act("file_ops.write_file", path="README.md", content="hi\n"), next_step="continue")
-    run = decide(act("shell.run", command="python check.py"), next_step="continue")
-    draft: dict[str, Any] = {"name": "Docs", "steps": [step], "risks": []}
-    ok = decide(respond("ok"))
-    story = Story(tmp_path, [PROPOSE, draft, other, claim, write, claim, run, claim, ok, ok, ok], language=language)
-    (story.folder / "check.py").write_text("print(1)\n")
-    await story.tell("docs")
-    await story.tell("go ahead" if language == "en" else "進めてください")
-    shown = [event.evidence for event in story.all(StepChanged) if event.status == "completed"]
-    assert shown == ["", "", "there: README.md, check.py; python check.py: exit code 0"]
-    plan = story.all(PlanChanged)[0].plan
-    assert "README.md, check.py, python check.py" in plan_tree(plan, Words(language)), (
-        "the draft says what will show it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [("sh -c 'exit 3' 2>&1 | tail -5", 3), ("yes | head -1", 0), ("exit 4 | wc -l", 0), ("true | tail -1", 0)],
-)
-async def test_who_only_looks_at_the_output_does_not_hide_how_it_ended(tmp_path: Path, command: str, code: int) -> None:
-    run = decide(act("shell.run", command=command), next_step="continue")
-    story = Story(tmp_path, [run, decide(respond("ok"))])
-    await story.tell("check it")
-    assert story.session.state.evidence[-1].text == f"{command}: exit code {code}"

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from duckflow.events.types import DuckCalled, Noticed, TurnEnded
 from duckflow.i18n.words import Words
+from duckflow.llm.scripted import Line, ScriptedReply
+from duckflow.state.message import ToolCall
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
@@ -73,7 +75,7 @@ RUNAWAYS: dict[str, Deeds] = {
 }
 
 
-def prepared(top: Path, replies: Iterator[dict[str, Any]], language: str = "en", **other: Any) -> Story:
+def prepared(top: Path, replies: Iterator[Line], language: str = "en", **other: Any) -> Story:
     story = Story(top, replies, language=language, **other)
     (story.folder / "main.py").write_text("print('hi')\n")
     (story.folder / "notes.txt").write_text("".join(f"line {n}\n" for n in range(400)))
@@ -89,9 +91,35 @@ async def test_what_will_not_stop_is_asked_about(tmp_path: Path, behaviour: str,
     assert story.all(DuckCalled)
 
 
-async def test_nothing_decided_twice_is_asked_about(tmp_path: Path) -> None:
-    story = prepared(tmp_path, going(lambda n: [], rationale="hm"))
+ONLY_DECIDES = ToolCall(call_id="1", name="decision", arguments='{"step": "PLANNING"}')
+SAYS_DONE = ToolCall(call_id="1", name="decision", arguments='{"next_step": "done"}')
+NOTHING: dict[str, tuple[bool, Any]] = {
+    "no actions": (False, decide(next_step="continue", rationale="hm")),
+    "no actions, and done": (False, decide(rationale="hm")),
+    "an empty reply": (True, ScriptedReply("")),
+    "only what it is doing": (True, ScriptedReply("", calls=(ONLY_DECIDES,))),
+    "only what it is doing, with a thought": (True, ScriptedReply("I note this.", calls=(ONLY_DECIDES,))),
+    "only done": (True, ScriptedReply("", calls=(SAYS_DONE,))),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("kind", NOTHING)
+async def test_nothing_decided_twice_is_asked_about(tmp_path: Path, kind: str, language: str) -> None:
+    native, reply = NOTHING[kind]
+    story = prepared(tmp_path, iter([reply] * 9), language, native=native)
     assert await story.tell("Make main.py print the numbers from 1 to 10.") == "pacemaker"
+    assert len(story.model.requests) == 2
+    assert all(one.text or one.calls for one in story.model.requests[1].messages), "nothing empty is sent back"
+
+
+@pytest.mark.parametrize(
+    "last", [ScriptedReply("", calls=(SAYS_DONE,)), ScriptedReply("It prints.", calls=(ONLY_DECIDES,))]
+)
+async def test_who_has_worked_may_end_with_few_words(tmp_path: Path, last: ScriptedReply) -> None:
+    work = decide(read("main.py"), write("main.py", "print(*range(1, 11))\n"), next_step="continue")
+    story = prepared(tmp_path, iter([work, last]), native=True)
+    assert await story.tell("Make main.py print the numbers from 1 to 10.") == "done"
     assert len(story.model.requests) == 2
 
 

@@ -12,7 +12,7 @@ from duckflow.llm.decision import read_decision
 from duckflow.llm.schema import decision_schema
 from duckflow.state.action import Decision, Operation
 
-ALLOWED = {"type", "enum", "items", "anyOf", "properties", "required", "additionalProperties"}
+ALLOWED = {"pattern", "type", "enum", "items", "anyOf", "properties", "required", "additionalProperties"}
 
 
 class Text(BaseModel):
@@ -88,8 +88,8 @@ def test_the_whole_schema() -> None:
             "properties": {
                 "rationale": {"type": "string"},
                 "alternative": {"type": ["string", "null"]},
-                "goal_consistency": {"type": "string"},
-                "constraint_check": {"type": "string"},
+                "goal_consistency": {"type": "string", "pattern": r'^(yes|no: [^"\\]+)$'},
+                "constraint_check": {"type": "string", "pattern": r'^(yes|no: [^"\\]+)$'},
                 "confidence": {"type": "number"},
                 "task_profile": {
                     "type": "string",

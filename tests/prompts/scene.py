@@ -73,7 +73,7 @@ def at_work(language: str) -> AgentState:
         active_plan="p",
         files_changed=["game/core.py"],
         context_refs=["game/core.py"],
-        evidence=[Evidence(operation="shell.run", ok=True, text="python -m pytest -q: exit code 0")],
+        evidence=[Evidence(ok=True, text="python -m pytest -q: exit code 0")],
         decision_log=["curses"],
     )
 

@@ -67,7 +67,8 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        done, waiting = Dispatched(), [self._toolbox.meant(action) for action in reading.decision.actions]
+        ordered = self._preparation.asked_first(reading.decision)
+        done, waiting = Dispatched(), [self._toolbox.meant(action) for action in ordered]
         await self._toolbox.get_ready(waiting)
         blocks = list(reading.blocks)
         while waiting:

@@ -25,9 +25,9 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, TaskStatus
 from duckflow.state.progress import only_asked, task_line
 from duckflow.state.question import Choice, Question
-from duckflow.state.schedule import next_task, side_by_side, startable
+from duckflow.state.schedule import has_none_left, next_task, side_by_side, startable
 from duckflow.tools.plan.drafting import Drafter
-from duckflow.tools.plan.folder import proof
+from duckflow.tools.plan.proof import proof
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class JobWork:
         """The steps to start now. One without tasks gets them first: only then is known which files it touches."""
         limit = self._settings.steps_at_once
         for step in startable(self._plan, self._step_ids, busy)[: max(0, limit - len(busy))]:
-            if not step.tasks and not await self._plan_tasks(step):
+            if has_none_left(step) and not await self._plan_tasks(step):
                 return []
         steps = [step for step in startable(self._plan, self._step_ids, busy) if step.tasks]
         chosen = side_by_side(steps, [step for step in self._plan.steps if step.step_id in busy], limit)

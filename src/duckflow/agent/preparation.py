@@ -9,7 +9,8 @@ from typing import NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
-from duckflow.state.action import Action
+from duckflow.state.action import RESPOND, Action, Decision
+from duckflow.state.asking import asks_leave
 from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -32,6 +33,19 @@ class Preparation:
         """The next that talks, or all the reads or all the changes that stand together: they share one Gate."""
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
+
+    def asked_first(self, decision: Decision) -> list[Action]:
+        """The actions in order. Only where the user is waited for, and asked for leave: then that comes before what
+        would change something."""
+        actions = decision.actions
+        talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
+        said = str(talks[-1].args.get("text", "")) if talks else decision.rationale
+        if decision.next_step != "pending_user" or not any(map(self.changes, actions)) or not asks_leave(said):
+            return list(actions)
+        if not talks:
+            talks = [Action(operation=RESPOND, args={"text": said}, reasoning=said)]
+        quiet = [one for one in actions if one not in talks]
+        return [*(one for one in quiet if not self.changes(one)), *talks, *filter(self.changes, quiet)]
 
     def changes(self, action: Action) -> bool:
         if (tool := self.tool(action.operation)) is None:

@@ -211,6 +211,9 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
             return None
         case "continue":
             return None
+        case "done" | "defer" if not decision.actions and not any(loop.done.results for loop in turn.loops):
+            # Nothing was done and nothing said: that is no end.
+            return None
         case "done" if silent and any(result.ok and not result.changed for result in done.results):
             # What was just looked up has been seen by nobody yet.
             return None

@@ -44,6 +44,7 @@ class TurnPacemaker:
         self._used = 0
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
+        self._completed: set[str] = set()
         session.subscribe(self._hear)
 
     def begin(self, text: str) -> None:
@@ -148,7 +149,9 @@ class TurnPacemaker:
     def _hear(self, event: Event) -> None:
         """What moves the vitals wherever it happens: a completed step, a context that was too full."""
         match event:
-            case StepChanged(status="completed"):
+            case StepChanged(status="completed") if event.step_id not in self._completed:
+                # Once: one that is opened and completed again and again does not advance.
+                self._completed.add(event.step_id)
                 self._pacemaker.notice(Signal.DONE)
             case ContextPruned():
                 self._pacemaker.notice(Signal.OVERFULL)

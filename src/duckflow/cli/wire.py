@@ -33,6 +33,7 @@ from duckflow.agent.policies.wanted_plan import HoldToPlan
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
+from duckflow.agent.step_checks import StepChecks
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
@@ -111,6 +112,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     )
     think = ProcedureCalls(session.state, connection, compiler, settings.agent).think
     folder = WorkFolder(workspace)
+    StepChecks(session, folder)
     drafter = Drafter(
         session.state,
         think,

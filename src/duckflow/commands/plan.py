@@ -4,7 +4,7 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_lines, plan_tree
 from duckflow.errors import UsageError
 from duckflow.state.phrase import say
-from duckflow.state.plan import Plan, moved, renamed, without
+from duckflow.state.plan import Plan, moved, renamed, reopened, without
 from duckflow.state.question import Choice, Question
 
 CONTROLS = ("pause", "resume", "cancel")
@@ -36,6 +36,8 @@ def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str
             return context.words("plan.edit_usage")
         case "reorder", [number, place]:
             return _change(context, moved(now, number, place))
+        case "reopen", [number]:
+            return _change(context, reopened(now, number))
         case "drop", [number]:
             return _change(context, without(now, number))
         case "drop", []:
@@ -85,6 +87,6 @@ async def tasks(context: CommandContext, line: str) -> str:
 
 
 GROUP = (
-    Command("plan", plan, ("show", "approve", "edit", "reorder", "drop")),
+    Command("plan", plan, ("show", "approve", "edit", "reorder", "reopen", "drop")),
     Command("tasks", tasks, CONTROLS),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from duckflow.commands.plan_tree import MARKS
 from duckflow.errors import UsageError
 from duckflow.i18n.words import LANGUAGES, Words
-from duckflow.state.plan import Plan, Step, TaskList, dependency_problems
+from duckflow.state.plan import Plan, Step, dependency_problems
 
 FIELDS = ("name", "goal", "risk", "what", "success", "after")
 STEP = re.compile(r"(?:(?P<number>\d+)\.|[+＋])\s*(?P<mark>[○▶✓✗?])?\s*(?P<name>.+)")
@@ -63,7 +63,7 @@ def _step(found: re.Match[str], old: dict[int, Step], line: str) -> Step:
         raise UsageError("plan.text_unclear", line=line.strip())
     step.name = found["name"].strip()
     if found["mark"] == MARKS["pending"] and step.status != "pending":
-        step.status, step.evidence, step.task_list = "pending", "", TaskList()
+        step.reopen()
     return step
 
 

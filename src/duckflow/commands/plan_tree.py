@@ -2,7 +2,7 @@
 
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import named_in
+from duckflow.state.criterion import named_in
 from duckflow.state.job import ENDED, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
@@ -41,7 +41,7 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
         notes.append(words("plan.unverified"))
     elif step.evidence:
         notes.append(step.evidence)
-    if step.status == "pending" and (named := named_in(step.success).told()):
+    if step.status == "pending" and (named := ", ".join(one.told() for one in named_in(step.success))):
         notes.append(words("plan.shown_by", what=named))
     if step.added and step.status == "pending":
         notes.append(words("plan.added", number=number))

@@ -11,7 +11,7 @@ from duckflow.state.question import Question
 
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24
-EVIDENCE_KEPT = 8
+EVIDENCE_KEPT = 12
 
 
 def apply_work(state: AgentState, event: WorkEvent) -> None:
@@ -80,10 +80,10 @@ def keep_for_job(state: AgentState, message: Message) -> None:
 
 
 def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """A change makes what was shown before worthless; a command that changed something still shows how it ended.
-    A lesson changes nothing that a test could show."""
-    if event.result.changed and event.result.effect != "memory":
-        state.evidence.clear()
+    """A change makes what was shown before worthless, if it concerns it; a command that changed something still shows
+    how it ended. A lesson changes nothing that a test could show."""
+    if event.result.effect != "memory":
+        state.evidence = [one for one in state.evidence if not any(map(one.outdated_by, event.result.changed))]
     if found := evidence_of(event.result):
         state.evidence.append(found)
         del state.evidence[:-EVIDENCE_KEPT]

@@ -30,6 +30,7 @@ FORGOTTEN = ("", "}", "]}", "}]}")
 # When the token limit cut the reply, a list left open may lack actions, or its last one may be half.
 CLOSED_LIST = ("", "}")
 CHECK = '"yes" or "no: reason"'
+CHECKS = ("goal_consistency", "constraint_check")
 LINES = "null or a list of short texts"
 EXPECTED = {
     "rationale": "one line of text: why this, now",
@@ -157,7 +158,7 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
         fields |= {name: _name(fields[name]).upper()} if isinstance(fields.get(name), str) else {}
     for name in ("next_step", "prompt_pattern"):
         fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
-    for name in ("goal_consistency", "constraint_check"):
+    for name in CHECKS:
         fields |= {name: _check(fields[name])} if name in fields else {}
     if "confidence" in fields:
         fields["confidence"] = _confidence(fields["confidence"])

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import without_thoughts
-from duckflow.llm.decision import Reading, make_decision, read_decision
+from duckflow.llm.decision import CHECKS, Reading, make_decision, read_decision
 from duckflow.llm.json_fields import as_table
 from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
 from duckflow.state.agent import AgentState
@@ -28,14 +29,13 @@ FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
 
 def read_native(reply: NativeReply, finish: str, operations: Sequence[Operation], state: AgentState) -> Reading:
     """The Decision that the calls make, with the text before them as its rationale; text without calls is the answer.
+    Nothing at all, or nothing but the `decision` tool, is a Decision without actions.
 
-    ReplyUnusable, with what the model should change, when a call cannot be read or the reply was cut off: then
+    ReplyUnusable, with what the model should change, when a call or check cannot be read or the reply was cut off: then
     nothing of it is done."""
     said, calls = without_thoughts(reply.text).strip(), reply.calls
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
-    if not calls and not said:
-        raise ReplyUnusable("The reply was empty. Call a tool, or answer the user in a text.")
     if not calls and (heedless := _written_out(said, operations, state)):
         return heedless
     kept = NativeReply(text=said, calls=tuple(_without_arguments(call) for call in calls), extra=reply.extra)
@@ -46,31 +46,54 @@ def _reading(
     said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState, reply: NativeReply | None
 ) -> Reading:
     known = {wire_name(one.name): one for one in operations}
-    rationale = shorten(said.partition("\n")[0], 200) or ", ".join(call.name for call in calls)
+    rationale = shorten(said.partition("\n")[0], 200) or ", ".join(call.name for call in calls) or "-"
     given: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
+    waits_from: int | None = None
     for call in calls:
         args = _arguments(call)
         if call.name == DECIDE:
             given |= {name: value for name, value in args.items() if value is not None}
+            waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
         else:
             actions.append(_action(call.name, args, known.get(wire_name(call.name)), said and rationale))
-    ends = not actions and given.get("next_step", "done") != "continue"
-    called = [one for act in actions if (one := known.get(wire_name(str(act["operation"]))))]
-    changing = any(one.changes for one in called)
+    # Who only says something of itself has neither acted nor answered, unless its work is done or it says so.
+    wants = given.get("next_step", "done" if not calls or _has_results(state) else "continue")
+    ends = bool(said or calls) and not actions and wants != "continue"
+    called = [known.get(wire_name(str(one["operation"]))) for one in actions]
+    changing = any(one and one.changes for one in called)
     # Who asks and only looks around asks nobody but itself.
-    asks = (ends or any(one.effect != "read" for one in called)) and ends_asking(said)
-    if said and (ends or asks):
-        actions.insert(0, {"operation": RESPOND, "args": {"text": said}, "reasoning": rationale})
+    asks = (not actions or any(one and one.effect != "read" for one in called)) and ends_asking(said)
+    told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
+    if ends or asks:
+        actions = [*told, *actions]
+    elif waits_from is not None and any(one and one.changes for one in called[waits_from:]):
+        # It waits for the user: what it would change after saying so is not done.
+        actions = [*actions[:waits_from], *told, *(actions[waits_from:] if told else ())]
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
     if changing and given.get("step") != Phase.AWAITING_APPROVAL:
         given.pop("step", None)
+    return Reading(_decision(fields, given, operations), native=reply)
+
+
+def _has_results(state: AgentState) -> bool:
+    """Whether something has been done in this turn."""
+    return any(one.role == "tool" for one in state.messages if one.turn == state.turn)
+
+
+def _decision(fields: dict[str, Any], given: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+    """What it says of itself is not worth writing everything again: what of it cannot be read is left out. Only a check
+    must be a yes or a no."""
     try:
-        decision = make_decision(fields | given, operations)
+        return make_decision(fields | given, operations)
     except ReplyUnusable:
-        # What it says of itself is not worth writing everything again.
-        decision = make_decision(fields, operations)
-    return Reading(decision, native=reply)
+        checks = {name: given[name] for name in CHECKS if name in given}
+        decision = make_decision(fields | checks, operations)
+    for name in given.keys() - checks.keys():
+        with suppress(ReplyUnusable):
+            decision = make_decision(fields | checks | {name: given[name]}, operations)
+            fields |= {name: given[name]}
+    return decision
 
 
 def _computed(state: AgentState, rationale: str, changing: bool) -> dict[str, Any]:

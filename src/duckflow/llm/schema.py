@@ -9,7 +9,7 @@ mode tells the members of a union apart by their first property.
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
-from duckflow.state.action import NextStep, Operation, PromptPattern, TaskProfile
+from duckflow.state.action import CHECK_PATTERN, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase
 
@@ -18,6 +18,7 @@ Schema = dict[str, Any]
 STEPS = tuple(phase for phase in Phase if phase is not Phase.DONE)
 TEXT: Schema = {"type": "string"}
 NULL: Schema = {"type": "null"}
+CHECK: Schema = {"type": "string", "pattern": CHECK_PATTERN}
 KEPT = ("type", "enum", "const")
 
 
@@ -41,8 +42,8 @@ def decision_schema(
         {
             "rationale": TEXT,
             **alternative,
-            "goal_consistency": TEXT,
-            "constraint_check": TEXT,
+            "goal_consistency": CHECK,
+            "constraint_check": CHECK,
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
             "step": _one_of(step for step in steps if step not in left_out),

@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 from duckflow.prompts.template import note, render
 from duckflow.prompts.wording import spoken
 from duckflow.state.action import (
+    CHECK_PATTERN,
     DECIDE,
     DUCK_CALL,
     EXIT,
@@ -25,6 +26,7 @@ Schema = dict[str, Any]
 
 REASON = "reasoning"
 TEXT: Schema = {"type": "string"}
+CHECK: Schema = {"type": "string", "pattern": CHECK_PATTERN}
 LISTS = ("constraints", "plan_brief", "open_questions")
 LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength", "minimum", "maximum")
 
@@ -76,8 +78,8 @@ def _decision_parameters() -> Schema:
             "step": _one_of(steps),
             "next_step": _one_of(get_args(NextStep)),
             "confidence": {"type": "number"},
-            "goal_consistency": TEXT,
-            "constraint_check": TEXT,
+            "goal_consistency": CHECK,
+            "constraint_check": CHECK,
             "alternative": TEXT,
             "task_profile": _one_of(TaskProfile),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
@@ -98,7 +100,8 @@ def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
     for message in history:
         if message.role == "assistant":
             said, ids = _replied(message)
-            told.append(said)
+            # An empty reply is no message that every wire takes back.
+            told += [said] if said.text or said.calls else []
             for call, action in zip(said.calls, ids, strict=True):
                 shown.add(action)
                 told.append(_result(call, results.get(action), language))

@@ -97,6 +97,8 @@ class Operation(Value):
         return tuple(str(args[name]) for name in self.makes if args.get(name))
 
 
+CHECK_PATTERN = r'^(yes|no: [^"\\]+)$'
+"""What the two checks of a Decision may be."""
 NextStep = Literal["done", "pending_user", "defer", "continue"]
 PromptPattern = Literal["base_main", "base_main_specialized"]
 

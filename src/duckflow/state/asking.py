@@ -4,7 +4,7 @@ decision. Small grammars of Japanese and English; patterns are compiled when the
 import re
 import unicodedata
 
-from duckflow.state.one_question import HIDDEN, ITEM
+from duckflow.state.one_question import HIDDEN, ITEM, last_question
 
 LONGEST_END = 600
 """Characters at the end that are looked at: what is asked further up is not what it ends with."""
@@ -82,6 +82,28 @@ ASKED_JA = (
 CLOSING_JA = r"(?:何か|不明|質問|気にな|お困り).{0,14}(?:あれば|たら|でしたら)"
 PLAIN_CHECK = r"(?:ご?確認|検討)[^かが、。]{0,8}(?:ください|下さい|お願い|いただ)"
 """Somebody may look at what is done: only with something to decide is that a question."""
+
+LEAVE = (
+    r"(?i)\b(?:shall|should|may|can|could) (?:i|we)\b|\b(?:ok|okay|fine|all ?right) (?:to|if i|for me)\b"
+    r"|\b(?:want|like|need) me to\b|\b(?:confirm|approve|approval|permission|go-ahead|consent)\b"
+    r"|[てで]も?(?:よろしい|宜しい|いい|良い|よい|構い|かまい|大丈夫)|ましょうか|承認|許可|了承|同意|確認"
+)
+GOES_ON = (
+    r"(?i)\b(?:also|next|continue|go on|another|anything|more|else|as well|too|further|then)\b|ほか|他に|次|続|さらに"
+)
+REPORTED = (
+    r"(?i)\bi(?:['’]ve| have)\b|\b(?:has|have) been\b|\b(?:was|were|done|wrote|written|created|added|updated|changed"
+    r"|fixed|made"
+    r"|removed|finished|ran|now (?:has|have|exists?|prints?|works?))\b|まし[たて]|できた|済み|完了"
+)
+
+
+def asks_leave(text: str) -> bool:
+    """Whether it ends with asking for leave to do something, and tells of nothing as done: who says this has not acted
+    yet, wherever the deed stands in the list."""
+    last = last_question(text)
+    asked = ends_asking(text) and re.search(LEAVE, last) is not None
+    return asked and not re.search(GOES_ON, last) and not re.search(REPORTED, text)
 
 
 def ends_asking(text: str) -> bool:

@@ -71,6 +71,10 @@ class Step(Noun):
     def unverified(self) -> bool:
         return self.status == "completed" and not self.evidence
 
+    def reopen(self) -> None:
+        """It is to be done anew."""
+        self.status, self.evidence, self.task_list = "pending", "", TaskList()
+
     def copied(self) -> "Step":
         """A step of its own: what changes (status, tasks) is copied, what never does (arguments) is shared."""
         tasks = TaskList.model_construct(tasks=[task.model_copy() for task in self.tasks])
@@ -169,6 +173,14 @@ def moved(plan: Plan, wanted: str, place: str) -> Plan:
         for need in one.depends_on:
             if at[need] > at[one.step_id]:
                 raise UsageError("plan.needs_before", step=one.name, need=new.steps[at[need]].name)
+    return new
+
+
+def reopened(plan: Plan, wanted: str) -> Plan:
+    """The plan with a step that is to be done anew."""
+    new = plan.copied()
+    _step(new, wanted).reopen()
+    new.status = "in_progress" if new.status == "completed" else new.status
     return new
 
 

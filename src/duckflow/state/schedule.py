@@ -44,6 +44,11 @@ def touched(step: Step) -> frozenset[str]:
     return frozenset(names)
 
 
+def has_none_left(step: Step) -> bool:
+    """Whether it needs (other) tasks: it has none, or it was opened again with all of them done."""
+    return not step.tasks or (step.status == "pending" and all(task.status == "completed" for task in step.tasks))
+
+
 def next_task(step: Step) -> Task | None:
     """The next open task; nothing when all are done, or when one has failed."""
     for task in step.tasks:

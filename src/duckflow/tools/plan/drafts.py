@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.repair import read_json
 from duckflow.state.noun import Line200, shorten
-from duckflow.state.plan import Plan, Step, TaskList, dependency_problems
+from duckflow.state.plan import Plan, Step, dependency_problems
 
 MOST_STEPS = 200
 NUMBER = re.compile(r"\s*(?:step\s*|ステップ\s*)?#?(\d+)\s*", re.IGNORECASE)
@@ -95,7 +95,7 @@ def revised_from(text: str, plan: Plan) -> Plan:
             raise ReplyUnusable(f"two steps of the new plan say they were step {one.was}")
         step = _step(one, old.copied() if old else Step(name=one.name))
         if one.redo and step.status in ("completed", "failed"):
-            step.status, step.evidence, step.task_list = "pending", "", TaskList()
+            step.reopen()
         steps.append(step)
     kept = {step.step_id for step in steps}
     if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:

@@ -1,11 +1,9 @@
-"""The work folder: what looking at it tells of the project, and whether a step is done."""
+"""The work folder: what looking at it tells of the project."""
 
 import json
 
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
-from duckflow.state.agent import AgentState
-from duckflow.state.evidence import Named, named_in
 from duckflow.state.plan import Step
 from duckflow.tools.plan.ports import Folder
 
@@ -77,47 +75,6 @@ def _npm_test(package: str) -> bool:
     except (ValueError, KeyError, TypeError):
         return False
     return isinstance(script, str) and "no test specified" not in script
-
-
-SHOWN_FILES = 6
-
-
-def proof(state: AgentState, step: Step, folder: Folder) -> str:
-    """The recorded result from after the last change that shows it; nothing when there is none.
-
-    What its own criterion names must be there, and have ended well: then the exit code of something else shows nothing.
-    Where it names nothing, a command counts with its exit code, and where tasks were run only one of the step's own;
-    without one, the files the step was to make must be there. When the last command failed, nothing is shown."""
-    last = state.evidence[-1] if state.evidence else None
-    if last and not last.ok:
-        return ""
-    named = named_in(step.success)
-    if named.files or named.commands:
-        return _shown(named, state, folder)
-    if last and (not step.tasks or any(task.effect == "run" for task in step.tasks)):
-        return last.text
-    files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
-    if not files or not all(folder.exists(path) for path in files):
-        return ""
-    return f"there: {', '.join(files[:SHOWN_FILES])}"
-
-
-def _shown(named: Named, state: AgentState, folder: Folder) -> str:
-    """What shows everything that is named; nothing when one of it is not shown."""
-    ran: list[str] = []
-    for command in named.commands:
-        found = next((one.text for one in reversed(state.evidence) if one.ok and _is_part(command, one.text)), "")
-        ran += [found] if found else []
-    if len(ran) < len(named.commands) or not all(folder.exists(path) for path in named.files):
-        return ""
-    there = [f"there: {', '.join(named.files[:SHOWN_FILES])}"] if named.files else []
-    return "; ".join([*there, *dict.fromkeys(ran)])
-
-
-def _is_part(command: str, ran: str) -> bool:
-    """Whether all words of a command stand in what was run, in their order."""
-    words = iter(ran.partition(": exit code")[0].split())
-    return all(word in words for word in command.split())
 
 
 def made_by(step: Step) -> list[str]:

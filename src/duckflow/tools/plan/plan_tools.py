@@ -10,8 +10,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.drafting import Drafter, as_listed
-from duckflow.tools.plan.folder import proof
 from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.tool import A, Args, Done, Tool
 
 
@@ -150,8 +150,8 @@ class UpdateStep(PlanTool[StepArgs]):
         self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status, evidence=evidence))
         if args.status == "completed" and not evidence:
             return Done(
-                f"{step.name}: completed, but UNVERIFIED: no result since the last change shows it. "
-                "Run the check that its success names, then update it again.",
+                f"{step.name}: completed, but UNVERIFIED: nothing since the last change shows "
+                f"{lacking(state, step, self._folder) or 'it'}. Do the check that its success names.",
                 say("plan.step_unverified", step=step.name),
             )
         shown = f" ({evidence})" if evidence else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from duckflow.prompts.template import render
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
+from duckflow.state.criterion import named_in
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.tools.plan.folder import command_for_tests
 from duckflow.tools.plan.ports import Folder
@@ -67,7 +68,10 @@ ABOUT_TESTS = re.compile(r"\btest|テスト", re.IGNORECASE)
 def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
     """The draft, with such a step at its end where it is missing. It is marked, and the user can drop it."""
     command = command_for_tests(folder)
-    if not command or any(map(_runs_tests, plan.steps)):
+    if not command:
+        return plan
+    plan = plan.model_copy(update={"steps": [_naming(step, command) for step in plan.steps]})
+    if any(map(_runs_tests, plan.steps)):
         return plan
     name, description, success = render(language, "tests_step", command=command).split("\n")
     step = Step(
@@ -94,6 +98,12 @@ def still_with_tests(revised: Plan, before: Plan, changes: str) -> Plan:
 
 def _runs_tests(step: Step) -> bool:
     return bool(RUNS_TESTS.search(f"{step.name}. {step.description}. {step.success}"))
+
+
+def _naming(step: Step, command: str) -> Step:
+    """A criterion that the tests pass says how they are run, so that it can be told whether they did."""
+    vague = RUNS_TESTS.search(step.success) and not any(one.kind == "command" for one in named_in(step.success))
+    return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if vague else step
 
 
 def _last(steps: Sequence[Step]) -> list[str]:

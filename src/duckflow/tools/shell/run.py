@@ -52,6 +52,8 @@ def hint(output: str, network: bool, writes: bool) -> str:
 
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
+LONGEST_COMMAND = 2000
+"""Characters of a command that are kept with how it ended."""
 LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
 """A command whose output goes through something that only shows it."""
 CLOSED_PIPE = 141
@@ -238,6 +240,7 @@ class ShellRun(Tool[ShellArgs]):
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
+        values["whole"] = running.args.command.strip()[:LONGEST_COMMAND]
         told = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
         return told.with_cause(cause) if cause else told
 

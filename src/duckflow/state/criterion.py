@@ -1,0 +1,160 @@
+"""What a success criterion names, and so wants to have shown: files, texts in them, commands and how they end."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+FILE = (
+    r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv"
+    r"|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb)(?![A-Za-z0-9])"
+)
+COMMAND = (
+    r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_.]+|[A-Za-z0-9_./-]+\.py)|pytest"
+    r"|npm (?:run [a-z:-]+|test|ci|install)|go test|mypy|ruff check"
+    r"|cargo (?:test|build|run|check|clippy)|make (?:test|check|build|lint|all)"
+    r"|node [A-Za-z0-9_./-]+\.js)(?![A-Za-z0-9_])"
+)
+QUOTED = (
+    r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
+    r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
+)
+PIECE = rf"{QUOTED}|(?P<command>{COMMAND})|(?P<file>{FILE})"
+SENTENCES = r"[。\n;；]|\.\s"
+
+RUN_BEFORE = r"(?i)(?:\brun(?:s|ning)?|\bexecut\w+|\bwith|実行[:：]?)\s*$"
+RUN_AFTER = (
+    r"(?i)\s*(?:runs?|pass(?:es)?|succeeds?|exits?|ends?|works?|completes?|fails?|prints?|outputs?|shows?|reports?"
+    r"|returns? 0)\b"
+    r"|\s*(?:コマンド)?[がはを]?\s*(?:実行|成功|通|終了|動|失敗|正常|エラー|完了|走|0)"
+)
+"""What stands around a quotation that is run, where it does not look like a command by itself."""
+NOT_THERE = (
+    r"(?i)(?:\bno\b|\bnot\b|n['’]t\b|\bwithout\b|\bno longer\b|\bnever\b|\bfree of\b|\black(?:s|ing)?\b|\bremoved?\b)"
+    r"(?:\W+\w+){0,3}\W*$"
+)
+NOT_THERE_AFTER = (
+    r"(?i)\s*(?:\w+\W+){0,2}?(?:is|are|was|were|does|has been)?\s*(?:gone|removed|absent|no longer|not)\b"
+    r"|[^、「『`\"]{0,10}?(?:ない|なく|ません|無い|無く|消え|削除|除か|取り除)"
+)
+RESULT_OF_A_CALL = r"(?i)(?:\breturn(?:s|ing)?|\bequals?|\byields?|\bgives?|=>|->|→|==?)\s*$"
+RESULT_AFTER = r"\s*(?:を返|が返|になる|となる|に等し|と等し)"
+IN_THE_NEXT = (
+    r"(?i)\s*(?:\w+\s+){0,3}?(?:in|inside|within|into|from)\s+(?:the\s+)?(?:file\s+)?[`\"]?$"
+    r"|\s*(?:[がはも])\s*[`「『\"]?$"
+)
+GONE = (
+    r"(?i)\b(?:delet|remov|gone|no longer|absent|without|moved?\b|renamed?\b)"
+    r"|削除|なくな|消え|消す|存在しな|含まない|移動|改名"
+)
+SURELY_GONE = (
+    rf"(?i)(?:{FILE})[`\"」』]?\s*(?:(?:is|are|was|were|has been|have been|gets?)\s+)?(?:deleted|removed|gone|absent)\b"
+    rf"|(?:{FILE})[`\"」』]?\s*(?:does not|do not|doesn['’]t|no longer)\s+exists?\b"
+    rf"|^\W*(?:delete|remove)\s+(?:the\s+)?(?:files?\s+)?[`\"]?(?:{FILE})"
+    rf"|(?:{FILE})[`」』]?\s*(?:[がはを]|も)?\s*(?:削除|消え|消す|なくな|無くな|存在しな|存在しま|ない(?:こと)?$)"
+)
+CODE = (
+    r"(?i)\bexit(?:s|ed|ing)?\s*(?:with\s*)?(?:code|status)?\s*(?:of\s*)?(\d{1,3})\b|終了コード\D{0,4}(\d{1,3})"
+    r"|\breturns? (?:code )?(\d{1,3})\b"
+)
+FAILS = r"(?i)(?<!not )(?<!never )\bfails\b|non-?zero|0\s*以外|失敗する|非ゼロ"
+
+
+class Wanted(NamedTuple):
+    """One thing that is named: a file that is there or gone, or a command that ended; and the texts in it."""
+
+    kind: Literal["file", "gone", "command"]
+    name: str
+    texts: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    code: str = "0"
+    """What the command ends with; `!0`: anything but 0."""
+
+    def told(self) -> str:
+        name = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
+        texts = [f'"{text}"' for text in self.texts] + [f'no "{text}"' for text in self.absent]
+        return f"{'no ' if self.kind == 'gone' else ''}{name}" + (f" ({', '.join(texts)})" if texts else "")
+
+
+def named_in(success: str) -> tuple[Wanted, ...]:
+    """What a success criterion names, each thing once. What may be meant otherwise is left out."""
+    found: dict[tuple[str, str], Wanted] = {}
+    for sentence in re.split(SENTENCES, success):
+        for one in _sentence(sentence):
+            before = found.get((one.kind, one.name))
+            found[one.kind, one.name] = _joined(before, one) if before else one
+    return tuple(found.values())
+
+
+class Piece(NamedTuple):
+    kind: Literal["file", "command", "text"]
+    text: str
+    before: str
+    """What stands between it and the piece before it."""
+    after: str
+
+
+def _sentence(sentence: str) -> Iterator[Wanted]:
+    pieces = list(_pieces(sentence))
+    subjects = [number for number, one in enumerate(pieces) if one.kind != "text"]
+    texts = {number: list[Piece]() for number in subjects}
+    for number, one in enumerate(pieces):
+        if one.kind == "text" and subjects and (place := _subject(pieces, subjects, number)) is not None:
+            texts[place].append(one)
+    gone = re.search(GONE, sentence) is not None and not any(texts.values())
+    for number in subjects:
+        one = pieces[number]
+        if one.kind == "command":
+            yield _wanted("command", one, texts[number], _code(sentence if len(subjects) == 1 else one.after))
+        elif not gone:
+            yield _wanted("file", one, texts[number])
+        elif re.search(SURELY_GONE, sentence):
+            yield Wanted("gone", one.text)
+
+
+def _pieces(sentence: str) -> Iterator[Piece]:
+    matches = list(re.finditer(PIECE, sentence))
+    for number, match in enumerate(matches):
+        before = sentence[matches[number - 1].end() if number else 0 : match.start()]
+        after = sentence[match.end() : matches[number + 1].start() if number + 1 < len(matches) else None]
+        kind, text = match.lastgroup, match[match.lastgroup or 0].strip()
+        if kind == "file" or re.fullmatch(FILE, text):
+            yield Piece("file", text, before, after)
+        elif kind == "command" or re.match(COMMAND, text) or _is_run(match, before, after):
+            yield Piece("command", text, before, after)
+        elif len(text) > 1 and not re.search(RESULT_OF_A_CALL, before) and not re.match(RESULT_AFTER, after):
+            yield Piece("text", text, before, after)
+
+
+def _is_run(match: re.Match[str], before: str, after: str) -> bool:
+    """A quotation that somebody runs: it begins like a program's name, and the words around it say so."""
+    if not match["code"] or not re.match(r"[./\w-]+(?:\s|$)", match["code"]):
+        return False
+    return re.search(RUN_BEFORE, before) is not None or re.match(RUN_AFTER, after) is not None
+
+
+def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
+    """What a text should stand in: what was named last, or what it is said to be in next."""
+    later = next((one for one in subjects if one > number), None)
+    earlier = next((one for one in reversed(subjects) if one < number), None)
+    said_next = later == number + 1 and re.match(IN_THE_NEXT, pieces[number].after) is not None
+    return later if earlier is None or said_next else earlier
+
+
+def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> Wanted:
+    absent = [piece.text for piece in texts if _is_denied(piece)]
+    return Wanted(kind, one.text, tuple(piece.text for piece in texts if piece.text not in absent), tuple(absent), code)
+
+
+def _is_denied(piece: Piece) -> bool:
+    return bool(re.search(NOT_THERE, piece.before) or re.match(NOT_THERE_AFTER, piece.after))
+
+
+def _code(text: str) -> str:
+    if found := re.search(CODE, text):
+        return next(number for number in found.groups() if number)
+    return "!0" if re.search(FAILS, text) else "0"
+
+
+def _joined(one: Wanted, other: Wanted) -> Wanted:
+    texts, absent = dict.fromkeys(one.texts + other.texts), dict.fromkeys(one.absent + other.absent)
+    return one._replace(texts=tuple(texts), absent=tuple(absent), code=other.code if one.code == "0" else one.code)

@@ -1,0 +1,226 @@
+"""A step is completed by what its own criterion names, and by nothing else; the draft says what that will be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.commands.export.document import Format, rendered
+from duckflow.commands.export.transcript import Transcript
+from duckflow.commands.plan_tree import plan_tree
+from duckflow.events.types import Noticed, PlanChanged
+from duckflow.events.work import StepChanged
+from duckflow.i18n.words import Words
+from duckflow.state.plan import Step
+from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
+from tests.journeys.story import Story, act, decide, respond
+
+YES = {"en": "go ahead", "ja": "進めてください"}
+ENDED = {"en": "has ended", "ja": "終わりました"}
+LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
+CLAIM = act("plan_tool.update_step", step_id="1", status="completed")
+
+
+def draft(*criteria: str) -> dict[str, Any]:
+    steps = [
+        {"name": f"S{n}", "description": "", "success": one, "depends_on": []} for n, one in enumerate(criteria, 1)
+    ]
+    return {"name": "Work", "steps": steps, "risks": []}
+
+
+def write(path: str, content: str) -> dict[str, Any]:
+    return act("file_ops.write_file", path=path, content=content)
+
+
+def run(command: str) -> dict[str, Any]:
+    return act("shell.run", command=command)
+
+
+def on(*actions: dict[str, Any]) -> dict[str, Any]:
+    return decide(*actions, next_step="continue")
+
+
+async def approved(tmp_path: Path, criteria: list[str], replies: list[Any], language: str = "en") -> Story:
+    """A plan with these criteria, its yes, and what the model does then."""
+    story = Story(tmp_path, [PROPOSE, draft(*criteria), *replies, *[decide(respond("ok"))] * 3], language=language)
+    (story.folder / "check.py").write_text("import pathlib, sys; sys.exit(pathlib.Path('bad.py').exists())\n")
+    await story.tell("do it")
+    await story.tell(YES[language])
+    return story
+
+
+def first(story: Story) -> Step:
+    plan = story.session.state.plan
+    assert plan
+    return plan.steps[0]
+
+
+NAMED = [
+    ("en", "README.md exists and python check.py passes", "README.md, python check.py"),
+    ("ja", "README.md があり、`python check.py` が成功する", "README.md, python check.py"),
+]
+
+
+@pytest.mark.parametrize(("language", "success", "told"), NAMED)
+async def test_what_its_criterion_names_shows_a_step(tmp_path: Path, language: str, success: str, told: str) -> None:
+    replies = [on(run("true")), on(CLAIM), on(write("README.md", "hi\n")), on(CLAIM), on(run("python check.py"))]
+    story = await approved(tmp_path, [success], replies, language)
+    shown = [event.evidence for event in story.all(StepChanged) if event.status == "completed"]
+    assert shown == ["", "", "there: README.md; python check.py: exit code 0"], "the last one by the check itself"
+    assert told in plan_tree(story.all(PlanChanged)[0].plan, Words(language)), "the draft says what will show it"
+
+
+TEXTS = [
+    ("en", "README.md mentions `install`", 'README.md ("install")', "How to INSTALL it\n"),
+    ("en", 'the word "usage" stands in README.md', 'README.md ("usage")', "## Usage\n"),
+    ("en", "README.md does not mention `TODO` any more", 'README.md (no "TODO")', "all done\n"),
+    ("ja", "README.md に『使い方』がある", 'README.md ("使い方")', "# 使い方\n"),
+    ("ja", "「使い方」と「導入」の節が README.md に書かれている", 'README.md ("使い方", "導入")', "導入と使い方\n"),
+    ("ja", "README.md に「TODO」が残っていない", 'README.md (no "TODO")', "完成\n"),
+]
+
+
+@pytest.mark.parametrize(("language", "success", "told", "text"), TEXTS)
+async def test_a_text_that_is_named_must_stand_in_its_file(
+    tmp_path: Path, language: str, success: str, told: str, text: str
+) -> None:
+    replies = [on(write("README.md", "TODO\n"), run("true")), on(CLAIM), on(write("README.md", text))]
+    story = await approved(tmp_path, [success], replies, language)
+    assert told in plan_tree(story.all(PlanChanged)[0].plan, Words(language))
+    claimed, shown = (event.evidence for event in story.all(StepChanged) if event.status == "completed")
+    assert claimed == "" and shown == told.replace("README.md (", "in README.md: ")[:-1]
+    assert told in story.prompt(4), "the model is told what is not shown"
+
+
+@LANGUAGES
+@pytest.mark.parametrize(
+    ("success", "command", "proven"),
+    [
+        ("`python check.py` exits with code 1", "touch bad.py; python check.py", False),
+        ("`python check.py` が終了コード 1 で終わる", "touch bad.py && cd . && python check.py", False),
+        ("`python bad.py` exits with code 1", "python bad.py", True),
+        ("`python bad.py` が終了コード 1 で終わる", "python bad.py", True),
+        ('`python check.py` prints "three"', "python check.py", False),
+        ("`echo 合格` を実行すると「合格」と出る", "echo 合格", True),
+        ("python check.py passes", "echo python check.py", False),
+        ("python check.py passes", "python check.py; true", False),
+        ("python check.py passes", "true || python check.py", False),
+        ("python check.py passes", "cd . && python3 ./check.py 2>&1 | tail -3", True),
+        ("pytest passes", "pytest --version && python -m pytest --version", True),
+    ],
+)
+async def test_only_the_command_that_is_named_shows_it(
+    tmp_path: Path, language: str, success: str, command: str, proven: bool
+) -> None:
+    replies = [on(write("bad.py", "raise SystemExit(1)\n") if "bad.py" in success else write("a.txt", "x\n"))]
+    story = await approved(tmp_path, [success], [*replies, on(run(command)), on(CLAIM)], language)
+    assert first(story).status == "completed" and first(story).unverified is not proven
+    assert story.session.state.evidence
+
+
+@LANGUAGES
+async def test_evidence_is_newer_than_the_last_change_that_concerns_it(tmp_path: Path, language: str) -> None:
+    check, code, words = run("python check.py"), write("app.py", "x = 1\n"), write("NEWS.md", "x\n")
+    replies = [on(check, code, CLAIM), on(check, words, CLAIM)]
+    story = await approved(tmp_path, ["python check.py passes"], replies, language)
+    shown = [event.evidence for event in story.all(StepChanged) if event.status == "completed"]
+    assert shown[0] == "", "code was changed after the check"
+    assert shown[-1] == "python check.py: exit code 0", "a document that it does not name changes nothing of it"
+
+
+@pytest.mark.parametrize(
+    ("language", "success", "command", "shown"),
+    [
+        ("en", "It runs", "ls -l", ""),
+        ("ja", "動く", "cat app.py", ""),
+        ("en", "It runs", "python app.py", "python app.py: exit code 0"),
+        ("ja", "動く", "python -c 'import app'", "python -c 'import app': exit code 0"),
+        ("en", "The app works", "python check.py", ""),
+    ],
+)
+async def test_where_nothing_is_named_a_look_shows_nothing(
+    tmp_path: Path, language: str, success: str, command: str, shown: str
+) -> None:
+    replies = [on(write("app.py", "x = 1\n"), run(command), CLAIM)]
+    story = await approved(tmp_path, [success], replies, language)
+    assert first(story).evidence == shown and first(story).unverified == (not shown)
+
+
+@LANGUAGES
+async def test_unverified_says_the_same_everywhere(tmp_path: Path, language: str) -> None:
+    """In the plan, in the report of a job, and in what is exported."""
+    words, look = Words(language), {"tasks": [act("file_ops.list_files", path=".")]}
+    ended = when(ENDED[language], report())
+    story = Story(
+        tmp_path, [PROPOSE, draft("README.md mentions `install`"), run_step(1), look, ended], language=language
+    )
+    await story.tell("do it")
+    await story.tell(YES[language])
+    done = await job_ended(story)
+    assert done.report.unverified == ("S1",) and done.report.shown == ()
+    plan, tasks = story.session.state.plan, words("plan.tasks", done=1, total=1)
+    marked = f"? 1. S1  ({tasks}; {words('plan.unverified')})"
+    assert plan and marked in plan_tree(plan, words)
+    transcript = Transcript().hear_all(event for _, event in story.session.record())
+    for form in Format:
+        assert marked in rendered(transcript, words, form)
+    reported = json.loads(done.model_dump_json())["report"]
+    assert reported["unverified"] == ["S1"] and not json.loads(plan.model_dump_json())["steps"][0]["evidence"]
+
+
+@LANGUAGES
+@pytest.mark.parametrize("success", ["python check.py passes", "README.md mentions `install`"])
+async def test_a_check_that_fails_opens_the_step_again(tmp_path: Path, language: str, success: str) -> None:
+    ready, check = write("README.md", "install\n"), run("python check.py")
+    spoil = [write("bad.py", ""), check, write("README.md", "nothing\n")]
+    mend = [act("file_ops.delete_file", path="bad.py"), check, ready]
+    story = await approved(tmp_path, [success], [on(ready, check, CLAIM), on(*spoil), on(*mend)], language)
+    changes = [(event.status, bool(event.evidence)) for event in story.all(StepChanged)]
+    assert changes == [("completed", True), ("pending", False), ("completed", True)]
+    told = next(one.what.values for one in story.all(Noticed) if one.what.key == "plan.step_reopened")
+    assert told["step"] == "S1" and told["why"] in ("python check.py: exit code 1", 'README.md ("install")')
+    plan = story.session.state.plan
+    assert plan and plan.status == "completed"
+
+
+@LANGUAGES
+async def test_another_command_that_fails_opens_nothing(tmp_path: Path, language: str) -> None:
+    replies = [on(run("python check.py"), CLAIM), on(run("grep nothing check.py"), run("false && python check.py"))]
+    story = await approved(tmp_path, ["python check.py passes"], replies, language)
+    assert first(story).status == "completed" and first(story).evidence
+
+
+@pytest.mark.parametrize(
+    ("language", "wish"), [("en", "reopen step 1, please"), ("ja", "ステップ1をやり直してください")]
+)
+@pytest.mark.parametrize("how", ["words", "command", "undo"])
+async def test_the_user_opens_a_step_again(tmp_path: Path, language: str, wish: str, how: str) -> None:
+    again = on(act("plan_tool.update_step", step_id="1", status="pending"))
+    replies = [on(write("README.md", "x\n"), CLAIM), decide(respond("ok")), again]
+    story = await approved(tmp_path, ["README.md exists"], replies, language)
+    assert first(story).status == "completed"
+    if how == "words":
+        await story.tell(wish)
+    elif how == "command":
+        await story.chat.run_command("/plan reopen 1")
+    else:
+        await story.chat.undo.restore(back=True)
+    plan = story.session.state.plan
+    assert plan and plan.status == "in_progress" and (first(story).status, first(story).evidence) == ("pending", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("sh -c 'exit 3' 2>&1 | tail -5", 3),
+        ("yes | head -1", 0),
+        ("exit 4 | wc -l", 0),
+        ("true | tail -1", 0),
+        ("sh -c 'exit 141'", 141),
+    ],
+)
+async def test_who_only_looks_at_the_output_does_not_hide_how_it_ended(tmp_path: Path, command: str, code: int) -> None:
+    story = Story(tmp_path, [on(run(command)), decide(respond("ok"))])
+    await story.tell("check it")
+    assert story.session.state.evidence[-1].text == f"{command}: exit code {code}"
