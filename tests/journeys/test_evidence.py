@@ -23,7 +23,7 @@ CLAIM = act("plan_tool.update_step", step_id="1", status="completed")
 
 
 def draft(*criteria: str) -> dict[str, Any]:
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"name": f"S{n}", "description": "", "success": one, "depends_on": []} for n, one in enumerate(criteria, 1)
     ]
     return {"name": "Work", "steps": steps, "risks": []}

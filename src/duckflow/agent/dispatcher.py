@@ -67,8 +67,7 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        ordered = self._preparation.asked_first(reading.decision)
-        done, waiting = Dispatched(), [self._toolbox.meant(action) for action in ordered]
+        done, waiting = Dispatched(), self._preparation.in_order(reading.decision)
         await self._toolbox.get_ready(waiting)
         blocks = list(reading.blocks)
         while waiting:

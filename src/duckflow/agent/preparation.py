@@ -34,16 +34,15 @@ class Preparation:
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
 
-    def asked_first(self, decision: Decision) -> list[Action]:
-        """The actions in order. Only where the user is waited for, and asked for leave: then that comes before what
-        would change something."""
-        actions = decision.actions
+    def in_order(self, decision: Decision) -> list[Action]:
+        """The actions as they are meant. Where the user is waited for and asked for leave, that comes before what would
+        change something."""
+        actions = [self._toolbox.meant(one) for one in decision.actions]
         talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
         said = str(talks[-1].args.get("text", "")) if talks else decision.rationale
         if decision.next_step != "pending_user" or not any(map(self.changes, actions)) or not asks_leave(said):
-            return list(actions)
-        if not talks:
-            talks = [Action(operation=RESPOND, args={"text": said}, reasoning=said)]
+            return actions
+        talks = talks or [Action(operation=RESPOND, args={"text": said}, reasoning=said)]
         quiet = [one for one in actions if one not in talks]
         return [*(one for one in quiet if not self.changes(one)), *talks, *filter(self.changes, quiet)]
 

@@ -59,7 +59,7 @@ CODE = (
 FAILS = r"(?i)(?<!not )(?<!never )\bfails\b|non-?zero|0\s*以外|失敗する|非ゼロ"
 
 
-class Wanted(NamedTuple):
+class NamedThing(NamedTuple):
     """One thing that is named: a file that is there or gone, or a command that ended; and the texts in it."""
 
     kind: Literal["file", "gone", "command"]
@@ -75,9 +75,9 @@ class Wanted(NamedTuple):
         return f"{'no ' if self.kind == 'gone' else ''}{name}" + (f" ({', '.join(texts)})" if texts else "")
 
 
-def named_in(success: str) -> tuple[Wanted, ...]:
+def named_in(success: str) -> tuple[NamedThing, ...]:
     """What a success criterion names, each thing once. What may be meant otherwise is left out."""
-    found: dict[tuple[str, str], Wanted] = {}
+    found: dict[tuple[str, str], NamedThing] = {}
     for sentence in re.split(SENTENCES, success):
         for one in _sentence(sentence):
             before = found.get((one.kind, one.name))
@@ -93,7 +93,7 @@ class Piece(NamedTuple):
     after: str
 
 
-def _sentence(sentence: str) -> Iterator[Wanted]:
+def _sentence(sentence: str) -> Iterator[NamedThing]:
     pieces = list(_pieces(sentence))
     subjects = [number for number, one in enumerate(pieces) if one.kind != "text"]
     texts = {number: list[Piece]() for number in subjects}
@@ -108,7 +108,7 @@ def _sentence(sentence: str) -> Iterator[Wanted]:
         elif not gone:
             yield _wanted("file", one, texts[number])
         elif re.search(SURELY_GONE, sentence):
-            yield Wanted("gone", one.text)
+            yield NamedThing("gone", one.text)
 
 
 def _pieces(sentence: str) -> Iterator[Piece]:
@@ -140,9 +140,11 @@ def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | Non
     return later if earlier is None or said_next else earlier
 
 
-def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> Wanted:
+def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
     absent = [piece.text for piece in texts if _is_denied(piece)]
-    return Wanted(kind, one.text, tuple(piece.text for piece in texts if piece.text not in absent), tuple(absent), code)
+    return NamedThing(
+        kind, one.text, tuple(piece.text for piece in texts if piece.text not in absent), tuple(absent), code
+    )
 
 
 def _is_denied(piece: Piece) -> bool:
@@ -155,6 +157,6 @@ def _code(text: str) -> str:
     return "!0" if re.search(FAILS, text) else "0"
 
 
-def _joined(one: Wanted, other: Wanted) -> Wanted:
+def _joined(one: NamedThing, other: NamedThing) -> NamedThing:
     texts, absent = dict.fromkeys(one.texts + other.texts), dict.fromkeys(one.absent + other.absent)
     return one._replace(texts=tuple(texts), absent=tuple(absent), code=other.code if one.code == "0" else one.code)

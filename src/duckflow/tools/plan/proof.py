@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from duckflow.state.agent import AgentState
-from duckflow.state.criterion import Wanted, named_in
+from duckflow.state.criterion import NamedThing, named_in
 from duckflow.state.evidence import Evidence
 from duckflow.state.plan import Step
 from duckflow.tools.plan.folder import command_for_tests, made_by
@@ -67,7 +67,7 @@ def refuted(step: Step, found: Evidence | None, changed: Sequence[str], folder: 
     return ""
 
 
-def show(wanted: Wanted, record: Sequence[Evidence], folder: Folder, made: Iterable[str] = ()) -> str:
+def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: Iterable[str] = ()) -> str:
     """What shows one thing that a criterion names. `made`: files that may be meant where only their name is given."""
     if wanted.kind == "command":
         return next(
@@ -84,7 +84,7 @@ def show(wanted: Wanted, record: Sequence[Evidence], folder: Folder, made: Itera
     return f"in {there}: {_texts(wanted)}" if holds(folder.text(there), wanted) else ""
 
 
-def speaks(one: Evidence, wanted: Wanted) -> bool | None:
+def speaks(one: Evidence, wanted: NamedThing) -> bool | None:
     """Whether a result shows (or refutes) that a command ends as it should; nothing when it tells neither."""
     parts = _parts(one.command)
     places = [number for number, (_, words) in enumerate(parts) if _is_called(wanted.name, words)]
@@ -104,7 +104,7 @@ def speaks(one: Evidence, wanted: Wanted) -> bool | None:
     return fits and holds(one.output, wanted)
 
 
-def holds(text: str, wanted: Wanted) -> bool:
+def holds(text: str, wanted: NamedThing) -> bool:
     """Whether the texts stand in it, and the others do not; in whatever case and spacing."""
     plain = _plain(text)
     return all(_plain(one) in plain for one in wanted.texts) and not any(_plain(one) in plain for one in wanted.absent)
@@ -115,7 +115,7 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"\(.*\)$", "(", unicodedata.normalize("NFKC", text)).casefold().split())
 
 
-def _texts(wanted: Wanted) -> str:
+def _texts(wanted: NamedThing) -> str:
     return ", ".join([f'"{one}"' for one in wanted.texts] + [f'no "{one}"' for one in wanted.absent])
 
 
@@ -138,7 +138,7 @@ def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> 
     stems = [path.rpartition("/")[2].rpartition(".")[0] or path for path in files]
     tests = command_for_tests(folder)
     return any(re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", one.command) for stem in stems) or bool(
-        tests and speaks(one, Wanted("command", tests)) is not None
+        tests and speaks(one, NamedThing("command", tests)) is not None
     )
 
 
