@@ -7,6 +7,7 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 │   ├── ProviderRefused        it answered no: bad key, unknown model, quota, content  (exit 5)
 │   ├── ContextTooLong         the request does not fit the model's window
 │   ├── ToolsRefused           it takes no tools: it is asked for JSON instead
+│   ├── PicturesRefused        it cannot see, or not this picture
 │   └── ReplyUnusable          a reply that stayed unreadable; `correction` is for the model
 ├── ToolError                  an action could not be done; `for_model` says why
 │   └── PathRefused            the path leaves the work folder or is not a plain file
@@ -53,6 +54,10 @@ class ContextTooLong(ModelError):
 
 
 class ToolsRefused(ModelError):
+    pass
+
+
+class PicturesRefused(ModelError):
     pass
 
 

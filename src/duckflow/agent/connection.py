@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
+from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
@@ -21,7 +22,9 @@ EMBEDDED = "local:"
 BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE)
 
 
-def make_profile(name: str, window: int, settings: PromptSettings, takes_tools: bool = False) -> ModelProfile:
+def make_profile(
+    name: str, window: int, settings: PromptSettings, takes_tools: bool = False, sees: bool = False
+) -> ModelProfile:
     """What a model is like. The only place that looks at names and sizes. A small model gets the compact form, is led,
     acts once at a time, for more in one list it only says twice, and writes texts in replies of their own."""
     small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
@@ -31,6 +34,7 @@ def make_profile(name: str, window: int, settings: PromptSettings, takes_tools: 
         native_tools=takes_tools and not small,
         bodies="asked" if small else "inline",
         several_actions=not small,
+        images=sees,
         compact=small,
         led=small,
         local=name.startswith(EMBEDDED),
@@ -87,6 +91,7 @@ class ModelConnection:
         connect: Connect,
         find: Find,
         settings: PromptSettings,
+        pictures: ConversationPictures,
         max_budget_usd: float = 0.0,
         max_tokens: int = 0,
     ) -> None:
@@ -96,6 +101,7 @@ class ModelConnection:
         self._connect = connect
         self._find = find
         self._settings = settings
+        self._pictures = pictures
         self.budget_usd = max_budget_usd
         """What all models together may cost; 0 without a limit."""
         self._max_tokens = max_tokens
@@ -108,7 +114,8 @@ class ModelConnection:
             self._connecting = asyncio.create_task(self._connected())
         provider = (await asyncio.shield(self._connecting)).provider
         # Whether it takes tools may have turned out since.
-        self.profile = make_profile(provider.model, provider.window, self._settings, provider.takes_tools)
+        sees = provider.takes_pictures is not False
+        self.profile = make_profile(provider.model, provider.window, self._settings, provider.takes_tools, sees)
         return provider
 
     async def writes_inline(self) -> bool:
@@ -175,7 +182,7 @@ class ModelConnection:
         pieces: list[str] = []
         live = shown()
         now, began = asyncio.get_running_loop().time, 0.0
-        async with aclosing(closable(provider, request)) as chunks:
+        async with self._pictures.shown_in(request) as whole, aclosing(closable(provider, whole)) as chunks:
             async for chunk in chunks:
                 began = began or now()
                 match chunk:

@@ -114,7 +114,8 @@ class ConversationMemory:
     def sent(self, request: Request) -> None:
         """What is sent now; what it really took is learned with the reply."""
         texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
-        self._sent = sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
+        pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
+        self._sent = pictures + sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:

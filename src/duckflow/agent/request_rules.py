@@ -31,7 +31,7 @@ PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f]
 """What may stand right after a path."""
 FILE_LIKE = (
     r"[\w~./-]*\w\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|tsv|log|xml|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cc|cs|rb"
-    r"|php|swift|sh|sql|lock|ipynb)"
+    r"|php|swift|sh|sql|lock|ipynb|png|jpe?g|gif|webp)"
 )
 ELSEWHERE = ("~/", "../")
 MOST_MENTIONS = 10

@@ -14,6 +14,7 @@ from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
 from duckflow.store.journal import Journal
+from duckflow.store.pictures import remove_pictures
 from duckflow.store.salvage import Salvaged, salvage
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ class Session:
         self._journal.close()
         for suffix in (".db", ".db-wal", ".db-shm", ".lock"):
             self._journal.path.with_suffix(suffix).unlink(missing_ok=True)
+        remove_pictures(self._journal.path)
 
 
 class Opened(NamedTuple):

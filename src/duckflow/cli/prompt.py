@@ -36,6 +36,7 @@ class RequestCatcher(WithoutTools):
     model: str = ""
     window: int = DEFAULT_WINDOW
     takes_tools: bool = False
+    takes_pictures: bool | None = False
     taken: list[Request] = field(default_factory=list[Request])
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
@@ -101,7 +102,7 @@ async def _make_catcher(wiring: Wiring, session: Session) -> RequestCatcher:
     except DuckflowError:
         return RequestCatcher()
     try:
-        return RequestCatcher(provider.model, provider.window, provider.takes_tools)
+        return RequestCatcher(provider.model, provider.window, provider.takes_tools, provider.takes_pictures)
     finally:
         await provider.aclose()
 

@@ -19,6 +19,7 @@ from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
+from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.policies.answered import AnswerEnds
 from duckflow.agent.policies.asked_summary import AskedSummary
@@ -106,9 +107,10 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
+    pictures = ConversationPictures(session)
     named, limits = partial(find_named_model, wiring, session), settings.agent
     connection = ModelConnection(
-        session, lambda: connector(False), named, settings.prompts, limits.max_budget_usd, limits.max_tokens
+        session, lambda: connector(False), named, settings.prompts, pictures, limits.max_budget_usd, limits.max_tokens
     )
     think = ProcedureCalls(session.state, connection, compiler, settings.agent).think
     folder = WorkFolder(workspace)
@@ -143,7 +145,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
-    policies = _policies(session, toolbox, workspace, dispatcher, bodies, actor, phases, approval)
+    material = BringMaterial(session, toolbox, workspace, pictures)
+    policies = _policies(material, dispatcher, bodies, actor, phases, approval)
     outside = find_outside(wiring, session, ask, lambda: admission.trusted)
     if outside:
         policies = (outside.policy(session, toolbox), *policies)
@@ -186,9 +189,7 @@ def _traced(conversation: ChatLoop) -> Callable[[], None]:
 
 
 def _policies(
-    session: Session,
-    toolbox: Toolbox,
-    workspace: Workspace,
+    material: BringMaterial,
     dispatcher: Dispatcher,
     bodies: Bodies,
     actor: Actor,
@@ -197,7 +198,7 @@ def _policies(
 ) -> tuple[Policy, ...]:
     """In this order: a try-out comes before what looks at its result, and the review comes last."""
     return (
-        BringMaterial(session, toolbox, workspace),
+        material,
         PlanAnswer(approval),
         HoldToPlan(),
         ReadNamedFiles(dispatcher, actor),

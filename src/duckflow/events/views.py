@@ -16,7 +16,9 @@ class Attachment(NamedTuple):
     """What comes with a message and is not the user's words: `stdin` for what was piped in."""
 
     name: str
-    text: str
+    text: str = ""
+    data: bytes = b""
+    """Of a picture; then there is no text."""
 
 
 class Taken(NamedTuple):

@@ -16,7 +16,7 @@ FORMATS = ("strict", "schema", "object", "text")
 TOOLS = ("", "native", "json")
 """Whether tools are called: not known, seen or listed to be so, or not."""
 WIRES = ("chat", "responses")
-OPTIONAL = ("stream_usage", "temperature", "effort", "thoughts", "user_after_tool")
+OPTIONAL = ("stream_usage", "temperature", "effort", "thoughts", "user_after_tool", "pictures")
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 FORMAT_NAMED = r"response.?format|json.?schema|json.?object|json mode|structured.output|grammar|guided"
@@ -43,6 +43,8 @@ class Abilities(NamedTuple):
     user_after_tool: bool = True
     """A user may speak right after a result; else it is said at the end of the result."""
     wire: str = "chat"
+    pictures: bool = True
+    """It did not refuse any so far."""
 
     def without_named(self, status: int, answer: str, sent: Collection[str]) -> "Abilities | None":
         """Without the part of the request that the refusal names; None when it names none of those that were sent."""

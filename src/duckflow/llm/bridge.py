@@ -11,23 +11,14 @@ from typing import Any, Literal
 from pydantic_ai import exceptions as vendor
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
-    CachePoint,
-    ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
-    ModelResponse,
-    ModelResponsePart,
     PartDeltaEvent,
     PartStartEvent,
-    SystemPromptPart,
     TextPart,
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
     ToolCallPartDelta,
-    ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.output import OutputObjectDefinition
@@ -38,23 +29,20 @@ from pydantic_ai.tools import ToolDefinition
 
 from duckflow.errors import ModelError, ProviderRefused, ToolsRefused, UsageError
 from duckflow.llm.abilities import TOOLS_NAMED
+from duckflow.llm.bridge_messages import kept_of, vendor_messages
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import facts_of, price_of
-from duckflow.llm.failures import Failures, key_refused
+from duckflow.llm.failures import BLIND, Failures, key_refused
 from duckflow.llm.json_fields import as_count
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, PromptMessage, Request, Thought
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Request, Thought
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.usage import charge, measure
-from duckflow.state.message import ToolCall
 from duckflow.state.phrase import say
 from duckflow.state.usage import Usage
 
 Reason = Literal["stop", "length", "refusal"]
-THINKING = "bridge"
-"""Under this name what only this wire understands is kept with a reply."""
-VENDOR_FIELDS = ("id", "signature", "provider_name", "provider_details")
 REASONS: dict[str | None, Reason] = {"length": "length", "content_filter": "refusal"}
 
 
@@ -71,6 +59,7 @@ class Bridge:
         self._model = vendor_model(endpoint, model, key)
         self._takes_schema = bool(self._model.profile.get("supports_json_schema_output"))
         self._open = False
+        self.takes_pictures = facts_of(endpoint.name, model).has("v")
         self.takes_tools = self._settings.tools != "json" and bool(self._model.profile.get("supports_tools", True))
 
     def forgo_tools(self) -> None:
@@ -121,7 +110,7 @@ class Bridge:
                 if stream.finish_reason in (None, "error"):
                     raise self._failures.broken()
                 usage = self._usage(request, stream, "".join(texts))
-                calls, extra = _kept(stream.get()) if request.tools else ((), {})
+                calls, extra = kept_of(stream.get()) if request.tools else ((), {})
                 yield Finished(REASONS.get(stream.finish_reason, "stop"), usage, calls, extra)
         except TimeoutError:
             raise self._failures.timed_out(seconds) from None
@@ -188,6 +177,9 @@ class Bridge:
     def _refused(self, error: vendor.ModelHTTPError, request: Request) -> Setback:
         answer = error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
         setback = self._failures.of_status(error.status_code, error.headers or {}, answer)
+        if request.pictures and (refused := self._failures.of_pictures(error.status_code, answer)):
+            self.takes_pictures = False if refused.error.key == BLIND else self.takes_pictures
+            return refused
         if request.tools and self._settings.tools == "auto" and re.search(TOOLS_NAMED, answer.lower()):
             self.takes_tools = False
             return Setback(ToolsRefused("model.tools_refused", model=self.model))
@@ -216,60 +208,6 @@ def vendor_model(endpoint: Endpoint, model: str, key: Key | None) -> Model:
             raise key_refused(endpoint, None) from None
         detail = Failures(endpoint, model, key).detail(str(error))
         raise ProviderRefused("model.unknown", model=model, endpoint=endpoint.name, detail=detail) from None
-
-
-def vendor_messages(request: Request) -> list[ModelMessage]:
-    """The messages of a request; what system, user and tools say in a row makes one message. With tools the
-    conversation is kept in the vendor's cache, up to what the last message adds."""
-    messages: list[ModelMessage] = []
-    parts: list[ModelRequestPart] = []
-    names = {call.call_id: call.name for message in request.messages for call in message.calls}
-    last = request.messages[-1]
-    for message in request.messages:
-        if message.role == "assistant":
-            if parts:
-                messages.append(ModelRequest(parts=parts))
-                parts = []
-            messages.append(ModelResponse(parts=_reply_parts(message)))
-        elif message.role == "tool":
-            parts.append(ToolReturnPart(names.get(message.answers, "tool"), message.text, message.answers))
-        elif message is last and request.tools and messages:
-            parts.append(UserPromptPart([CachePoint(), message.text]))
-        else:
-            parts.append(_part(message))
-    return [*messages, ModelRequest(parts=parts)] if parts else messages
-
-
-def _part(message: PromptMessage) -> ModelRequestPart:
-    return SystemPromptPart(message.text) if message.role == "system" else UserPromptPart(message.text)
-
-
-def _reply_parts(message: PromptMessage) -> list[ModelResponsePart]:
-    """A reply as it came: what was thought, with its signature, the text, the calls."""
-    thoughts = [ThinkingPart(**one) for one in message.extra.get(THINKING, ())]
-    texts = [TextPart(message.text)] if message.text or not message.calls else []
-    calls = [
-        ToolCallPart(call.name, call.arguments, call.call_id, **call.extra.get(THINKING, {})) for call in message.calls
-    ]
-    return [*thoughts, *texts, *calls]
-
-
-def _kept(response: ModelResponse) -> tuple[tuple[ToolCall, ...], dict[str, Any]]:
-    """The calls of a reply, and what was thought before them, with what the vendor wants back of it."""
-    calls: list[ToolCall] = []
-    thoughts: list[dict[str, Any]] = []
-    for part in response.parts:
-        own = {name: value for name in VENDOR_FIELDS if (value := getattr(part, name, None)) is not None}
-        match part:
-            case ThinkingPart():
-                thoughts.append({"content": part.content, **own})
-            case ToolCallPart():
-                extra = {THINKING: own} if own else {}
-                given = part.args_as_json_str()
-                calls.append(ToolCall(call_id=part.tool_call_id, name=part.tool_name, arguments=given, extra=extra))
-            case _:
-                pass
-    return tuple(calls), {THINKING: thoughts} if calls and thoughts else {}
 
 
 def _piece_of(event: Any) -> Delta | Thought | CallDelta | None:

@@ -35,6 +35,9 @@ class Embedded:
     """Starts the server with the first request, or before it with `warm`; starts it again if it has died. What the
     first request of a start has it read is kept for the next one."""
 
+    takes_pictures: bool | None = False
+    """The server is started without the part that sees."""
+
     def __init__(
         self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
     ) -> None:

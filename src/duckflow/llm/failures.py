@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable
+from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.json_fields import as_table, first_table
 from duckflow.llm.keys import KEYRING_SERVICE, Key
@@ -35,6 +35,17 @@ BAD_GENERATION = r"(?i)json_validate_failed|tool_use_failed|failed to generate j
 BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 
 AGAIN = (408, 409, 425)
+PICTURES_NAMED = (
+    r"(?is)image|vision|multi-?modal|picture|invalid type: sequence"
+    r"|content.{0,40}(?:must|should) be (?:a |of type )?string"
+)
+PICTURE_SPOILT = (
+    r"(?is)too (?:large|big|small|many)|exceed|at most [1-9]|maximum|dimension|pixel|decod|corrupt|truncated|mime"
+    r"|media.?type|(?:could not|cannot|unable to|failed to) (?:process|read|load|open)"
+    r"|(?:invalid|unsupported|valid) (?:image|base64)"
+)
+PICTURES_REFUSED = (400, 404, 413, 415, 422, 500, 501)
+BLIND = "model.blind"
 
 
 class Failures:
@@ -69,6 +80,14 @@ class Failures:
         if re.search(CONTENT_REFUSED, answer):
             return Setback(ProviderRefused("model.content_refused", model=self._name, detail=detail))
         return Setback(ProviderRefused("model.request_refused", model=self._name, status=status, detail=detail))
+
+    def of_pictures(self, status: int, answer: str) -> Setback | None:
+        """Where a request with pictures is refused for them: the model cannot see, or one of them cannot be used."""
+        if status not in PICTURES_REFUSED or not re.search(PICTURES_NAMED, answer):
+            return None
+        spoilt = status == 413 or re.search(PICTURE_SPOILT, answer)
+        key = "model.picture_refused" if spoilt else BLIND
+        return Setback(PicturesRefused(key, model=self._name, detail=self.detail(answer)))
 
     def of_error(self, error: Any, answer: str) -> Setback:
         """An error object that came in place of a reply, or in the middle of one."""

@@ -15,9 +15,9 @@ from duckflow.llm.abilities import Abilities, AbilityBook
 from duckflow.llm.client import Clients, open_client, setback_of
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import facts_of, price_of
-from duckflow.llm.failures import Failures
+from duckflow.llm.failures import BLIND, Failures
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Finished, Request
+from duckflow.llm.provider import Chunk, Finished, Request, data_urls
 from duckflow.llm.responses import PATH, ResponsesChunks, responses_body
 from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings
@@ -68,6 +68,10 @@ class OpenAICompatible:
         wanted = self._settings.tools
         return wanted == "native" or (wanted == "auto" and self._abilities.tools != "json")
 
+    @property
+    def takes_pictures(self) -> bool | None:
+        return facts_of(self._endpoint.name, self._model).has("v") if self._abilities.pictures else False
+
     def forgo_tools(self) -> None:
         self._learn(self._abilities._replace(tools="json"))
 
@@ -105,6 +109,9 @@ class OpenAICompatible:
                 answer = await error_text(response)
             finally:
                 await response.aclose()
+            if request.pictures and (refused := self._failures.of_pictures(response.status_code, answer)):
+                self._learn(abilities._replace(pictures=refused.error.key != BLIND))
+                raise refused
             abilities = self._lowered(abilities, response, answer, body, tried)
             tried.add(abilities)
 
@@ -123,7 +130,7 @@ class OpenAICompatible:
             return body
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [self._message(one, abilities) for one in _in_order(request.messages, abilities)],
+            "messages": [self._message(one, abilities, request) for one in _in_order(request.messages, abilities)],
             "stream": True,
             **warmth,
             **dict(self._endpoint.extra),
@@ -140,29 +147,23 @@ class OpenAICompatible:
             body["response_format"] = _response_format(request.schema, abilities.format)
         return body
 
-    def _message(self, message: PromptMessage, abilities: Abilities) -> dict[str, Any]:
+    def _message(self, message: PromptMessage, abilities: Abilities, request: Request) -> dict[str, Any]:
         """What was thought, and what was added to the calls, goes back only to where it came from."""
         told: dict[str, Any] = dict(message.extra.get(self._endpoint.name, {})) if abilities.thoughts else {}
-        told |= {"role": message.role, "content": message.text or (None if message.calls else "")}
+        told |= {"role": message.role, "content": _content(message, request)}
         if message.answers:
-            told["tool_call_id"] = self._wire_id(message.answers)
+            told["tool_call_id"] = _wire_id(self._endpoint, message.answers)
         if message.calls:
             told["tool_calls"] = [
                 {
                     **call.extra.get(self._endpoint.name, {}),
-                    "id": self._wire_id(call.call_id),
+                    "id": _wire_id(self._endpoint, call.call_id),
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
                 for call in message.calls
             ]
         return told
-
-    def _wire_id(self, call_id: str) -> str:
-        """An id that another endpoint gave may be too long for this one."""
-        if not self._endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
-            return call_id
-        return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
     @property
     def _first_byte_seconds(self) -> float:
@@ -228,11 +229,27 @@ class OpenAICompatible:
             self._book.learn(self._endpoint.where, self._model, learned)
 
 
+def _wire_id(endpoint: Endpoint, call_id: str) -> str:
+    """An id that another endpoint gave may be too long for this one."""
+    if not endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+
+
+def _content(message: PromptMessage, request: Request) -> str | list[dict[str, Any]] | None:
+    """The text; what is said with pictures is a list of parts."""
+    pictures = [{"type": "image_url", "image_url": {"url": one}} for one in data_urls(message, request.pictures)]
+    if pictures:
+        return [{"type": "text", "text": message.text}, *pictures]
+    return message.text or (None if message.calls else "")
+
+
 def _in_order(messages: Sequence[PromptMessage], abilities: Abilities) -> list[PromptMessage]:
     """The messages; where nobody may speak after a result, what is said there stands at its end."""
     told: list[PromptMessage] = []
     for message in messages:
-        if told and told[-1].role == "tool" and message.role == "user" and not abilities.user_after_tool:
+        joins = not abilities.user_after_tool and not message.pictures
+        if joins and told and told[-1].role == "tool" and message.role == "user":
             result = told.pop()
             told.append(PromptMessage("tool", f"{result.text}\n\n{message.text}", answers=result.answers))
         else:

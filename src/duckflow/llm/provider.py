@@ -1,14 +1,26 @@
 """What every model looks like from inside: one streaming method."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phrase import Phrase
 from duckflow.state.usage import Usage
 
-__all__ = ["CallDelta", "Chunk", "Delta", "Finished", "PromptMessage", "Provider", "Request", "Retrying", "Thought"]
+__all__ = [
+    "CallDelta",
+    "Chunk",
+    "Delta",
+    "Finished",
+    "PromptMessage",
+    "Provider",
+    "Request",
+    "Retrying",
+    "Thought",
+    "data_urls",
+]
 
 
 class Request(NamedTuple):
@@ -19,6 +31,19 @@ class Request(NamedTuple):
     max_tokens: int | None = None
     temperature: float | None = None
     tools: tuple[ToolSpec, ...] = ()
+    pictures: Mapping[str, bytes] = MappingProxyType({})
+    """The bytes of the messages' pictures, by digest."""
+
+
+def data_urls(message: PromptMessage, pictures: Mapping[str, bytes]) -> list[str]:
+    """The pictures of a message as addresses that hold them."""
+    import base64
+
+    return [
+        f"data:{one.media};base64,{base64.b64encode(pictures[one.digest]).decode()}"
+        for one in message.pictures
+        if one.digest in pictures
+    ]
 
 
 class Delta(NamedTuple):
@@ -83,6 +108,11 @@ class Provider(Protocol):
         """Whether tools may be given, as far as is known."""
         ...
 
+    @property
+    def takes_pictures(self) -> bool | None:
+        """Whether it can see; None when that is not known, and is found out by trying."""
+        ...
+
     def forgo_tools(self) -> None:
         """Tools were given and not heeded: no more of them from now on."""
         ...
@@ -93,9 +123,10 @@ class Provider(Protocol):
 
 
 class WithoutTools:
-    """A provider whose models are only asked for JSON."""
+    """A provider whose models are only asked for JSON, and see nothing."""
 
     takes_tools = False
+    takes_pictures: bool | None = False
 
     def forgo_tools(self) -> None:
         pass

@@ -2,11 +2,11 @@
 model thought comes encrypted, is kept with its reply and goes back with it. Replies are told as the chat wire's chunks,
 so that one reader knows both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckflow.llm.json_fields import as_table, as_text
-from duckflow.llm.provider import Request
+from duckflow.llm.provider import Request, data_urls
 from duckflow.llm.tool_calls import DETAILS
 from duckflow.state.message import PromptMessage
 
@@ -21,7 +21,7 @@ def responses_body(model: str, request: Request, where: str, effort: str) -> dic
     """What is asked, but for what every wire calls the same. `where` is whose thoughts are sent back."""
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for message in request.messages for item in _items(message, where)],
+        "input": [item for message in request.messages for item in _items(message, where, request.pictures)],
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
@@ -41,13 +41,20 @@ def responses_body(model: str, request: Request, where: str, effort: str) -> dic
     return body
 
 
-def _items(message: PromptMessage, where: str) -> list[dict[str, Any]]:
+def _content(message: PromptMessage, pictures: Mapping[str, bytes]) -> str | list[dict[str, Any]]:
+    urls = data_urls(message, pictures)
+    if not urls:
+        return message.text
+    return [{"type": "input_text", "text": message.text}, *({"type": "input_image", "image_url": one} for one in urls)]
+
+
+def _items(message: PromptMessage, where: str, pictures: Mapping[str, bytes]) -> list[dict[str, Any]]:
     if message.answers:
         return [{"type": "function_call_output", "call_id": message.answers, "output": message.text}]
     thoughts: Sequence[dict[str, Any]] = as_table(message.extra.get(where)).get(DETAILS, [])
     items = _thoughts_for("", thoughts) if message.text else []
     if message.text:
-        items.append({"role": message.role, "content": message.text})
+        items.append({"role": message.role, "content": _content(message, pictures)})
     for call in message.calls:
         items += _thoughts_for(call.call_id, thoughts)
         items.append({"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments})

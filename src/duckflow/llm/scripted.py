@@ -75,6 +75,7 @@ class Scripted:
     ) -> None:
         self.requests: list[Request] = []
         self.takes_tools = native
+        self.takes_pictures: bool | None = True
         script = [_reply(line, native) for line in replies]
         self._expecting = [reply for reply in script if reply.when]
         self._in_order = deque(reply for reply in script if not reply.when)

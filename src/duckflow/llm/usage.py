@@ -22,7 +22,8 @@ def estimate(text: str) -> int:
 def estimate_request(request: Request) -> int:
     """What a request takes: its messages, and the tools it offers."""
     tools = sum(estimate(f"{one.name}{one.description}{json.dumps(one.parameters)}") for one in request.tools)
-    return tools + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
+    pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
+    return tools + pictures + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
 
 
 def measure(request: Request, reply: str, reported: dict[str, Any], price: Price) -> Usage:

@@ -20,7 +20,8 @@ class HistoryEntry:
         self.number = number
         self.original = message
         self.message = message
-        self.tokens = estimate(message.text) + MESSAGE_OVERHEAD
+        pictures = sum(picture.tokens for picture in message.pictures)
+        self.tokens = estimate(message.text) + MESSAGE_OVERHEAD + pictures
         self.size = self.tokens
         """What the whole message takes."""
         self.base = 0.0
@@ -33,15 +34,16 @@ class HistoryEntry:
         return self.original.role == "tool"
 
     def cut_to(self, tokens: float) -> float:
-        """Its head and tail, or its first line, and how much that saves. It never gets longer."""
+        """Its head and tail, or its first line, and how much that saves. It never gets longer; pictures go first."""
         if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
         text = self.original.text
-        short = clip(text, tokens, self.size) if tokens > LINE else _named(text)
+        whole = tokens > LINE and not self.original.pictures
+        short = clip(text, tokens, self.size) if whole else _named(text)
         saved = self.tokens - estimate(short) - MESSAGE_OVERHEAD
         if saved <= 0:
             return 0.0
-        self.message = self.original.model_copy(update={"text": short})
+        self.message = self.original.model_copy(update={"text": short, "pictures": ()})
         self.tokens -= saved
         self.cut = int(tokens)
         return saved

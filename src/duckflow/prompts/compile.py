@@ -11,7 +11,16 @@ from duckflow.prompts.native import as_calls, tools
 from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
-from duckflow.prompts.wording import alternate, done_so_far, job_line, last_update, listed, plan_line, spoken
+from duckflow.prompts.wording import (
+    alternate,
+    done_so_far,
+    job_line,
+    last_update,
+    listed,
+    plan_line,
+    spoken,
+    without_pictures,
+)
 from duckflow.state.action import Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED
@@ -137,7 +146,8 @@ class Compiler:
         """The parts of the next request with their tokens."""
         layers, language, profile = self._layers, state.language, moment.profile
         count, settings = layers.count, layers.settings
-        operations = self.offered(state, profile)
+        operations, told = self.offered(state, profile), self._spoken(state, history, profile)
+        pictures = sum(picture.tokens for one in told for picture in one.pictures)
         volatile = self._volatile(state, history, moment)
         rules = [layers.rules(language), volatile["rules"]]
         base = f"{layers.base(state, profile)}\n\n{layers.session(state, profile)}".replace(rules[0], "")
@@ -148,14 +158,19 @@ class Compiler:
             Layer("operations", count(listed(operations, language))),
             Layer("rules", _tokens(count, *rules)),
             *((Layer("skills", count(skills)),) if (skills := layers.skills(language, profile)) else ()),
-            Layer("conversation", _tokens(count, *(one.whole for one in self._spoken(state, history, profile)))),
+            Layer("conversation", _tokens(count, *(one.whole for one in told)) + pictures),
         )
 
     def _spoken(self, state: AgentState, history: Sequence[Message], profile: ModelProfile) -> list[PromptMessage]:
         if profile.native_tools:
-            return as_calls(history, state.language)
-        bodies = () if profile.bodies == "inline" else tuple(one.body for one in self._operations() if one.body)
-        return [spoken(message, state.language, bodies) for message in history]
+            told = as_calls(history, state.language)
+        else:
+            bodies = () if profile.bodies == "inline" else tuple(one.body for one in self._operations() if one.body)
+            told = [spoken(message, state.language, bodies) for message in history]
+        if profile.images:
+            return told
+        unseen = {picture.digest for message in history for picture in message.pictures}
+        return [without_pictures(one, state.language, "picture_blind", unseen) for one in told] if unseen else told
 
     def _stable(self, state: AgentState, profile: ModelProfile) -> PromptMessage:
         layers = self._layers

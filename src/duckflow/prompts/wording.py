@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
@@ -61,7 +62,7 @@ def spoken(message: Message, language: str, without: Collection[str] = ()) -> Pr
         case "tool":
             given = message.operation.startswith(GIVEN)
             source = message.operation if given else render(language, "result", operation=message.operation)
-            return PromptMessage("user", quoted(language, source, message.text))
+            return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
         case "system" if message.message_id.startswith(PAST):
             return PromptMessage("user", quoted(language, "memory", message.text))
         case "system":
@@ -69,6 +70,16 @@ def spoken(message: Message, language: str, without: Collection[str] = ()) -> Pr
         case "user":
             mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
             return PromptMessage("user", mark + message.text)
+
+
+def without_pictures(message: PromptMessage, language: str, key: str, left_out: Collection[str]) -> PromptMessage:
+    """The message without those of these digests; a note says that they are not shown."""
+    gone = [one for one in message.pictures if one.digest in left_out]
+    if not gone:
+        return message
+    told = note(language, key, names=one_line(", ".join(one.name for one in gone)))
+    kept = tuple(one for one in message.pictures if one.digest not in left_out)
+    return replace(message, text=f"{message.text}\n\n[duckflow]\n{told}", pictures=kept)
 
 
 def _without(text: str, names: Collection[str]) -> str:
@@ -86,7 +97,9 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
     joined: list[PromptMessage] = []
     for message in messages:
         if joined and joined[-1].role == message.role and not (joined[-1].calls or message.calls or message.answers):
-            joined[-1] = PromptMessage(message.role, f"{joined[-1].text}\n\n{message.text}")
+            last = joined[-1]
+            pictures = (*last.pictures, *message.pictures)
+            joined[-1] = PromptMessage(message.role, f"{last.text}\n\n{message.text}", pictures=pictures)
         else:
             joined.append(message)
     return tuple(joined)

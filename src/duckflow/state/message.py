@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from duckflow.state.noun import Value, new_id
+from duckflow.state.picture import Picture
 
 PAST = "past"
 """How the id of a message begins that stands for others: what it tells was said by anyone."""
@@ -52,6 +53,7 @@ class Message(Value):
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
     """The user said it while a turn was at work on what they had said before."""
+    pictures: tuple[Picture, ...] = ()
 
 
 def last_request(messages: Sequence[Message]) -> str:
@@ -83,6 +85,8 @@ class PromptMessage:
     calls: tuple[ToolCall, ...] = ()
     answers: str = ""
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    pictures: tuple[Picture, ...] = ()
+    """Only what the user says has any."""
 
     @property
     def whole(self) -> str:

@@ -13,6 +13,7 @@ from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.events.views import SessionSummary
 from duckflow.store.headline import Headline, read_headline
 from duckflow.store.journal import Journal, Lock, read_event
+from duckflow.store.pictures import copy_pictures, remove_pictures
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 
@@ -88,6 +89,7 @@ class Sessions:
                     target.append(event.model_copy(update=forked))
                 else:
                     target.append_row(row.kind, row.body)
+            copy_pictures(source, target.path)
             if headline := read_headline(source):
                 target.save_headline(headline.model_dump_json())
         return target.path
@@ -104,6 +106,7 @@ class Sessions:
         try:
             for suffix in PARTS:
                 entry.path.with_suffix(suffix).unlink(missing_ok=True)
+            remove_pictures(entry.path)
         finally:
             lock.release()
 

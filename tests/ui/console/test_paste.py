@@ -1,6 +1,10 @@
-"""Long pastes stand as a mark in the line."""
+"""Long pastes and pictures stand as a mark in the line; the path of a picture becomes a mention."""
 
-from duckflow.ui.console.input_line import Pastes
+from pathlib import Path
+
+import pytest
+
+from duckflow.ui.console.pastes import Pastes
 
 
 def test_a_short_paste_is_itself_and_a_long_one_a_mark_that_is_expanded() -> None:
@@ -16,3 +20,24 @@ def test_a_short_paste_is_itself_and_a_long_one_a_mark_that_is_expanded() -> Non
 
 def test_what_only_looks_like_a_mark_stays() -> None:
     assert Pastes().expand("[pasted #7: 3 lines]") == "[pasted #7: 3 lines]"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "put"),
+    [
+        ("{top}/shot.png", "@{top}/shot.png "),
+        ("'{top}/my shot.PNG'", '@"{top}/my shot.PNG" '),
+        (r"{top}/my\ shot.PNG ", '@"{top}/my shot.PNG" '),
+        ("{top}/my shot.PNG", '@"{top}/my shot.PNG" '),
+        ("file://{top}/my%20shot.PNG\n", '@"{top}/my shot.PNG" '),
+        ("{top}/shot.png '{top}/my shot.PNG'", '@{top}/shot.png @"{top}/my shot.PNG" '),
+        ("{top}/none.png", "{top}/none.png"),
+        ("{top}/notes.txt", "{top}/notes.txt"),
+        ("see {top}/shot.png", "see {top}/shot.png"),
+        ("{top}/shot.png is wrong", "{top}/shot.png is wrong"),
+    ],
+)
+def test_the_path_of_a_picture_becomes_a_mention(tmp_path: Path, pasted: str, put: str) -> None:
+    for name in ("shot.png", "my shot.PNG", "notes.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    assert Pastes().take(pasted.format(top=tmp_path)) == put.format(top=tmp_path)

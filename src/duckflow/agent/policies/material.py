@@ -1,8 +1,11 @@
-"""Material the user gives with a message: `@file` mentions and what was piped in, as quotations."""
+"""Material the user gives with a message: `@file` mentions, pictures, and what was piped in, as quotations."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duckflow.agent.policies.policy import Policy, TurnSoFar
+from duckflow.agent.pictures import LARGEST, ConversationPictures
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.preparation import in_words
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
@@ -12,6 +15,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.picture import Picture, looks_like_picture
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -24,15 +28,27 @@ MENTION_BYTES = 16_000
 class BringMaterial(Policy):
     """Brings into the conversation what a message refers to. It stands there as a result would: quoted."""
 
-    def __init__(self, session: Session, toolbox: Toolbox, workspace: Workspace) -> None:
+    def __init__(
+        self, session: Session, toolbox: Toolbox, workspace: Workspace, pictures: ConversationPictures
+    ) -> None:
         self._session = session
         self._toolbox = toolbox
         self._workspace = workspace
+        self._pictures = pictures
 
-    async def opening(self, turn: TurnSoFar) -> None:
+    async def opening(self, turn: TurnSoFar) -> Ending | None:
+        """Where pictures come and the model cannot see, the turn is over: whatever it said would be made up. They stay
+        in the conversation, for another model."""
         for attachment in turn.attachments:
-            self._quote(attachment.name, attachment.text.rstrip("\n"))
+            if attachment.data:
+                self._show(attachment.data, attachment.name)
+            else:
+                self._quote(attachment.name, attachment.text.rstrip("\n"))
         await self.heard(turn.request)
+        given = [one for one in turn.state.messages if one.turn == turn.state.turn and one.pictures]
+        if given and not (profile := await turn.profile()).images:
+            return Ending("usage", say("model.blind", model=profile.name))
+        return None
 
     async def heard(self, said: str) -> None:
         if "@" not in said and "＠" not in said:
@@ -44,7 +60,8 @@ class BringMaterial(Policy):
 
     async def _bring_file(self, mention: "Mention") -> None:
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
-        if not path:
+        if not path or looks_like_picture(path):
+            self._bring_picture(mention, path)
             return
         if secret_name(path) or secret_name(self._real(path)):
             told = note(self._session.state.language, "mention_secret", path=path)
@@ -59,7 +76,32 @@ class BringMaterial(Policy):
             # The first line of a result is about the others.
             self._session.emit(Noticed(what=say("mention.attached", path=path, lines=text.rstrip().count("\n"))))
         except ToolError as problem:
-            self._tell(f"@{path}: {problem.for_model}", said(problem))
+            self._fail(path, problem)
+
+    def _bring_picture(self, mention: "Mention", inside: str) -> None:
+        """From the work folder, or from where else the user points to: a picture, and nothing but a picture."""
+        if inside and self._exists(inside):
+            try:
+                with self._workspace.open(inside) as file:
+                    self._show(file.read(LARGEST + 1), inside)
+            except (ToolError, OSError) as problem:
+                self._fail(inside, in_words(problem))
+            return None
+        named = [path for path in mention.paths if looks_like_picture(path)]
+        for path in (path for path in named if Path(path).expanduser().is_file()):
+            return self._show(self._pictures.read(Path(path).expanduser()), path)
+        if named:
+            self._fail(named[0], ToolError(f"{named[0]} is not there.", "file.missing", path=named[0]))
+        return None
+
+    def _show(self, data: bytes, name: str) -> None:
+        try:
+            picture = self._pictures.take(data, name)
+        except ToolError as problem:
+            self._fail(name, problem)
+            return
+        self._quote(f"@{name}", f"picture {name}: {picture.describe()}", picture)
+        self._session.emit(Noticed(what=say("picture.attached", name=name, what=picture.describe())))
 
     async def _read(self, path: str) -> str:
         """By the tool itself, so that the model counts as having seen the file."""
@@ -91,9 +133,13 @@ class BringMaterial(Policy):
             return False
         return True
 
-    def _quote(self, source: str, text: str) -> None:
+    def _quote(self, source: str, text: str, *pictures: Picture) -> None:
         turn = self._session.state.turn
-        self._session.emit(MessageAdded(message=Message(role="tool", operation=source, text=text, turn=turn)))
+        message = Message(role="tool", operation=source, text=text, turn=turn, pictures=pictures)
+        self._session.emit(MessageAdded(message=message))
+
+    def _fail(self, path: str, problem: ToolError) -> None:
+        self._tell(f"@{path}: {problem.for_model}", said(problem))
 
     def _tell(self, for_model: str, for_user: Phrase) -> None:
         turn = self._session.state.turn

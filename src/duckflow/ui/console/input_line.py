@@ -1,7 +1,6 @@
 """The input line with its history, keys, pastes and completion."""
 
 import asyncio
-import re
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
@@ -23,33 +22,7 @@ from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
 from duckflow.ui.console.line import HandlerKey, LineHandler
 from duckflow.ui.console.live_stdout import LiveStdout
-
-LINES, CHARACTERS = 8, 1200
-MARK = re.compile(r"\[pasted #(\d+): \d+ (?:lines|characters)\]")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-
-
-class Pastes:
-    """What was pasted in this session, by number."""
-
-    def __init__(self) -> None:
-        self._texts: dict[int, str] = {}
-
-    def take(self, pasted: str) -> str:
-        """What to put into the line: the text itself when it is short, else a mark."""
-        text = CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
-        lines = text.count("\n") + 1
-        if lines <= LINES and len(text) <= CHARACTERS:
-            return text
-        number = len(self._texts) + 1
-        self._texts[number] = text
-        size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
-        return f"[pasted #{number}: {size}]"
-
-    def expand(self, line: str) -> str:
-        """The line with every mark replaced by its text; what only looks like a mark stays."""
-        return MARK.sub(lambda mark: self._texts.get(int(mark[1]), mark[0]), line)
-
+from duckflow.ui.console.pastes import Pastes
 
 ESCAPE_SECONDS = 0.04
 MENU_LINES = 8
@@ -72,7 +45,7 @@ class InputLine:
     """Lines typed before somebody listens are kept for them."""
 
     def __init__(self, history: Path | None) -> None:
-        self._pastes = Pastes()
+        self.pastes = Pastes()
         self._handler: LineHandler | None = None
         self._early: list[tuple[str, float]] = []
         self._begun = 0.0
@@ -80,7 +53,7 @@ class InputLine:
         self._stdout: LiveStdout | None = None
         self._session: PromptSession[str] = PromptSession(
             self._message,
-            history=input_history(history, self._worth_keeping, self._pastes.expand),
+            history=input_history(history, self._worth_keeping, self.pastes.expand),
             key_bindings=key_bindings(self),
             bottom_toolbar=self._bar,
             completer=_Completions(self),
@@ -181,15 +154,12 @@ class InputLine:
     def send_later(self) -> bool:
         """Keep what is typed for after the running turn; nothing is done when none runs."""
         buffer = self._session.default_buffer
-        text = self._pastes.expand(buffer.text)
+        text = self.pastes.expand(buffer.text)
         if not self._handler or not text.strip() or not self._handler.take_later(text):
             return False
         buffer.append_to_history()
         buffer.reset()
         return True
-
-    def paste(self, text: str) -> str:
-        return self._pastes.take(text)
 
     def put_back(self, text: str) -> bool:
         self._session.default_buffer.document = Document(text)
@@ -228,7 +198,7 @@ class InputLine:
         return self._handler.completions(document) if self._handler else ()
 
     def _accept(self, buffer: Buffer) -> bool:
-        text, begun = self._pastes.expand(buffer.text), self._begun or time.monotonic()
+        text, begun = self.pastes.expand(buffer.text), self._begun or time.monotonic()
         buffer.append_to_history()
         buffer.reset()
         self._begun = 0.0

@@ -8,12 +8,15 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from duckflow.ui.console.line import HandlerKey
+from duckflow.ui.console.pastes import Pastes
 
 AGAIN_SECONDS = 2.0
 
 
 class KeyActions(Protocol):
     """What keys can do to the input line and to what is behind it."""
+
+    pastes: Pastes
 
     def interrupt(self) -> bool: ...
 
@@ -24,8 +27,6 @@ class KeyActions(Protocol):
     def comes_early(self) -> bool: ...
 
     def send_later(self) -> bool: ...
-
-    def paste(self, text: str) -> str: ...
 
     def press(self, key: HandlerKey) -> None: ...
 
@@ -136,7 +137,13 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
             buffer.validate_and_handle()
 
     def on_paste(event: KeyPressEvent) -> None:
-        event.app.current_buffer.insert_text(actions.paste(event.data))
+        buffer, text = event.app.current_buffer, actions.pastes.take(event.data)
+        apart = text.startswith("@") and buffer.document.char_before_cursor.strip()
+        buffer.insert_text(f" {text}" if apart else text)
+
+    def on_paste_picture(event: KeyPressEvent) -> None:
+        pasting = actions.pastes.paste_picture(event.app.current_buffer.insert_text, actions.hint)
+        event.app.create_background_task(pasting)
 
     def on_mode(event: KeyPressEvent) -> None:
         actions.press("change_mode")
@@ -159,6 +166,8 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     keys.add("enter", filter=typing & continued)(on_continued)
     keys.add("enter", filter=typing & has_completions)(on_chosen)
     keys.add(Keys.BracketedPaste, filter=typing)(on_paste)
+    keys.add("c-v", filter=typing)(on_paste_picture)
+    keys.add("escape", "v", filter=typing)(on_paste_picture)
     keys.add("s-tab", filter=~has_completions)(on_mode)
     keys.add("c-t", filter=typing)(on_tasks)
     keys.add("c-d", filter=typing & empty)(on_end)

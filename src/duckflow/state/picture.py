@@ -1,0 +1,88 @@
+"""Pictures: what is known of one from its first bytes, without looking at it."""
+
+import math
+import struct
+from typing import Literal
+
+from duckflow.state.noun import Value
+
+MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+PIXELS_PER_TOKEN = 750
+LEAST_TOKENS, MOST_TOKENS = 85, 1600
+"""Models look at a picture in a size of their own: a large one costs no more than this."""
+# The segments of a JPEG that tell its size.
+FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+
+
+class Picture(Value):
+    """A picture that came with a message. Its bytes are kept beside the journal, under its digest."""
+
+    digest: str
+    name: str
+    media: MediaType
+    size: int
+    width: int
+    height: int
+
+    @property
+    def tokens(self) -> int:
+        """About what it takes in a request."""
+        return min(MOST_TOKENS, max(LEAST_TOKENS, math.ceil(self.width * self.height / PIXELS_PER_TOKEN)))
+
+    def describe(self) -> str:
+        """Type, dimensions and size in a few characters."""
+        size = f"{self.size / 1024:.0f} KB" if self.size >= 1024 else f"{self.size} B"
+        return f"{self.media.removeprefix('image/').upper()}, {self.width}×{self.height}, {size}"
+
+
+def looks_like_picture(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
+
+
+def read_header(data: bytes) -> tuple[MediaType, int, int] | None:
+    """Type, width and height; nothing for what is none of the four kinds."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
+            return _sized("image/png", *struct.unpack(">II", data[16:24]))
+        if data.startswith((b"GIF87a", b"GIF89a")):
+            return _sized("image/gif", *struct.unpack("<HH", data[6:10]))
+        if data.startswith(b"\xff\xd8\xff"):
+            return _jpeg(data)
+        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            return _webp(data)
+    except (struct.error, IndexError):
+        pass
+    return None
+
+
+def _sized(media: MediaType, width: int, height: int) -> tuple[MediaType, int, int] | None:
+    return (media, width, height) if width and height else None
+
+
+def _jpeg(data: bytes) -> tuple[MediaType, int, int] | None:
+    at = 2
+    while data[at] == 0xFF:
+        kind = data[at + 1]
+        if kind == 0xFF:
+            at += 1
+        elif kind in FRAMES:
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return _sized("image/jpeg", width, height)
+        else:
+            at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+    return None
+
+
+def _webp(data: bytes) -> tuple[MediaType, int, int] | None:
+    match data[12:16]:
+        case b"VP8X":
+            width, height = (1 + int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+        case b"VP8L":
+            bits = int.from_bytes(data[21:25], "little")
+            width, height = 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case b"VP8 ":
+            width, height = (size & 0x3FFF for size in struct.unpack("<HH", data[26:30]))
+        case _:
+            return None
+    return _sized("image/webp", width, height)

@@ -1,0 +1,49 @@
+"""The pictures of a session: files beside its journal, each named by its digest, so that one is kept once."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from duckflow.state.picture import Picture
+
+SUFFIX = ".pictures"
+
+
+class PictureStore:
+    """Written before the message that names them is journaled; gone with the session."""
+
+    def __init__(self, journal: Path) -> None:
+        self._folder = journal.with_suffix(SUFFIX)
+
+    def keep(self, data: bytes) -> str:
+        """Its digest, by which it is found again."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._folder / digest
+        if not path.exists():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, draft = tempfile.mkstemp(dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(draft).replace(path)
+        return digest
+
+    def load(self, picture: Picture) -> bytes:
+        """Its bytes; nothing when they are gone or are not what they were."""
+        try:
+            data = (self._folder / picture.digest).read_bytes()
+        except OSError:
+            return b""
+        return data if hashlib.sha256(data).hexdigest() == picture.digest else b""
+
+
+def copy_pictures(source: Path, target: Path) -> None:
+    """What a branch of a session has of it."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copytree(source.with_suffix(SUFFIX), target.with_suffix(SUFFIX), dirs_exist_ok=True)
+
+
+def remove_pictures(journal: Path) -> None:
+    shutil.rmtree(journal.with_suffix(SUFFIX), ignore_errors=True)
