@@ -21,6 +21,12 @@ NEAR = 0.75
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:
     """The subcommand, or nothing for a conversation; and its options."""
     first = argv[0] if argv else ""
+    if first == "mcp" and "--" in argv:
+        # What follows is somebody else's command line.
+        here = argv.index("--")
+        options = make_parser(first, words).read(argv[1:here])
+        options.command = [*options.command, *argv[here + 1 :]]
+        return first, options
     if first in SUBCOMMANDS:
         return first, make_parser(first, words).read(argv[1:])
     if first == "help":
@@ -141,6 +147,15 @@ def _config(add: Add, words: Words) -> None:
     add("--json", action="store_true", help=words("cli.config_json"))
 
 
+def _mcp(add: Add, words: Words) -> None:
+    known = ["add", "list", "remove", "test", "login", "serve"]
+    add("what", choices=known, nargs="?", default="list", help=words("cli.mcp_what"))
+    add("name", nargs="?", default="", metavar="NAME", help=words("cli.mcp_name"))
+    add("command", nargs="*", default=[], metavar="COMMAND", help=words("cli.mcp_command"))
+    add("--env", action="append", default=[], metavar="NAME=VALUE", help=words("cli.mcp_env"))
+    add("--header", action="append", default=[], metavar="NAME:VALUE", help=words("cli.mcp_header"))
+
+
 def _completion(add: Add, words: Words) -> None:
     add("shell", choices=["bash", "zsh", "fish", "sessions", "models", "settings"], help=words("cli.shell"))
 
@@ -166,6 +181,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "demo": _demo,
     "init": _init,
     "config": _config,
+    "mcp": _mcp,
     "completion": _completion,
     "update": _demo,
 }

@@ -1,6 +1,7 @@
 """The servers of a conversation: nothing of this is loaded where there are none."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.agent.policies.policy import Policy
@@ -10,6 +11,8 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.memory.tokens import count
 from duckflow.state.phrase import Phrase, say
+from duckflow.store.paths import Paths
+from duckflow.tools.outside.settings import McpSettings
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -59,11 +62,19 @@ def find_outside(wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[
     """Nothing where no server is named."""
     if not wiring.settings.mcp.servers and not (wiring.folder / FILE).exists():
         return None
-    from duckflow.tools.outside.servers import OutsideContext, OutsideServers
 
     def notice(what: Phrase) -> None:
         session.emit(Noticed(what=what))
 
-    outputs = wiring.paths.data / "outputs"
-    around = OutsideContext(wiring.folder, outputs, ask, notice, count)
-    return Outside(wiring, OutsideServers(wiring.settings.mcp, around), trusted, notice)
+    servers = make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, ask, notice)
+    return Outside(wiring, servers, trusted, notice)
+
+
+def make_servers(
+    settings: McpSettings, folder: Path, paths: Paths, ask: Ask, notice: Callable[[Phrase], None]
+) -> "OutsideServers":
+    from duckflow.tools.outside.servers import OutsideContext, OutsideServers
+    from duckflow.tools.outside.tokens import token_for
+
+    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, token_for)
+    return OutsideServers(settings, around)

@@ -41,6 +41,7 @@ COMMANDS = {
     "demo": "demo.command:run_demo",
     "init": "init.command:run_init",
     "config": "config:run_config",
+    "mcp": "mcp:run_mcp",
     "completion": "completion:run_completion",
     "update": "update:tell_update",
 }

@@ -73,6 +73,17 @@ def remove_value(text: str, key: Key) -> str:
     return "".join(lines)
 
 
+def remove_table(text: str, key: Key) -> str:
+    """The text without a table and everything in it."""
+    lines = text.splitlines(keepends=True)
+    inside = [one for one in find_statements(lines) if one.key[: len(key)] == key]
+    if not inside:
+        raise UsageError("config.not_set", name=write_key(key))
+    for one in reversed(inside):
+        del lines[one.first : one.after]
+    return "".join(lines)
+
+
 def _try(way: Callable[[Lines, Key, str, str], bool], text: str, key: Key, value: str) -> str | None:
     lines = text.splitlines(keepends=True)
     newline = "\r\n" if "\r\n" in text else "\n"

@@ -40,7 +40,13 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
 
 
 def key_in_keyring(endpoint: Endpoint) -> Key | None:
-    """A key stored with `keyring set duckflow ENDPOINT`.
+    """A key stored with `keyring set duckflow ENDPOINT`."""
+    secret = read_keyring(endpoint.name)
+    return _usable(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
+
+
+def read_keyring(name: str) -> str:
+    """What is kept under this name; nothing where that cannot be told at once.
 
     A keyring may be locked, broken or waiting for somebody to type: it gets a moment in a thread of its own, and a
     locked one is left alone, since it would open a window.
@@ -50,13 +56,12 @@ def key_in_keyring(endpoint: Endpoint) -> Key | None:
     def look() -> None:
         # A keyring can fail in as many ways as there are desktops; without it there is simply no key.
         with contextlib.suppress(Exception):
-            found.append(_stored(endpoint.name) or "")
+            found.append(_stored(name) or "")
 
     seeker = threading.Thread(target=look, daemon=True)
     seeker.start()
     seeker.join(KEYRING_SECONDS)
-    secret = found[0].strip() if found else ""
-    return _usable(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
+    return found[0].strip() if found else ""
 
 
 def _usable(secret: str, source: str) -> Key:

@@ -1,0 +1,155 @@
+"""`duckflow mcp`: the servers whose tools can be used, and Duckflow itself as such a server."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from duckflow.cli.parser import Options
+from duckflow.config.edit import read_text, remove_table, set_value, write_text
+from duckflow.config.load import load
+from duckflow.config.settings import Settings
+from duckflow.errors import UsageError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words, language_of
+from duckflow.store.paths import Paths
+from duckflow.tools.outside.project_file import FILE, read_project_servers
+from duckflow.tools.outside.settings import ServerSettings
+from duckflow.ui.streams import print_err, print_out
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+ADDRESS = ("http://", "https://")
+SHOWN_TOOL = 90
+
+
+def run_mcp(options: Options, words: Words, paths: Paths) -> int:
+    settings = load(paths.user_config, Path.cwd(), {"language": options.lang}).settings
+    words.language = language_of(settings.language)
+    match options.what:
+        case "add":
+            return _add(options, words, paths)
+        case "remove":
+            return _remove(options, words, paths)
+        case "test":
+            return asyncio.run(_test(options, settings, words, paths))
+        case "login":
+            from duckflow.cli.mcp_login import login
+
+            name = _required(options.name)
+            return asyncio.run(login(name, _entry(name, settings), words))
+        case "serve":
+            from duckflow.cli.mcp_serve import serve
+
+            return serve(words, paths)
+        case _:
+            return _list(settings, words)
+
+
+def _add(options: Options, words: Words, paths: Paths) -> int:
+    """Into the user's own settings: a project cannot have programs started."""
+    name, given = _required(options.name), list(options.command)
+    if not NAME.fullmatch(name):
+        raise UsageError("mcp.bad_name", name=name)
+    if not given:
+        raise UsageError("mcp.nothing_to_start", name=name)
+    if given[0].startswith(ADDRESS):
+        entry: dict[str, Any] = {"url": given[0], "headers": dict(_pair(one, ":") for one in options.header)}
+    else:
+        variables = dict(_pair(one, "=") for one in options.env)
+        entry = {"command": given[0], "args": given[1:], "env": variables}
+    text = read_text(paths.user_config)
+    for field, value in entry.items():
+        text = set_value(text, ("mcp", "servers", name, field), value) if value else text
+    write_text(paths.user_config, text)
+    print_out(plain(words("mcp.added", name=name, path=str(paths.user_config))))
+    return 0
+
+
+def _pair(text: str, sign: str) -> tuple[str, str]:
+    name, found, value = text.partition(sign)
+    if not found or not name.strip():
+        raise UsageError("mcp.bad_pair", text=text, sign=sign)
+    return name.strip(), value.strip()
+
+
+def _remove(options: Options, words: Words, paths: Paths) -> int:
+    name = _required(options.name)
+    text = read_text(paths.user_config)
+    write_text(paths.user_config, remove_table(text, ("mcp", "servers", name)))
+    print_out(plain(words("mcp.removed", name=name, path=str(paths.user_config))))
+    return 0
+
+
+def _list(settings: Settings, words: Words) -> int:
+    own, theirs = settings.mcp.servers, _project_servers(words)
+    rows = [*_rows(own, ""), *_rows({name: one for name, one in theirs.items() if name not in own}, f"  ({FILE})")]
+    for row in rows or [words("mcp.none")]:
+        print_out(plain(row))
+    return 0
+
+
+def _rows(servers: Mapping[str, ServerSettings], note: str) -> list[str]:
+    width = max(map(len, servers), default=0)
+    return [f"{name:<{width}}  {describe_entry(one)}{note}" for name, one in servers.items()]
+
+
+def describe_entry(entry: ServerSettings) -> str:
+    """What is started, or where it is; no variables and no headers, which may hold secrets."""
+    return entry.url.partition("?")[0] or " ".join((entry.command, *entry.args))
+
+
+def _project_servers(words: Words) -> Mapping[str, ServerSettings]:
+    try:
+        return read_project_servers(Path.cwd())
+    except ValueError as problem:
+        print_err(plain(words("mcp.bad_file", file=FILE, reason=str(problem))))
+        return {}
+
+
+async def _test(options: Options, settings: Settings, words: Words, paths: Paths) -> int:
+    """Start it, or all of the user's own, and tell what they offer. Exit code 1 when one cannot be used."""
+    from duckflow.cli.outside import make_servers
+
+    names = [options.name] if options.name else list(settings.mcp.servers)
+    entries = {name: _entry(name, settings) for name in names}
+    own = {name: one for name, one in entries.items() if name in settings.mcp.servers}
+    servers = make_servers(settings.mcp, Path.cwd(), paths, _nobody, lambda phrase: None)
+    try:
+        servers.start(own)
+        servers.start(entries, theirs=True)
+        waiting = [server.tried.wait() for server in servers.servers.values()]
+        await asyncio.gather(*waiting)
+        for server in servers.servers.values():
+            ready = server.state == "ready"
+            key = "mcp.works" if ready else "mcp.login_needed" if server.state == "login" else "mcp.broken"
+            count, seconds = len(server.lists["tools"]), round(server.seconds, 1)
+            values = {"name": server.name, "about": server.about, "count": count, "seconds": seconds}
+            print_out(plain(words(key, **values, reason=server.why)))
+            for tool in server.lists["tools"] if ready else ():
+                about = " ".join(str(tool.get("description", "")).split())[:SHOWN_TOOL]
+                print_out(plain(f"    {tool.get('name')}: {about}"))
+        return 0 if all(server.state == "ready" for server in servers.servers.values()) else 1
+    finally:
+        await servers.aclose()
+
+
+async def _nobody(question: Any) -> Any:
+    """Who only tests a server does not answer its questions."""
+    from duckflow.state.question import Answer
+
+    return Answer(choice="no")
+
+
+def _entry(name: str, settings: Settings) -> ServerSettings:
+    """The user's own; one of the folder's only where it is named: that is a yes to starting it."""
+    known: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
+    if name not in known:
+        raise UsageError("mcp.unknown", name=name, known=", ".join(known) or "–")
+    return known[name]
+
+
+def _required(name: str) -> str:
+    if not name:
+        raise UsageError("usage.required", names="NAME", prog="duckflow mcp")
+    return name

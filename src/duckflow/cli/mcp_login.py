@@ -1,0 +1,74 @@
+"""`duckflow mcp login`: opens the address, waits for the browser or for what is pasted, keeps the token."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+
+from duckflow.errors import UsageError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.tools.outside.login import Landing, log_in
+from duckflow.tools.outside.settings import ServerSettings
+from duckflow.tools.outside.stdio import filled_in
+from duckflow.tools.outside.tokens import keep_login
+from duckflow.ui.streams import print_out
+
+
+async def login(name: str, entry: ServerSettings, words: Words) -> int:
+    if not entry.url:
+        raise UsageError("mcp.no_address", name=name)
+    url = filled_in(entry.url, os.environ)
+    landing = Landing(words("mcp.browser_done"))
+    await landing.open()
+
+    async def show(address: str) -> None:
+        for line in (words("mcp.open_address"), address, words("mcp.paste")):
+            print_out(plain(line))
+        await asyncio.to_thread(_open_browser, address)
+
+    stop = _listen_for_pasted(landing)
+    try:
+        kept = await log_in(url, landing, show)
+    except UsageError:
+        raise
+    except Exception as problem:
+        # The SDK has errors of its own for everything that can go wrong on the way.
+        raise UsageError("mcp.login_failed", name=name, reason=str(problem) or type(problem).__name__) from None
+    finally:
+        stop()
+        await landing.close()
+    try:
+        await asyncio.to_thread(keep_login, url, kept)
+    except Exception as problem:
+        # A keyring can fail in as many ways as there are desktops.
+        raise UsageError("mcp.no_keyring", reason=str(problem) or type(problem).__name__) from None
+    print_out(plain(words("mcp.logged_in", name=name)))
+    return 0
+
+
+def _listen_for_pasted(landing: Landing) -> Callable[[], None]:
+    """Over SSH the browser cannot reach this machine: the address it ends at can be pasted."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_reader(sys.stdin, lambda: _take(landing, stop))
+    except (OSError, ValueError):
+        return lambda: None
+
+    def stop() -> None:
+        loop.remove_reader(sys.stdin)
+
+    return stop
+
+
+def _take(landing: Landing, stop: Callable[[], None]) -> None:
+    line = sys.stdin.readline()
+    if not line or landing.take(line):
+        stop()
+
+
+def _open_browser(address: str) -> None:
+    import webbrowser
+
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
+        webbrowser.open(address)

@@ -1,0 +1,60 @@
+"""`duckflow mcp serve`: conversations for other agents, on the streams they started us with."""
+
+import asyncio
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+from duckflow.agent.session import begin, reopen
+from duckflow.agent.trust import refuse_own_folders
+from duckflow.cli.wire import wire
+from duckflow.cli.wiring import Wiring
+from duckflow.config.load import load
+from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
+from duckflow.server.mcp_server import LONGEST_LINE, McpServer, OpenConversation, Wish
+from duckflow.store.paths import Paths
+from duckflow.store.sessions import Sessions, new_session_id
+
+
+def serve(words: Words, paths: Paths) -> int:
+    # Whatever else is printed goes to stderr: stdout carries messages only.
+    messages = os.dup(1)
+    os.dup2(2, 1)
+    asyncio.run(_serve(words, paths, messages))
+    return 0
+
+
+async def _serve(words: Words, paths: Paths, messages: int) -> None:
+    reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    out, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(messages, "wb", buffering=0))
+    await McpServer(partial(_open, words, paths), words, out.write).serve(reader)
+
+
+def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
+    if wish.session:
+        entry = Sessions(paths.sessions_of(Path.cwd())).find(wish.session)
+        folder, journal = Path(entry.headline.folder), entry.path
+    else:
+        folder, journal = Path(wish.cwd or Path.cwd()).expanduser(), None
+    if not folder.is_absolute() or not folder.is_dir():
+        raise UsageError("serve.no_folder", folder=str(folder))
+    folder = folder.resolve()
+    refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
+    settings = load(paths.user_config, folder, {"safety.mode": wish.mode or None}).settings
+    wiring = Wiring(settings, paths, folder, Words(words.language), wish.model)
+    if journal:
+        session = reopen(journal).session
+    else:
+        name = new_session_id()
+        session = begin(Sessions(paths.sessions_of(folder)).path(name), name, folder, words.language)
+    wired = wire(wiring, session)
+
+    async def close() -> None:
+        await wired.close()
+        session.close()
+
+    return OpenConversation(wired.conversation, close)

@@ -1,0 +1,1 @@
+"""A front end for other agents: Duckflow as a server of the Model Context Protocol."""

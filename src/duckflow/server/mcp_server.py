@@ -1,0 +1,175 @@
+"""Duckflow as a server of the Model Context Protocol: two tools, a message in a new conversation and one in an old."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol, cast
+
+from duckflow import __version__
+from duckflow.errors import DuckflowError
+from duckflow.events.ports import Conversation
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.rpc import BAD_PARAMS, METHOD_NOT_FOUND, Message, Peer, RpcError
+from duckflow.server.mcp_turn import McpTurn
+from duckflow.state.mode import Mode
+
+Table = dict[str, Any]
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+LONGEST_LINE = 16 * 1024 * 1024
+START, REPLY = "duckflow", "duckflow_reply"
+TEXT = {"type": "string"}
+RESULT = {
+    "type": "object",
+    "properties": {
+        "sessionId": TEXT,
+        "content": TEXT,
+        "files_changed": {"type": "array", "items": TEXT},
+        "evidence": {"type": "array", "items": {"type": "object"}},
+        "outcome": TEXT,
+    },
+    "required": ["sessionId", "content", "files_changed", "evidence"],
+}
+
+
+class Wish(NamedTuple):
+    """Where a conversation is to be held, and how; or which one is to be gone on with."""
+
+    cwd: str = ""
+    mode: str = ""
+    model: str = ""
+    session: str = ""
+
+
+class OpenConversation(NamedTuple):
+    """A conversation, and what ends everything that was started for it."""
+
+    conversation: Conversation
+    close: Callable[[], Awaitable[None]]
+
+
+class Opener(Protocol):
+    """Makes conversations; a DuckflowError says why one cannot be had."""
+
+    def __call__(self, wish: Wish) -> OpenConversation: ...
+
+
+class McpServer:
+    """Speaks on a pair of streams until the client closes its end. Conversations stay open meanwhile."""
+
+    def __init__(self, open_conversation: Opener, words: Words, write: Callable[[bytes], None]) -> None:
+        self._open = open_conversation
+        self._words = words
+        self._write = write
+        self._peer = Peer(self._send, self._answer, lambda method, params: None)
+        self._conversations: dict[str, OpenConversation] = {}
+        self._elicits = False
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while line := await reader.readline():
+                try:
+                    message: Any = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                self._peer.take(message)
+        finally:
+            self._peer.close("the client has gone")
+            for one in self._conversations.values():
+                await one.close()
+
+    async def _send(self, message: Message) -> None:
+        self._write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+    async def _answer(self, method: str, params: Table) -> Table:
+        match method:
+            case "initialize":
+                return self._initialize(params)
+            case "ping":
+                return {}
+            case "tools/list":
+                return {"tools": self._tools()}
+            case "tools/call":
+                return await self._call(params)
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, f"{method} is not offered")
+
+    def _initialize(self, params: Table) -> Table:
+        offered: Any = params.get("capabilities")
+        self._elicits = isinstance(offered, dict) and "elicitation" in cast("Table", offered)
+        asked = params.get("protocolVersion")
+        return {
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "duckflow", "version": __version__},
+        }
+
+    def _tools(self) -> list[Table]:
+        words = self._words
+        prompt = {"prompt": {**TEXT, "description": words("serve.prompt")}}
+        session = {"sessionId": {**TEXT, "description": words("serve.session")}}
+        start = prompt | {
+            "cwd": {**TEXT, "description": words("serve.cwd")},
+            "mode": {**TEXT, "enum": [str(mode) for mode in Mode], "description": words("serve.mode")},
+            "model": {**TEXT, "description": words("serve.model")},
+        }
+        return [
+            {
+                "name": name,
+                "description": words(f"serve.{name}"),
+                "inputSchema": {"type": "object", "properties": properties, "required": required},
+                "outputSchema": RESULT,
+                "annotations": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
+            }
+            for name, properties, required in (
+                (START, start, ["prompt"]),
+                (REPLY, session | prompt, ["sessionId", "prompt"]),
+            )
+        ]
+
+    async def _call(self, params: Table) -> Table:
+        name, given = params.get("name"), cast("Table", params.get("arguments") or {})
+        if name not in (START, REPLY):
+            raise RpcError(BAD_PARAMS, f"there is no tool {name!r}; there are {START} and {REPLY}")
+        prompt = str(given.get("prompt", "")).strip()
+        if not prompt:
+            raise RpcError(BAD_PARAMS, "prompt is missing")
+        wish = Wish(*(str(given.get(key) or "") for key in ("cwd", "mode", "model")))
+        if name == REPLY:
+            wish = Wish(session=str(given.get("sessionId", "")))
+        if wish.mode and wish.mode not in [str(mode) for mode in Mode]:
+            raise RpcError(BAD_PARAMS, f"mode is one of {', '.join(Mode)}")
+        try:
+            conversation = self._conversation(wish)
+        except DuckflowError as problem:
+            return {"content": [{"type": "text", "text": plain(self._words.error(problem))}], "isError": True}
+        return await McpTurn(conversation, self._words, self._elicit(), self._progress(params)).run(prompt)
+
+    def _conversation(self, wish: Wish) -> Conversation:
+        if known := self._conversations.get(wish.session):
+            return known.conversation
+        opened = self._open(wish)
+        self._conversations[opened.conversation.state.session_id] = opened
+        return opened.conversation
+
+    def _elicit(self) -> Callable[[Table], Awaitable[Table]] | None:
+        async def put(form: Table) -> Table:
+            result: Any = await self._peer.request("elicitation/create", form)
+            return cast("Table", result) if isinstance(result, dict) else {}
+
+        return put if self._elicits else None
+
+    def _progress(self, params: Table) -> Callable[[str], None]:
+        meta: Any = params.get("_meta")
+        token = cast("Table", meta).get("progressToken") if isinstance(meta, dict) else None
+        steps = 0
+
+        def tell(text: str) -> None:
+            nonlocal steps
+            steps += 1
+            if token is not None:
+                told = {"progressToken": token, "progress": steps, "message": text}
+                message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+                self._write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+        return tell

@@ -1,0 +1,116 @@
+"""One message from an MCP client: said to a conversation, its progress told, its questions put, its result made."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from duckflow.events import types as happened
+from duckflow.events.ports import Conversation
+from duckflow.events.talking import QuestionAsked
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal
+from duckflow.state.evidence import evidence_of
+from duckflow.state.phrase import Phrase
+from duckflow.state.question import Question
+
+Table = dict[str, Any]
+Elicit = Callable[[Table], Awaitable[Table]]
+FINE = frozenset(("done", "pending_user", "deferred", "exit"))
+
+
+class McpTurn:
+    """`elicit` puts a form to the person behind the client; none: the client cannot do that."""
+
+    def __init__(
+        self, conversation: Conversation, words: Words, elicit: Elicit | None, progress: Callable[[str], None]
+    ) -> None:
+        self._conversation = conversation
+        self._words = words
+        self._elicit = elicit
+        self._progress = progress
+        self._said: list[str] = []
+        self._changed: dict[str, None] = {}
+        self._evidence: list[Table] = []
+        self._refused: list[str] = []
+        self._why = ""
+        self._asking: set[asyncio.Task[None]] = set()
+
+    async def run(self, prompt: str) -> Table:
+        """The result of the tool call. Cancelled, the turn is interrupted."""
+        unhear = self._conversation.hear(self._hear)
+        try:
+            outcome = await self._conversation.say(prompt)
+            await self._conversation.work.jobs_over()
+        except asyncio.CancelledError:
+            self._conversation.interrupt()
+            raise
+        finally:
+            unhear()
+            for task in self._asking:
+                task.cancel()
+        return self._result(outcome)
+
+    def _result(self, outcome: str) -> Table:
+        told = [*self._said, *self._refused]
+        content = "\n\n".join(told) or self._why
+        structured = {
+            "sessionId": self._conversation.state.session_id,
+            "content": content,
+            "files_changed": list(self._changed),
+            "evidence": self._evidence,
+            "outcome": outcome,
+        }
+        text = content if outcome in FINE or not self._why else f"{content}\n{self._why}".strip()
+        return {
+            "content": [{"type": "text", "text": text or outcome}],
+            "structuredContent": structured,
+            "isError": outcome not in FINE,
+        }
+
+    def _hear(self, _: int, event: happened.Event) -> None:
+        match event:
+            case QuestionAsked():
+                task = asyncio.create_task(self._ask(event.question))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+            case happened.ActionStarted() if event.doing:
+                self._tell(event.doing)
+            case happened.ActionFinished():
+                self._note(event)
+            case happened.Noticed():
+                self._tell(event.what)
+            case happened.TurnEnded():
+                self._why = plain(self._words.phrase(event.why)) if event.why else ""
+            case _:
+                pass
+
+    def _note(self, event: happened.ActionFinished) -> None:
+        result = event.result
+        self._changed |= dict.fromkeys(result.changed)
+        if found := evidence_of(result):
+            self._evidence.append({"operation": found.operation, "ok": found.ok, "text": found.text})
+        if result.said:
+            self._said.append(plain(result.said))
+        elif result.said is None:
+            self._tell(result.for_user)
+
+    def _tell(self, phrase: Phrase) -> None:
+        self._progress(plain(self._words.phrase(phrase)))
+
+    async def _ask(self, question: Question) -> None:
+        answer = refusal(question)
+        if self._elicit and can_be_shown(question, self._words):
+            form = {"message": message_of(question, self._words), "requestedSchema": form_of(question, self._words)}
+            try:
+                answer = read_form(question, await self._elicit(form))
+            except Exception:
+                # Whatever went wrong at the other side: nobody has said yes.
+                answer = refusal(question)
+        elif question.gate:
+            key = "serve.too_long" if self._elicit else "serve.nobody"
+            what = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
+            self._refused.append(plain(self._words(key, what=what)))
+        taken = await self._conversation.answer(question.question_id, answer.text, answer.choice)
+        if taken.meaning == "unclear":
+            await self._conversation.answer(question.question_id, choice=refusal(question).choice)

@@ -1,0 +1,126 @@
+"""A login by OAuth, done by the protocol's own SDK (the extra `mcp`): it finds the way, we open it and wait."""
+
+import asyncio
+import contextlib
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from duckflow.errors import UsageError
+from duckflow.tools.outside.client import NEWEST
+from duckflow.tools.outside.tokens import login_of
+
+WAIT_SECONDS = 300.0
+LONGEST_REQUEST = 16_384
+PATH = "/callback"
+
+
+class Returned(NamedTuple):
+    """What the address says to which the browser is sent at the end."""
+
+    code: str
+    state: str | None
+    issuer: str | None = None
+
+
+class Landing:
+    """A page on this machine where the browser ends; the address may be pasted as well."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+        self._server: asyncio.Server | None = None
+        self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self.address = ""
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_REQUEST)
+        self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}"
+
+    def take(self, address: str) -> bool:
+        """Whether this was the address that is waited for."""
+        parts = urlsplit(address.strip())
+        given = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if parts.path != PATH or self._returned.done() or not given.keys() & {"code", "error"}:
+            return False
+        if "code" in given:
+            self._returned.set_result(Returned(given["code"], given.get("state"), given.get("iss")))
+        else:
+            reason = given.get("error_description") or given["error"]
+            self._returned.set_exception(UsageError("mcp.login_failed", name=parts.netloc, reason=reason))
+        return True
+
+    async def returned(self) -> Returned:
+        return await asyncio.wait_for(self._returned, WAIT_SECONDS)
+
+    async def close(self) -> None:
+        if self._server:
+            self._server.close()
+            with contextlib.suppress(OSError):
+                await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            line = (await reader.readline()).decode("latin-1").split()
+            taken = self.take(f"http://127.0.0.1{line[1]}")
+            body = self._said.encode() if taken else b"?"
+            head = f"HTTP/1.1 {'200 OK' if taken else '404 Not Found'}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+            await writer.drain()
+        writer.close()
+
+
+async def log_in(url: str, landing: Landing, show: Callable[[str], Awaitable[None]]) -> dict[str, Any]:
+    """What is kept of the login. `show` is given the address to open. UsageError without the SDK."""
+    try:
+        auth: Any = await asyncio.to_thread(importlib.import_module, "mcp.client.auth")
+        shared: Any = importlib.import_module("mcp.shared.auth")
+        http: Any = importlib.import_module("httpx2")
+    except ImportError:
+        raise UsageError("mcp.no_sdk") from None
+    metadata = shared.OAuthClientMetadata(
+        client_name="Duckflow",
+        redirect_uris=[landing.address],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+    )
+
+    async def wait() -> Any:
+        found = await landing.returned()
+        return auth.AuthorizationCodeResult(code=found.code, state=found.state, iss=found.issuer)
+
+    store = _Memory()
+    provider = auth.OAuthClientProvider(url, metadata, store, show, wait)
+    who = {"name": "duckflow", "version": "0"}
+    params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": who}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    headers = {"accept": "application/json, text/event-stream"}
+    async with http.AsyncClient(auth=provider, timeout=WAIT_SECONDS) as client:
+        answer = await client.post(url, json=message, headers=headers)
+    context = provider.context
+    if store.tokens is None:
+        raise UsageError("mcp.login_failed", name=url, reason=f"HTTP {answer.status_code}")
+    known = getattr(context, "oauth_metadata", None)
+    endpoint = str(known.token_endpoint) if known else str(context.get_authorization_base_url(url)) + "/token"
+    client_info: dict[str, Any] = store.client.model_dump(mode="json") if store.client else dict[str, Any]()
+    return login_of(store.tokens.model_dump(mode="json"), client_info, endpoint, str(context.get_resource_url()))
+
+
+class _Memory:
+    """Where the SDK keeps what it finds out; we keep it in the keyring afterwards."""
+
+    def __init__(self) -> None:
+        self.tokens: Any = None
+        self.client: Any = None
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> Any:
+        return self.client
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.client = client_info

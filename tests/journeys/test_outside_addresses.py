@@ -1,0 +1,86 @@
+"""Tools of servers at an address: streamable HTTP in both eras of the protocol, and logins."""
+
+import json
+from pathlib import Path
+
+import keyring
+import keyring.backend
+import pytest
+
+from duckflow.events.types import Noticed
+from duckflow.state.question import Answer
+from duckflow.tools.outside.tokens import keep_login, login_name
+from tests.journeys.story import Story, act
+from tests.journeys.test_outside_tools import calls, results, settings, told
+from tests.tools.outside.http_server import HttpServer, serving
+
+
+class Ring(keyring.backend.KeyringBackend):
+    """A keyring in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[str, str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get(username)
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.kept[username]
+
+
+async def call_add(tmp_path: Path, server: HttpServer, *answers: Answer) -> Story:
+    given = settings(("*",), far={"url": server.url, "headers": {"X-Team": "ducks"}})
+    story = Story(tmp_path, calls(act("mcp__far__add", a=2, b=3)), settings=given)
+    async with told(story):
+        story.answers = list(answers)
+        await story.tell("add")
+    return story
+
+
+@pytest.mark.parametrize("habit", ["json", "stream", "broken"])
+async def test_a_tool_at_an_address_is_called(tmp_path: Path, habit: str) -> None:
+    """An answer that breaks off is gone on with where it stopped."""
+    async with serving(habit) as server:
+        story = await call_add(tmp_path, server)
+    assert results(story)[0].for_model == "5"
+    posts = [(headers, message) for verb, headers, message in server.seen if verb == "POST"]
+    assert all(headers["x-team"] == "ducks" for headers, _ in posts)
+    assert posts[-1][0]["mcp-protocol-version"] == "2025-06-18" and posts[-1][0]["mcp-session-id"] == "s1"
+    assert "DELETE" in [verb for verb, _, _ in server.seen]
+
+
+async def test_a_server_of_the_newer_era_is_spoken_to_in_its_way(tmp_path: Path) -> None:
+    """No handshake and no session; what it wants to know in between is asked and sent after."""
+    async with serving("stateless") as server:
+        story = await call_add(tmp_path, server, Answer(choice="yes"))
+    assert results(story)[0].for_model == "5accept"
+    assert [one.title.key for one in story.questions] == ["mcp.asks"]
+
+
+async def test_nobody_there_is_told(tmp_path: Path) -> None:
+    async with serving("json") as server:
+        pass
+    story = await call_add(tmp_path, server)
+    assert "unknown operation" in results(story)[0].for_model
+
+
+async def test_a_login_that_has_run_out_is_renewed(tmp_path: Path) -> None:
+    before, ring = keyring.get_keyring(), Ring()
+    keyring.set_keyring(ring)
+    try:
+        async with serving("login") as server:
+            (tmp_path / "1").mkdir()
+            story = await call_add(tmp_path / "1", server)
+            assert "unknown operation" in results(story)[0].for_model
+            assert "mcp.login_needed" in {event.what.key for event in story.all(Noticed)}
+            login = {"access_token": "old", "refresh_token": "r", "client": {"client_id": "c"}, "resource": server.url}
+            keep_login(server.url, {**login, "endpoint": server.url.replace("/mcp", "/token")})
+            story = await call_add(tmp_path, server)
+        assert results(story)[0].for_model == "5"
+        assert json.loads(ring.kept[login_name(server.url)])["access_token"] == "fresh"
+    finally:
+        keyring.set_keyring(before)
