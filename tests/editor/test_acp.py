@@ -2,15 +2,21 @@
 
 import asyncio
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from acp import RequestError, embedded_text_resource, resource_block, resource_link_block
+from acp.schema import McpServerStdio, SseMcpServer
 
 from tests.cli.shell import Shell
 from tests.editor.editor import Editor, Session, at, opened
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
+from tests.journeys.processes import processes, wait_until_running
 from tests.journeys.story import act, decide, respond
+
+SERVER = Path(__file__).parents[1] / "tools/outside/stdio_server.py"
 
 WRITE = decide(act("file_ops.write_file", "to greet", path="hello.py", content="print('hi')\n"), next_step="continue")
 EDIT = decide(act("file_ops.edit_file", "to greet all", path="hello.py", old="hi", new="hello"), next_step="continue")
@@ -203,3 +209,63 @@ async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> N
     record = (shell.work / "out.md").read_text()
     assert "main.py" in record
     assert "@notes.txt" in record
+
+
+async def test_tools_of_the_editors_servers_are_there_behind_the_gate(shell: Shell) -> None:
+    server = McpServerStdio(name="sums", command=sys.executable, args=[str(SERVER)], env=[])
+    stream = SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/", headers=[])
+    add = decide(act("mcp__sums__add", a=2, b=3), next_step="continue")
+    editor = Editor("yes")
+    async with at(shell, editor, "-m", shell.script(add, DONE)) as connection:
+        made = await connection.new_session(cwd=str(shell.work), mcp_servers=[server, stream])
+        assert await Session(connection, editor, made.session_id).say("add two and three") == "end_turn"
+    assert "MCP server old" in editor.said()
+    (request,) = editor.requests
+    assert "sums" in text_of(request["toolCall"])
+    (call,) = editor.calls().values()
+    assert "5" in call["rawOutput"]["text"]
+
+
+async def test_what_is_very_risky_takes_a_word(shell: Shell) -> None:
+    """An editor that says yes by itself is not enough."""
+    wipe = decide(act("shell.run", command="rm -rf /"), next_step="continue")
+    editor = Editor("yes")
+    async with opened(shell, editor, "-m", shell.script(wipe, DONE)) as session:
+        assert await session.say("wipe it") == "end_turn"
+        assert "a number is not enough" in editor.said()
+        assert await session.say("no") == "end_turn"
+    assert [call["status"] for call in editor.calls().values()] == ["failed"]
+
+
+async def test_when_the_editor_goes_everything_ends(shell: Shell) -> None:
+    slow = decide(act("shell.run", command="sleep 607.31"), next_step="continue")
+    editor = Editor("yes")
+    async with opened(shell, editor, "-m", shell.script(slow)) as session:
+        turn = asyncio.create_task(session.say("run it"))
+        await asyncio.to_thread(wait_until_running, "sleep 607.31")
+    assert processes("sleep 607.31") == {}
+    with pytest.raises(ConnectionError):
+        await turn
+
+
+def test_a_bad_message_gets_an_error_and_never_a_traceback(shell: Shell) -> None:
+    lines = [
+        "no json",
+        "[]",
+        "{}",
+        '{"id": 1, "method": "session/new", "params": {"cwd": "relative"}}',
+        '{"id": 2, "method": "session/prompt", "params": {"sessionId": "none", "prompt": []}}',
+        '{"id": 3, "method": "no/such"}',
+        '{"id": 4, "method": "session/list", "params": {"cursor": "x"}}',
+        '{"method": "no/such/notification"}',
+        '{"method": "session/cancel", "params": 5}',
+        '{"id": 5, "method": "initialize", "params": {"protocolVersion": 99}}',
+    ]
+    ended = shell.run("acp", stdin="\n".join(lines))
+    assert ended.returncode == 0, ended.stderr
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    codes = {answer["id"]: answer.get("error", {}).get("code") for answer in answers}
+    assert [answer["error"]["code"] for answer in answers if answer["id"] is None] == [-32700, -32600, -32600]
+    assert (codes[1], codes[2], codes[3], codes[4], codes[5]) == (-32602, -32002, -32601, -32602, None)
+    assert answers[-1]["result"]["protocolVersion"] == 1
+    assert "Traceback" not in ended.stderr

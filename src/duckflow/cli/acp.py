@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from duckflow.cli.parser import Options
-from duckflow.editor.acp import AcpAgent, ListedSession
+from duckflow.editor.acp import AcpAgent, ListedSession, Setting
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from duckflow.cli.conversations import ChosenSession
     from duckflow.cli.wiring import Wiring
     from duckflow.editor.session import HeldConversation
+    from duckflow.tools.outside.settings import ServerSettings
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 NEEDED = ("duckflow.cli.wire", "duckflow.cli.talk", "duckflow.editor.session", "duckflow.cli.slash")
@@ -51,24 +52,24 @@ class EditorConversations:
     async def load(self) -> None:
         await asyncio.to_thread(_load)
 
-    async def begin(self, folder: Path, mcp_servers: Sequence[Any]) -> "HeldConversation":
+    async def begin(self, setting: Setting) -> "HeldConversation":
         await self.load()
         from duckflow.cli.conversations import new_session
 
-        return self._hold(new_session(self._wiring(folder)), mcp_servers)
+        return self._hold(new_session(self._wiring(setting)), setting)
 
-    async def resume(self, session_id: str, folder: Path, mcp_servers: Sequence[Any]) -> "HeldConversation":
+    async def resume(self, session_id: str, setting: Setting) -> "HeldConversation":
         await self.load()
         from duckflow.cli.conversations import resumed_session
         from duckflow.store.sessions import Sessions
 
-        wiring = self._wiring(folder)
+        wiring = self._wiring(setting)
         entry = Sessions(self._paths.sessions_of(wiring.folder)).find(session_id)
         if entry.session_id != session_id:
             raise UsageError("sessions.unknown", wanted=session_id)
         if not entry.here:
             raise UsageError("editor.other_folder", folder=entry.headline.folder)
-        return self._hold(resumed_session(entry.path, wiring), mcp_servers)
+        return self._hold(resumed_session(entry.path, wiring), setting)
 
     def all(self, folder: Path | None) -> Sequence[ListedSession]:
         from duckflow.store.sessions import Sessions
@@ -81,15 +82,20 @@ class EditorConversations:
             for one in (entry.summary() for entry in (sessions.here() if folder else sessions.all()))
         ]
 
-    def _wiring(self, folder: Path) -> "Wiring":
-        """With words of its own: each session may speak another language."""
+    def _wiring(self, setting: Setting) -> "Wiring":
+        """With words of its own: each session may speak another language. The user's own servers come before those of
+        the editor."""
         from duckflow.cli.talk import make_wiring
 
-        if not folder.is_dir():
-            raise UsageError("editor.no_folder", folder=str(folder))
-        return make_wiring(self._options, Words(self._words.language), self._paths, folder.resolve())
+        if not setting.folder.is_dir():
+            raise UsageError("editor.no_folder", folder=str(setting.folder))
+        options = Options(**vars(self._options) | {"add_dir": [*self._options.add_dir, *setting.added]})
+        wiring = make_wiring(options, Words(self._words.language), self._paths, setting.folder.resolve())
+        mcp = wiring.settings.mcp
+        mcp = mcp.model_copy(update={"servers": {**read_servers(setting.mcp_servers), **mcp.servers}})
+        return wiring._replace(settings=wiring.settings.model_copy(update={"mcp": mcp}))
 
-    def _hold(self, chosen: "ChosenSession", mcp_servers: Sequence[Any]) -> "HeldConversation":
+    def _hold(self, chosen: "ChosenSession", setting: Setting) -> "HeldConversation":
         from duckflow.cli.init.interview import models_at_hand
         from duckflow.cli.wire import wire
         from duckflow.editor.session import HeldConversation
@@ -97,6 +103,8 @@ class EditorConversations:
         session, wiring = chosen.session, chosen.wiring
         wired = wire(wiring, session)
         warming = asyncio.create_task(wired.thinker.warm(session.state))
+        if wired.outside:
+            wired.outside.start_own()
 
         async def close() -> None:
             warming.cancel()
@@ -107,10 +115,41 @@ class EditorConversations:
                 session.discard()
 
         notes = [chosen.damage] if chosen.damage else []
-        if mcp_servers:
-            notes.append(wiring.words("editor.no_mcp", count=len(mcp_servers)))
+        usable = read_servers(setting.mcp_servers)
+        left_out = [name for one in setting.mcp_servers if (name := _text(one, "name")) not in usable]
+        notes += [wiring.words("editor.no_mcp", name=name) for name in left_out]
         named = filter(None, (self._options.model, wiring.settings.llm.model, wiring.settings.llm.second_model))
         return HeldConversation(wired.conversation, wiring.words, (*named, *models_at_hand()), close, tuple(notes))
+
+
+def read_servers(given: Sequence[Any]) -> "dict[str, ServerSettings]":
+    """As editors name them; a kind of server that is not known here is left out."""
+    from duckflow.tools.outside.settings import ServerSettings
+
+    found: dict[str, ServerSettings] = {}
+    for one in given:
+        command, url, kind = _text(one, "command"), _text(one, "url"), _text(one, "type")
+        if not _text(one, "name") or not (command or (url and kind == "http")):
+            continue
+        given_args = cast("dict[str, Any]", one).get("args")
+        args = tuple(map(str, cast("list[Any]", given_args))) if isinstance(given_args, list) else ()
+        settings = ServerSettings(
+            command=command, args=args, env=_pairs(one, "env"), cwd=".", url=url, headers=_pairs(one, "headers")
+        )
+        found[_text(one, "name")] = settings
+    return found
+
+
+def _pairs(given: Any, name: str) -> dict[str, str]:
+    """A list of objects with a name and a value."""
+    pairs: Any = given.get(name)
+    listed = cast("list[Any]", pairs) if isinstance(pairs, list) else []
+    return {_text(one, "name"): _text(one, "value") for one in listed if _text(one, "name")}
+
+
+def _text(given: Any, name: str) -> str:
+    value: Any = cast("dict[str, Any]", given).get(name) if isinstance(given, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _load() -> None:

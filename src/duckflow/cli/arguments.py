@@ -88,6 +88,7 @@ def _acp(add: Add, words: Words) -> None:
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
     add("--trust", action="store_true", help=words("cli.trust"))
+    add("--add-dir", action="append", default=[], metavar="FOLDER", help=words("cli.add_dir"))
     _limits(add, words)
 
 

@@ -36,6 +36,14 @@ class ListedSession(NamedTuple):
     updated: str
 
 
+class Setting(NamedTuple):
+    """Where a session is held: the work folder, further folders, and the MCP servers that the editor offers."""
+
+    folder: Path
+    added: Sequence[str]
+    mcp_servers: Sequence[Any]
+
+
 class Conversations(Protocol):
     """Where the conversations of editors come from. What cannot be done raises a DuckflowError."""
 
@@ -43,9 +51,9 @@ class Conversations(Protocol):
         """All that a conversation needs; nobody waits for it."""
         ...
 
-    async def begin(self, folder: Path, mcp_servers: Sequence[Any]) -> "HeldConversation": ...
+    async def begin(self, setting: Setting) -> "HeldConversation": ...
 
-    async def resume(self, session_id: str, folder: Path, mcp_servers: Sequence[Any]) -> "HeldConversation": ...
+    async def resume(self, session_id: str, setting: Setting) -> "HeldConversation": ...
 
     def all(self, folder: Path | None) -> Sequence[ListedSession]: ...
 
@@ -137,8 +145,8 @@ class AcpAgent:
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
-                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+                "mcpCapabilities": {"http": True, "sse": False},
+                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "additionalDirectories": {}},
             },
             "authMethods": [],
         }
@@ -148,8 +156,8 @@ class AcpAgent:
         return {}
 
     async def _new(self, params: Params) -> dict[str, Any]:
-        root = _folder(params)
-        session = self._keep(await self._conversations.begin(root, _servers(params)), root)
+        setting = _setting(params)
+        session = self._keep(await self._conversations.begin(setting), setting.folder)
         session.listen(from_start=False)
         return {"sessionId": session.session_id, **session.choices()}
 
@@ -165,10 +173,10 @@ class AcpAgent:
 
     async def _opened(self, params: Params) -> "EditorSession":
         """One that is open here already is not opened twice."""
-        root, wanted = _folder(params), text_in(params, "sessionId")
+        setting, wanted = _setting(params), text_in(params, "sessionId")
         if session := self._sessions.get(wanted):
             return session
-        return self._keep(await self._conversations.resume(wanted, root, _servers(params)), root)
+        return self._keep(await self._conversations.resume(wanted, setting), setting.folder)
 
     def _keep(self, held: "HeldConversation", root: Path) -> "EditorSession":
         from duckflow.editor.session import EditorSession
@@ -240,8 +248,15 @@ def _folder(params: Params) -> Path:
     return folder
 
 
-def _servers(params: Params) -> Sequence[Any]:
-    servers: Any = params.get("mcpServers") or []
-    if not isinstance(servers, list):
-        raise RpcError(BAD_PARAMS, "mcpServers must be a list")
-    return cast("list[Any]", servers)
+def _setting(params: Params) -> Setting:
+    added, servers = _list_in(params, "additionalDirectories"), _list_in(params, "mcpServers")
+    if not all(isinstance(one, str) for one in added):
+        raise RpcError(BAD_PARAMS, "additionalDirectories must be a list of paths")
+    return Setting(_folder(params), added, servers)
+
+
+def _list_in(params: Params, name: str) -> list[Any]:
+    value: Any = params.get(name) or []
+    if not isinstance(value, list):
+        raise RpcError(BAD_PARAMS, f"{name} must be a list")
+    return cast("list[Any]", value)

@@ -19,7 +19,7 @@ from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
 
-OWN_WAYS = frozenset({"quit", "resume", "fork"})
+OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: an editor has its own ways."""
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 
