@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -177,32 +176,6 @@ async def test_a_duck_call_understands_yes_and_no(tmp_path: Path, language: str,
     assert (await story.chat.take(said)).meaning == "answer"
     await turn
     assert story.ending().outcome == effect
-
-
-async def test_the_dialogue_of_the_design(tmp_path: Path) -> None:
-    """Seed 001, section 7, word for word where the user and the plan speak."""
-    propose = decide(act("plan_tool.propose", goal="ゲームを実装する"), step="PLANNING", next_step="pending_user")
-    steps: list[dict[str, Any]] = [
-        {"name": "環境構築", "description": "package.json", "success": "package.json がある", "depends_on": []},
-        {"name": "コア実装", "description": "game.js", "success": "game.js がある", "depends_on": [1]},
-    ]
-    generate = decide(act("task_tool.generate_list", step_id="1"), next_step="continue")
-    run = decide(act("task_loop.run", step_id="1"), next_step="defer")
-    done = (
-        "ステップ1『環境構築』が完了しました。`package.json`を作成し、依存関係をインストールしました。"
-        "次にステップ2『コア実装』に進みますか？"
-    )
-    drafts = [{"name": "ゲーム実装", "steps": steps, "risks": ["なし"]}, generate, write_tasks("package.json"), run]
-    background = [when("package.json の内容", "{}\n"), when(ENDED["ja"], report(done))]
-    story = Story(tmp_path, [propose, *drafts, *background], language="ja")
-    assert await story.tell("ゲームを実装して") == "pending_user"
-    plan = story.session.state.plan
-    assert plan and plan.status == "draft" and plan.goal == "ゲームを実装する"
-    assert await story.tell("はい、お願いします") == "deferred"
-    ended = await job_ended(story)
-    assert ended.status == "completed" and ended.report and ended.report.summary == done
-    now = story.session.state.plan
-    assert (story.folder / "package.json").exists() and now and now.steps[0].status == "completed"
 
 
 @pytest.mark.parametrize(("language", "yes"), [("en", "yes"), ("ja", "はい")])

@@ -103,6 +103,14 @@ class Plan(Noun):
     def current(self) -> Step | None:
         return next((step for step in self.steps if step.status == "in_progress"), None)
 
+    def outline(self) -> dict[str, Any]:
+        """What came of it, for programs."""
+        steps = [
+            {"name": one.name, "status": one.status, "evidence": one.evidence, "unverified": one.unverified}
+            for one in self.steps
+        ]
+        return {"name": self.name, "goal": self.goal, "status": self.status, "steps": steps}
+
     def copied(self) -> "Plan":
         """A plan of its own; much faster than a deep copy, and plans can be long."""
         return self.model_copy(update={"steps": [step.copied() for step in self.steps]})

@@ -194,6 +194,7 @@ class Headless:
                 "why": why,
                 "duck_calls": [self._verdict(call) for call in self._calls],
                 "vitals": state.vitals.model_dump(),
+                "plan": state.plan.outline() if state.plan else None,
                 "turn": state.turn,
                 "loops": state.loop,
                 "actions": self._actions,
