@@ -106,7 +106,7 @@ def test_another_agent_gives_a_task_and_goes_on_with_it(bare: Shell) -> None:
         done = other.call("duckflow", yes, prompt="write a.txt", cwd=str(bare.work), mode="ask", model=model)
         result = done["structuredContent"]
         assert result["content"] == "Done." and result["files_changed"] == ["a.txt"] and not done["isError"]
-        assert [(one["ok"], "cat a.txt" in one["text"]) for one in result["evidence"]] == [(True, True)]
+        assert [(one["command"], one["exit_code"]) for one in result["evidence"]] == [("cat a.txt", 0)]
         assert "a.txt" in other.asked[0]["message"] and "+hello" in other.asked[0]["message"]
         assert set(other.asked[0]["requestedSchema"]["properties"]["answer"]["enum"]) >= {"yes", "no"}
         assert other.told

@@ -230,6 +230,23 @@ async def test_a_resource_is_brought_by_its_mention(tmp_path: Path) -> None:
     assert "no such resource" in story.prompt(1)
 
 
+async def test_a_prompt_of_a_server_is_a_command(tmp_path: Path) -> None:
+    story = Story(
+        tmp_path, [decide(respond("Hello.")), decide(respond("It is water."))], settings=settings(math=entry())
+    )
+    async with told(story):
+        await story.tell("hello")
+        assert "/math:explain" in await story.chat.run_command("/help")
+        assert "TOPIC" in await story.chat.run_command("/math:explain")
+        await story.chat.run_command("/math:explain the sea")
+        shown = await story.chat.run_command("/mcp")
+        listed = await story.chat.run_command("/mcp math")
+        again = await story.chat.run_command("/mcp restart math")
+    assert "Please explain the sea." in story.prompt()
+    assert shown.startswith("✓ math: ready") and "13 tools, 1 resources, 1 prompts" in shown
+    assert "add: Adds two numbers" in listed and "@math:memo://one" in listed and "✓ math" in again
+
+
 async def test_a_server_that_ends_is_started_again(tmp_path: Path) -> None:
     replies = [*calls(act("mcp__math__crash")), *calls(act("mcp__math__add", a=1, b=1))]
     story = Story(tmp_path, replies, settings=settings(("*",), math=entry()))

@@ -1,9 +1,11 @@
 """The table of slash commands, with those that reach beyond the conversation."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.extensions import ExtensionCommands
+from duckflow.commands.outside import OutsideCommands
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
@@ -11,11 +13,16 @@ from duckflow.store.paths import Paths, require_current_folder
 
 
 def command_table(
-    words: Words, paths: Paths, folder: Path, model: str, pick: Pick | None, brought: ExtensionCommands
+    words: Words,
+    paths: Paths,
+    folder: Path,
+    model: str,
+    pick: Pick | None,
+    sources: Sequence[ExtensionCommands | OutsideCommands],
 ) -> Commands:
     """`model` is the one named on the command line; `pick` lets the user choose a session from a list."""
-    own = _own_commands(paths, folder, model)
-    return Commands(words, SessionCommands(pick).group(), own, brought.group(), sources=(brought,))
+    groups = [SessionCommands(pick).group(), _own_commands(paths, folder, model), *(one.group() for one in sources)]
+    return Commands(words, *groups, sources=sources)
 
 
 def _own_commands(paths: Paths, folder: Path, model: str) -> Group:

@@ -154,7 +154,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     work = PlannedWork(session, Turns(turn, jobs), approval)
     work.turns.admit = extensions.admit
     shell = GatedShell(dispatcher, session.emit, ask)
-    commands = UserCommands(session, partial(_commands, wiring, pick, extensions, shell))
+    commands = UserCommands(session, partial(_commands, wiring, pick, extensions, shell, outside))
     choices = Choices(session, gatekeeper, connection)
     conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)
 
@@ -210,12 +210,15 @@ def _policies(
     )
 
 
-def _commands(wiring: Wiring, pick: "Pick | None", extensions: Extensions, shell: GatedShell) -> "Commands":
+def _commands(
+    wiring: Wiring, pick: "Pick | None", extensions: Extensions, shell: GatedShell, outside: Outside | None
+) -> "Commands":
     from duckflow.cli.slash import command_table
     from duckflow.commands.extensions import ExtensionCommands
+    from duckflow.commands.outside import OutsideCommands
 
-    brought = ExtensionCommands(extensions, shell)
-    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, brought)
+    sources = (ExtensionCommands(extensions, shell), OutsideCommands(outside.servers if outside else None))
+    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
 
 
 def _undo(wiring: Wiring, session: Session) -> "Undo":

@@ -89,7 +89,7 @@ class McpTurn:
         result = event.result
         self._changed |= dict.fromkeys(result.changed)
         if found := evidence_of(result):
-            self._evidence.append({"operation": result.operation, "ok": found.ok, "text": found.text})
+            self._evidence.append({"command": found.command, "exit_code": found.code, "output": found.output})
         if result.said:
             self._said.append(plain(result.said))
         elif result.said is None:

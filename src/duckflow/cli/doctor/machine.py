@@ -93,6 +93,7 @@ def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[Do
     yield from _local(paths)
     for program in ("git", "rg"):
         yield _program(program, folder)
+    yield from _servers(settings, folder)
     yield _folder(folder)
     yield _data(paths)
     yield from _disk({paths.data, folder})
@@ -146,6 +147,18 @@ def _program(program: str, folder: Path) -> DoctorFinding:
         broken = say("doctor.program_broken", program=path, reason=type(problem).__name__)
         return DoctorFinding("machine", "note", broken, say(f"fix.{program}"))
     return good("machine", say("doctor.program", program=done.stdout.split("\n")[0].strip() or program, path=path))
+
+
+def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
+    """Programs are only looked for, not started: `duckflow mcp test` does that."""
+    named = settings.mcp.servers
+    if named:
+        yield good("machine", say("doctor.mcp", names=", ".join(named)))
+    for name, server in named.items():
+        program = server.command
+        if program and "$" not in program and not find_program(str(Path(program).expanduser()), folder):
+            missing = say("doctor.mcp_missing", name=name, program=program)
+            yield DoctorFinding("machine", "note", missing, say("fix.mcp", name=name))
 
 
 def _folder(folder: Path) -> DoctorFinding:
