@@ -26,6 +26,10 @@ BLOCKS = frozenset(
     + ("hr", "html", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td")
     + ("tfoot", "th", "thead", "tr", "ul")
 )
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+TEXTS = frozenset(("p", "ul", "ol", "dl", "pre", "table", "blockquote", "hr", *HEADINGS))
+ENDED_BY_TEXT = {"p", *HEADINGS}
+"""Where one of those begins, these are over, whether anybody says so or not."""
 DEEPEST = 80
 MOST_ELEMENTS = 100_000
 PIECE, LONGEST_TAG = 16_384, 65_536
@@ -83,7 +87,7 @@ class _Builder(HTMLParser):
         if tag in ENDS:
             self._close(*ENDS[tag])
         elif tag in BLOCKS:
-            self._close({"p"}, {"td", "th", "li", "div", "blockquote", "table"})
+            self._close(ENDED_BY_TEXT if tag in TEXTS else {"p"}, {"td", "th", "li", "div", "blockquote", "table"})
         made = Element(tag, {name: value or "" for name, value in attrs})
         self._made += 1
         if self._made > MOST_ELEMENTS:

@@ -16,7 +16,9 @@ NOT_READ = re.compile(
     r"(?:^|[\s_-])(?:linenos?|gutter|line-?numbers?|blob-num|headerlink|visually-hidden|sr-only)(?:$|[\s_-])"
 )
 """Classes of line numbers beside code, of marks beside headings, and of what only a screen reader says."""
-LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight(?:-source)?|brush:|sourceCode)[\s-]*([A-Za-z][\w+#-]*)")
+LANGUAGE = re.compile(
+    r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s*|sourceCode\s+)([A-Za-z][\w+#]*)"
+)
 NOT_LANGUAGES = ("none", "default", "text", "plain", "plaintext", "notranslate")
 MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 CODE = frozenset(("code", "kbd", "samp", "tt"))
@@ -27,6 +29,7 @@ BROKEN_LINE = re.compile(rf"(?<=[{WIDE}])[ \t]*\n\s*(?=[{WIDE}])")
 """A line end between Japanese signs is no space."""
 SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
+IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
 BREAK = "\x00"
 """A line break inside a line, until its block is put together."""
 
@@ -65,9 +68,11 @@ def _flat(text: str) -> str:
 class _Writer:
     """Writes blocks, each a text without empty lines around it."""
 
-    def __init__(self, base: str, whole_page: bool) -> None:
+    def __init__(self, base: str, whole_page: bool, classes: str = "") -> None:
         self._base = base
         self._whole_page = whole_page
+        self._classes = classes
+        """Of what stands around: some say there in what language code is."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
         made: list[str] = []
@@ -79,7 +84,7 @@ class _Writer:
             line.clear()
 
         for child in children:
-            if isinstance(child, Element) and self._is_noise(child):
+            if isinstance(child, Element) and child.tag != "input" and self._is_noise(child):
                 continue
             if isinstance(child, str) or not self._is_block(child):
                 line.append(child)
@@ -118,11 +123,11 @@ class _Writer:
                 if text := self.line(one.children).replace("\n", " "):
                     yield f"{'#' * int(one.tag[1])} {text}"
             case "pre":
-                yield _fenced(one)
+                yield _fenced(one, self._classes)
             case "ul" | "ol" | "menu":
                 yield self._list(one)
             case "dl":
-                yield from self._terms(one)
+                yield "\n".join(self._terms(one))
             case "table":
                 yield from self._table(one)
             case "blockquote":
@@ -136,6 +141,8 @@ class _Writer:
             case "article" | "main":
                 # A header in here is the article's own.
                 yield from _Writer(self._base, whole_page=False).blocks(one.children)
+            case "div" if LANGUAGE.search(one.attrs.get("class", "")):
+                yield from _Writer(self._base, self._whole_page, one.attrs["class"]).blocks(one.children)
             case _:
                 yield from self.blocks(one.children)
 
@@ -151,11 +158,8 @@ class _Writer:
                 continue
             sign = f"{number}. " if one.tag == "ol" else "- "
             number += 1
-            # Items stay close together unless one of them has several paragraphs.
-            text = parts[0] + "".join(("\n" if _is_list(part) else "\n\n") + part for part in parts[1:])
-            items.append(sign + text.replace("\n", "\n" + " " * len(sign)))
-        loose = any("\n\n" in item for item in items)
-        return re.sub(r"(?m)^ +$", "", ("\n\n" if loose else "\n").join(items))
+            items.append(_item(sign, parts[0], parts[1:]))
+        return "\n".join(items)
 
     def _terms(self, one: Element) -> Iterator[str]:
         """Terms and what is said of them; they may stand in groups."""
@@ -164,9 +168,10 @@ class _Writer:
             if item.tag == "dt":
                 terms.append(self.line(item.children) or " ".join(self.blocks(item.children)))
                 continue
-            said = "\n\n".join(self.blocks(item.children)).replace("\n", "\n  ")
-            head = ", ".join(f"**{term}**" for term in terms if term)
-            yield re.sub(r"(?m)^ +$", "", f"- {head}: {said}" if head else f"- {said}")
+            head = ", ".join(f"**{term.rstrip(':：')}**" for term in terms if term)
+            said = self.blocks(item.children) or [""]
+            first = f"{head}: {said[0]}" if head and not _is_list(said[0]) else head or said[0]
+            yield _item("- ", first, said if first == head else said[1:])
             terms = []
         if terms:
             yield "\n".join(f"- **{term}**" for term in terms)
@@ -202,9 +207,11 @@ class _Writer:
     def _inline(self, one: "Element | str") -> str:
         if isinstance(one, str):
             return one.replace(BREAK, "")
+        tag = one.tag
+        if tag == "input" and one.attrs.get("type") == "checkbox":
+            return "[x] " if "checked" in one.attrs else "[ ] "
         if self._is_noise(one):
             return ""
-        tag = one.tag
         if tag == "br":
             return BREAK
         if tag == "img":
@@ -232,9 +239,15 @@ class _Writer:
         if href.strip().lower().startswith(("javascript:", "data:", "vbscript:")):
             return ""
         try:
-            return urljoin(self._base, href.strip()).replace(" ", "%20").replace(")", "%29") if href.strip() else ""
+            return urljoin(self._base, href.strip()).translate(IN_ADDRESS) if href.strip() else ""
         except ValueError:
             return ""
+
+
+def _item(sign: str, first: str, rest: Iterable[str]) -> str:
+    """What belongs to an item stands below it; lists follow closely."""
+    text = first + "".join(("\n" if _is_list(part) else "\n\n") + part for part in rest)
+    return sign + re.sub(r"\n(?=[^\n])", "\n" + " " * len(sign), text)
 
 
 def _is_list(text: str) -> bool:
@@ -259,10 +272,10 @@ def _code(text: str) -> str:
     return f"{fence}{room}{text}{room}{fence}"
 
 
-def _fenced(one: Element) -> str:
+def _fenced(one: Element, around: str) -> str:
     """The code as it stands, between fences it does not hold itself."""
     text = "".join(_code_text(one.children)).strip("\n").replace("\xa0", " ")
-    classes = " ".join(part.attrs.get("class", "") for part in (one, *one.all("code")))
+    classes = " ".join(part.attrs.get("class", "") for part in (one, *one.all("code"))) + f" {around}"
     found = LANGUAGE.search(classes)
     language = found[1].lower() if found and found[1].lower() not in NOT_LANGUAGES else ""
     fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)

@@ -1,0 +1,54 @@
+"""Ten pages as Markdown, in the style of what is found on the web. `UPDATE_SNAPSHOTS=1 pytest` writes them anew."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from duckflow.tools.web.markdown import to_markdown
+from duckflow.tools.web.web_tool import cut_pages, read_text
+
+PAGES = sorted(Path(__file__).with_name("pages").glob("*.html"))
+URL = "https://site.example/docs/page.html"
+
+
+def test_there_are_ten() -> None:
+    assert len(PAGES) == 10
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_a_page_as_markdown(path: Path) -> None:
+    html = read_text(path.read_bytes(), "", html=True)
+    assert html
+    title, text = to_markdown(html, URL)
+    told, wanted = f"title: {title}\n\n{text}\n", path.with_suffix(".md")
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        wanted.write_text(told, encoding="utf-8")
+    assert told == wanted.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>a<br>b", "a\nb"),
+        ("<p>a <b> bold </b> c", "a **bold** c"),
+        ("<pre>\n  a\n    b\n</pre>", "```\n  a\n    b\n```"),
+        ("<main>short</main><p>" + "the page itself " * 40, "short\n\n" + ("the page itself " * 40).strip()),
+        ("<base href='/other/'><a href='x'>x</a>", "[x](https://site.example/other/x)"),
+        ("<a href='https://a.example/'>https://a.example/</a>", "<https://a.example/>"),
+        ("<a href='/a'><h3>Title</h3><p>text</p></a>", "### Title\n\ntext"),
+        ("<ul><li><p>a</p><pre>x\ny</pre></li><li>b</li></ul>", "- a\n\n  ```\n  x\n  y\n  ```\n- b"),
+        ("<p>日本語の\n文章と English\nwords", "日本語の文章と English words"),
+        ("x &lt; y &amp;&amp; z", "x < y && z"),
+        ("", ""),
+    ],
+)
+def test_small_things(html: str, text: str) -> None:
+    assert to_markdown(html, URL).text == text
+
+
+def test_a_text_is_cut_between_paragraphs_and_nothing_is_lost() -> None:
+    text = "\n\n".join(f"{number} " + "x" * 300 for number in range(50))
+    pages = cut_pages(text, 1000)
+    assert max(map(len, pages)) <= 1000 and "\n\n".join(pages) == text
+    assert "".join(cut_pages("y" * 2500, 1000)) == "y" * 2500
