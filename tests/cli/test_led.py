@@ -1,5 +1,6 @@
 """Headless for programs: answers of a shape, and conversations led by lines of JSON."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from duckflow.ui.headless_input import read_led_line
 from tests.cli.shell import Shell
+from tests.journeys.drawn import png
 from tests.journeys.story import act, decide, respond
 
 SCHEMA = {
@@ -116,3 +118,21 @@ def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
 def test_lines(line: str, kind: str | None) -> None:
     order = read_led_line(line)
     assert (order.kind if order else None) == kind
+
+
+def test_pictures_come_with_a_message_in_both_forms(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    first, second = (base64.b64encode(png(8, size)).decode() for size in (1, 2))
+    led = Led(shell, decide(respond("Two ducks."), step="PLANNING"))
+    content = [
+        {"type": "text", "text": "what are these?"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": first}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{second}"}},
+    ]
+    led.tell(type="user", message={"role": "user", "content": content})
+    told = [led.until("message_added")["message"] for _ in range(3)]
+    assert [one["pictures"][0]["height"] for one in told if one["pictures"]] == [1, 2]
+    assert led.until("turn_ended")["outcome"] == "done"
+    assert led.process.stdin
+    led.process.stdin.close()
+    assert led.process.wait(60) == 0

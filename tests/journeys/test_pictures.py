@@ -1,5 +1,6 @@
 """Pictures in a conversation: attached, shown as a line, sent to models that see, refused clearly for the others."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,11 @@ async def test_from_elsewhere_only_pictures_are_taken_and_the_path_is_shown(tmp_
 
 
 async def test_a_front_end_may_hand_one_over(tmp_path: Path) -> None:
-    story = with_pictures(tmp_path, [OK])
-    await story.chat.say("what is this?", [Attachment("pasted.png", data=png(7, 7))])
+    story = with_pictures(tmp_path, [OK, OK])
+    await story.chat.say("what is this?", [Attachment("pasted.png", data=base64.b64encode(png(7, 7)).decode())])
     assert shown(story) == [png(7, 7)] and "picture pasted.png: PNG, 7×7" in story.prompt()
+    await story.chat.say("and this?", [Attachment("odd.png", data="*")])
+    assert story.all(Noticed)[-1].what.key == "picture.not_one"
 
 
 @pytest.mark.parametrize("data", [png(9000, 10), png(10, 10, b"x" * 4_000_000)], ids=["wide", "heavy"])

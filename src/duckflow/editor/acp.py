@@ -144,7 +144,7 @@ class AcpAgent:
             "agentInfo": {"name": "duckflow", "title": "Duckflow", "version": __version__},
             "agentCapabilities": {
                 "loadSession": True,
-                "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
+                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
                 "mcpCapabilities": {"http": True, "sse": False},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "additionalDirectories": {}},
             },

@@ -9,7 +9,7 @@ from duckflow.rpc import BAD_PARAMS, RpcError
 
 
 class Prompt(NamedTuple):
-    """The user's words; the texts that came with them; what could not be taken, by its kind."""
+    """The user's words; the texts and pictures that came with them; what could not be taken, by its kind."""
 
     text: str
     attachments: tuple[Attachment, ...]
@@ -38,6 +38,9 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
                 attachments.append(Attachment(name, text))
             else:
                 refused.append(name)
+        elif kind == "image" and isinstance(data := given.get("data"), str) and data:
+            name = _name(str(given.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
+            attachments.append(Attachment(name, data=data))
         else:
             refused.append(kind or "?")
     return Prompt("".join(words).strip(), tuple(attachments), tuple(refused))

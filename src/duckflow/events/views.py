@@ -17,8 +17,8 @@ class Attachment(NamedTuple):
 
     name: str
     text: str = ""
-    data: bytes = b""
-    """Of a picture; then there is no text."""
+    data: str = ""
+    """Of a picture, in base64; then there is no text."""
 
 
 class Taken(NamedTuple):

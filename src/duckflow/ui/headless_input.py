@@ -1,6 +1,7 @@
 """`--input-format stream-json`: messages and answers as lines of JSON on stdin, for programs that lead a conversation.
 
-{"type": "user", "text": "…"}                            a message; `message.content` as others have it is read too
+{"type": "user", "text": "…"}                            a message; `message.content` as others have it is read too,
+                                                         with its pictures in base64
 {"type": "answer", "question_id": "…", "text": "yes"}    or "choice": "yes"
 {"type": "interrupt"}                                    stops the running turn
 """
@@ -8,10 +9,12 @@
 import asyncio
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Outcome
+from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.ui.headless import Headless, print_json
 
@@ -25,6 +28,7 @@ class LedLine(NamedTuple):
     text: str = ""
     question_id: str = ""
     choice: str = ""
+    pictures: tuple[Attachment, ...] = ()
 
 
 def read_led_line(line: str) -> LedLine | None:
@@ -38,7 +42,7 @@ def read_led_line(line: str) -> LedLine | None:
     told = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
     match told.get("type"):
         case "user" if text := _text(told):
-            return LedLine("user", text)
+            return LedLine("user", text, pictures=tuple(_pictures(told)))
         case "answer" if told.get("question_id"):
             return LedLine("answer", str(told.get("text", "")), str(told["question_id"]), str(told.get("choice", "")))
         case "interrupt":
@@ -47,18 +51,35 @@ def read_led_line(line: str) -> LedLine | None:
             return LedLine("unreadable", line.strip())
 
 
-def _text(told: dict[str, Any]) -> str:
+def _content(told: dict[str, Any]) -> Any:
     message = told.get("message")
-    content: Any = told.get("text") or told.get("content")
     if isinstance(message, dict):
-        content = cast("dict[str, Any]", message).get("content")
-    elif isinstance(message, str):
-        content = message
+        return cast("dict[str, Any]", message).get("content")
+    return message if isinstance(message, str) else told.get("text") or told.get("content")
+
+
+def _parts(told: dict[str, Any]) -> list[dict[str, Any]]:
+    content = _content(told)
+    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    return [cast("dict[str, Any]", part) for part in parts if isinstance(part, dict)]
+
+
+def _text(told: dict[str, Any]) -> str:
+    content = _content(told)
     if isinstance(content, list):
-        parts = cast("list[Any]", content)
-        texts = [cast("dict[str, Any]", part).get("text") for part in parts if isinstance(part, dict)]
+        texts = [part.get("text") for part in _parts(told)]
         content = "\n".join(text for text in texts if isinstance(text, str))
     return content.strip() if isinstance(content, str) else ""
+
+
+def _pictures(told: dict[str, Any]) -> Iterator[Attachment]:
+    """In either of the two forms that others have: a source with its data, or an address that holds it."""
+    for number, part in enumerate(_parts(told), 1):
+        source: Any = part.get("source") or part.get("image_url")
+        table = cast("dict[str, Any]", source) if isinstance(source, dict) else {}
+        data = table.get("data") or str(table.get("url", "")).partition(";base64,")[2]
+        if isinstance(data, str) and data:
+            yield Attachment(f"picture-{number}", data=data)
 
 
 async def read_line() -> str:
@@ -86,13 +107,13 @@ async def lead(headless: Headless, conversation: Conversation, words: Words) -> 
     conversation.hear(headless.hear)
     turns: set[asyncio.Task[Outcome]] = set()
 
-    async def say(text: str) -> Outcome:
-        return await conversation.say(text)
+    async def say(text: str, pictures: Sequence[Attachment]) -> Outcome:
+        return await conversation.say(text, pictures)
 
     while line := await read_line():
         match read_led_line(line):
-            case LedLine("user", text):
-                turns.add(asyncio.create_task(say(text)))
+            case LedLine("user", text, pictures=pictures):
+                turns.add(asyncio.create_task(say(text, pictures)))
             case LedLine("answer", text, question_id, choice):
                 taken = await conversation.answer(question_id, text, choice)
                 print_json({"type": "taken", "question_id": question_id, **taken._asdict()})

@@ -41,7 +41,7 @@ class BringMaterial(Policy):
         in the conversation, for another model."""
         for attachment in turn.attachments:
             if attachment.data:
-                self._show(attachment.data, attachment.name)
+                self._show(_decoded(attachment.data), attachment.name)
             else:
                 self._quote(attachment.name, attachment.text.rstrip("\n"))
         await self.heard(turn.request)
@@ -145,3 +145,14 @@ class BringMaterial(Policy):
         turn = self._session.state.turn
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=turn)))
         self._session.emit(Noticed(what=for_user))
+
+
+def _decoded(data: str) -> bytes:
+    """What is not in base64 is no picture."""
+    import base64
+    import binascii
+
+    try:
+        return base64.b64decode(data)
+    except (binascii.Error, ValueError):
+        return b""
