@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
 from duckflow.state.plan import Plan, Step, Task, TaskList, circular, dependency_problems, moved, renamed, without
-from duckflow.state.schedule import next_task, side_by_side, startable, touched
+from duckflow.state.schedule import clash, held, next_task, startable, touched
 
 
 def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:
@@ -53,13 +53,14 @@ def test_steps_start_only_after_what_they_depend_on() -> None:
     assert names(startable(whole, ["c", "d"], busy=["d"])) == []
 
 
-def test_side_by_side_only_without_common_files_and_up_to_the_limit() -> None:
+def test_which_steps_may_change_the_same_file() -> None:
     left, right, same = step("l", files=("l.py",)), step("r", files=("r.py",)), step("s", files=("l.py",))
-    assert names(side_by_side([left, same, right], [], 2)) == ["l", "r"]
-    assert names(side_by_side([right], [left], 1)) == []
+    assert clash(touched(left), touched(same)) and not clash(touched(left), touched(right))
     anything = Step(name="x", task_list=TaskList(tasks=[Task(operation="shell.run", args={"command": "make"})]))
-    assert names(side_by_side([anything], [left], 2)) == [], "a command may touch any file"
-    assert touched(step("n")) == frozenset()
+    assert clash(touched(anything), touched(left)), "a command may touch any file"
+    assert touched(anything, named=True) == touched(step("n")) == frozenset()
+    left.tasks[0].status = "completed"
+    assert (touched(left), held(left)) == (frozenset(), frozenset({"l.py"})), "what it has changed stays its own"
 
 
 def test_a_failed_task_stops_its_list() -> None:

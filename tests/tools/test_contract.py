@@ -15,7 +15,7 @@ from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.phrase import Phrase, Texts, tell
 from duckflow.state.plan import Step, Task, TaskList
 from duckflow.state.question import Answer, FileImpact, Preview
-from duckflow.state.schedule import side_by_side, touched
+from duckflow.state.schedule import clash, touched
 from duckflow.tools.tool import Args, Done, Tool
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
@@ -246,7 +246,5 @@ async def test_a_job_uses_it_and_schedules_by_what_it_touches(tmp_path: Path) ->
         return Step(name=file, task_list=TaskList(tasks=[Task.of(put, {"file": file})]))
 
     assert touched(step("a.txt")) == {"a.txt"}
-    assert [one.name for one in side_by_side([step("a.txt"), step("a.txt"), step("b.txt")], [], 3)] == [
-        "a.txt",
-        "b.txt",
-    ]
+    assert clash(touched(step("a.txt")), touched(step("a.txt")))
+    assert not clash(touched(step("a.txt")), touched(step("b.txt")))

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 from duckflow.agent.phases import Phases
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed
 from duckflow.llm.decision import Reading
 from duckflow.prompts.template import note
@@ -20,7 +20,7 @@ from duckflow.tools.toolbox import talk_operations
 TALK_ARGUMENTS = ("text", "question")
 
 
-def accept(reading: Reading, session: Session, phases: Phases, said: Collection[str] = ()) -> Reading:
+def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collection[str] = ()) -> Reading:
     """The Decision as it counts from now on. What of it is refused is told to the model; an answer that was given in
     this turn, word for word, is not given again."""
     decision = _polite(reading.decision, said)

@@ -35,6 +35,10 @@ class Actor:
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
     """Stands still while the user is being asked."""
+    hearing: asyncio.Event | None = None
+    """Not set while the user's words are being heard: until then no task is begun."""
+    inner: bool = False
+    """It emits into a context of its own; what leaves that is signed there."""
 
     @property
     def follows_steps(self) -> bool:
@@ -42,7 +46,14 @@ class Actor:
         return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:
-        self.emit_event(self._signed(event) if self.job_id else event)
+        self.emit_event(self._signed(event) if self.job_id and not self.inner else event)
+
+    async def wait_until_clear(self) -> None:
+        """Before every task: for the end of a pause, and until the user's words have been heard."""
+        await self.pause.wait_while_paused()
+        while self.hearing and not self.hearing.is_set():
+            await self.hearing.wait()
+            await self.pause.wait_while_paused()
 
     async def ask(self, question: Question) -> Answer:
         question = self._signed_question(question)

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
@@ -47,8 +47,22 @@ class Dispatched:
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
     """The actions with the texts that came outside the JSON."""
 
+    def add(self, other: "Dispatched") -> None:
+        """What came of more of the list."""
+        self.results += other.results
+        self.stop, self.refusal, self.failed = other.stop, other.refusal, other.failed or self.failed
+        self.approved |= other.approved
+        self.broken |= other.broken
+        self.whole |= other.whole
+
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
+
+
+class Acting(Protocol):
+    """Carries out what was decided."""
+
+    async def run(self, reading: Reading, actor: Actor) -> Dispatched: ...
 
 
 class Dispatcher:

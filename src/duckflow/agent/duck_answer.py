@@ -7,7 +7,7 @@ from itertools import groupby
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, Noticed
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
 from duckflow.prompts.template import note
@@ -21,7 +21,7 @@ STOCK_LINES = 12
 class DuckCallAnswers:
     """Each effect of a choice, carried out. What goes into the next prompt is in the resolution itself."""
 
-    def __init__(self, session: Session, phases: Phases, second_opinion: Callable[[], None]) -> None:
+    def __init__(self, session: StateOwner, phases: Phases, second_opinion: Callable[[], None]) -> None:
         self._session = session
         self._phases = phases
         self._second_opinion = second_opinion

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from itertools import count
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.agents import Agents
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.job_end import mark_interrupted, until_settled
 from duckflow.agent.job_report import count_results, tell_end, write_report
+from duckflow.agent.lanes import Lanes
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
-from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
+from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
@@ -25,6 +27,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
+from duckflow.state.phrase import say
+from duckflow.state.plan import Step
 from duckflow.tools.plan.drafting import Drafter
 
 log = logging.getLogger(__name__)
@@ -51,6 +55,7 @@ class JobRunner:
         phases: Phases,
         make_pacemaker: Callable[[], Pacemaker],
         settings: AgentSettings,
+        agents: Agents,
     ) -> None:
         self._session = session
         self._ask = ask
@@ -59,10 +64,12 @@ class JobRunner:
         self._phases = phases
         self._make_pacemaker = make_pacemaker
         self._settings = settings
+        self._agents = agents
         self._running: dict[str, RunningJob] = {}
         self._settling = False
         self._heard = asyncio.Event()
         self._heard.set()
+        self._lanes = Lanes(self._all_steps, self._tell_waiting)
         session.subscribe(self._hear)
         for job in session.state.live_jobs():
             # A crash has cut it off; it waits to be resumed.
@@ -140,7 +147,7 @@ class JobRunner:
         return [running.task for running in self._running.values() if running.task]
 
     def _run_in_background(self, job: Job) -> None:
-        actor = Actor(self._session.emit, self._ask, job.job_id, job.name)
+        actor = Actor(self._session.emit, self._ask, job.job_id, job.name, hearing=self._heard)
         running = self._running[job.job_id] = RunningJob(actor)
         running.task = asyncio.create_task(self._run(job.job_id, running))
 
@@ -157,16 +164,15 @@ class JobRunner:
     async def _carry_out(self, job: Job, running: RunningJob) -> None:
         from duckflow.agent.job_work import JobWork
 
-        actor = running.actor
         work = JobWork(
             job,
-            actor,
-            self._session.state,
+            running.actor,
             self._dispatcher,
             self._drafter,
+            self._agents,
             self._make_pacemaker(),
             self._settings,
-            lambda: self._wait_until_clear(actor),
+            self._lanes,
         )
         try:
             status: JobStatus = "completed" if await work.run() else "failed"
@@ -180,12 +186,11 @@ class JobRunner:
             log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))
 
-    async def _wait_until_clear(self, actor: Actor) -> None:
-        """Before every task: for the end of a pause, and until the user's words have been heard."""
-        await actor.pause.wait_while_paused()
-        while not self._heard.is_set():
-            await self._heard.wait()
-            await actor.pause.wait_while_paused()
+    def _all_steps(self) -> list[Step]:
+        return [step for plan in self._session.state.plans.values() for step in plan.steps]
+
+    def _tell_waiting(self, step: Step, other: Step) -> None:
+        self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=other.name)))
 
     async def _offer_lesson(self, job: Job, actor: Actor) -> None:
         """What a completed plan or a failed job has taught goes through the Gate like any other change."""

@@ -1,9 +1,9 @@
 """One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from duckflow.agent.history import AgentHistory
 from duckflow.agent.session import Session
 from duckflow.events.talking import LineOffered
 from duckflow.events.types import (
@@ -17,16 +17,13 @@ from duckflow.events.types import (
     PastSummarised,
     TurnEnded,
 )
-from duckflow.llm.provider import Request
-from duckflow.llm.usage import estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
-from duckflow.memory.bubble import Bubble, Pruned
+from duckflow.memory.bubble import Pruned
 from duckflow.memory.castle import Castle
 from duckflow.memory.clip import clip
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
-from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, estimate
+from duckflow.memory.settings import MemorySettings
 from duckflow.state.context import Receipt
 from duckflow.state.message import Message, last_request
 from duckflow.state.phrase import Phrase, say
@@ -37,31 +34,22 @@ if TYPE_CHECKING:
 
 RECALLED = 5
 RECALL_TOKENS = 1500
-LEAST_LEARNED = 2000
-"""A shorter request says little of the estimate: what the provider adds of its own weighs too much."""
 
 
-class ConversationMemory:
+class ConversationMemory(AgentHistory):
     """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
 
     def __init__(
         self, session: Session, settings: MemorySettings, gravel: Gravel, castle: Castle, facts: ProjectFacts
     ) -> None:
+        super().__init__(session.state, settings)
         self._session = session
-        self._settings = settings
         self._gravel = gravel
         self._castle = castle
         self._facts = facts
-        self._bubble = Bubble(settings)
-        self._tokens = Tokens()
-        self._budget = settings.budget_tokens or LEAST_BUDGET
-        self._sent = 0.0
-        self._estimate = lru_cache(maxsize=1024)(estimate)
-        self._guessed = 0
         self._evidence: tuple[int, str] = (-1, "")
         self.on_dropped: Callable[[Sequence[int]], None] | None = None
         state = session.state
-        self._tokens.use(state.model)
         if state.context.upto:
             self._bubble.restore(state.messages, state.context, state.aside)
             self._bubble.summarise([one.cited() for one in state.context.summaries])
@@ -74,25 +62,6 @@ class ConversationMemory:
         from duckflow.agent.forgetting import Forgetting
 
         return Forgetting(self._session, self._gravel, self._castle, self._facts, self._look_again)
-
-    def history(self, budget: int) -> list[Message]:
-        """The messages for the next prompt; prunes when they are nearly too many."""
-        self._budget = budget
-        self._follow()
-        self._took(self._bubble.fit(self._room()))
-        return self._bubble.view(self._room())
-
-    def shown(self, budget: int) -> list[Message]:
-        """As the last Decision saw them, and what came since: between a Decision and what belongs to it nothing is
-        pruned. What would not fit at all is cut."""
-        self._follow()
-        return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
-
-    def history_of_step(self, own: Sequence[Message], budget: int) -> list[Message]:
-        """A step's own messages, as far as they fit. Nothing is pruned: the context belongs to the conversation."""
-        working = Bubble(self._settings)
-        working.follow(own)
-        return working.view(budget / self._tokens.factor)
 
     def evidence(self) -> str:
         """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""
@@ -110,18 +79,6 @@ class ConversationMemory:
         """Of the project, from earlier sessions."""
         state, rooms = self._session.state, self._settings.known_bytes
         return self._facts.text(state.session_id, rooms.get(state.language, min(rooms.values(), default=0)))
-
-    def sent(self, request: Request) -> None:
-        """What is sent now; what it really took is learned with the reply."""
-        texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
-        pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
-        self._sent = pictures + sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
-        self._guessed = estimate_request(request)
-
-    def learn(self, prompt_tokens: int) -> None:
-        """What the request took. A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""
-        if self._sent >= LEAST_LEARNED and prompt_tokens != self._guessed:
-            self._tokens.learn(self._sent, prompt_tokens)
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """How many messages were found, and their quotations. What is in the context is told only on request."""
@@ -169,17 +126,10 @@ class ConversationMemory:
     def _asked(self) -> str:
         return last_request(self._session.state.messages)
 
-    def _follow(self) -> None:
-        state = self._session.state
-        self._bubble.follow(state.messages, state.aside, state.context.forgotten)
-
     def _look_again(self) -> None:
         """Something was forgotten."""
         self._evidence = (-1, "")
         self._bubble.summarise([one.cited() for one in self._session.state.context.summaries])
-
-    def _room(self) -> float:
-        return self._budget / self._tokens.factor
 
     def _quoted(self, asked: str) -> str:
         self._follow()

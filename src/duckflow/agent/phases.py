@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, StatusChanged
 from duckflow.prompts.template import note
 from duckflow.state.action import Decision
@@ -15,7 +15,7 @@ from duckflow.state.phrase import say
 class Phases:
     """At most one move per Decision is the model's; error recovery, the Gate and the review are the system's."""
 
-    def __init__(self, session: Session, table: TransitionTable) -> None:
+    def __init__(self, session: StateOwner, table: TransitionTable) -> None:
         self._session = session
         self._table = table
 

@@ -66,16 +66,30 @@ class Bus:
             raise closed
 
 
-class Session:
-    """Events go in at `emit`; state, journal and listeners follow, in this order: journal, state, listeners.
+class StateOwner:
+    """Events go in at `emit`; the state follows, then whoever listens."""
+
+    def __init__(self, state: AgentState) -> None:
+        self.state = state
+        self._bus = Bus()
+
+    def emit(self, event: Event) -> None:
+        apply(self.state, event)
+        self._bus.publish(event)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self._bus.subscribe(listener)
+
+
+class Session(StateOwner):
+    """Keeps a journal: what goes in at `emit` is written there first, then come state and listeners.
 
     An event is on disk before anyone acts on it, so what was seen on the screen is never lost.
     """
 
     def __init__(self, journal: Journal, state: AgentState) -> None:
-        self.state = state
+        super().__init__(state)
         self._journal = journal
-        self._bus = Bus()
 
     def emit(self, event: Event) -> None:
         if event.journaled:
@@ -88,9 +102,6 @@ class Session:
             if isinstance(event, TurnEnded):
                 self._journal.save_headline(Headline.of(self.state).model_dump_json())
         self._bus.publish(event)
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self._bus.subscribe(listener)
 
     @property
     def path(self) -> Path:

@@ -42,11 +42,19 @@ class TaskRunner:
         operation = self._operation(task.operation)
         return operation is None or operation.changes
 
-    async def run(self, plan: Plan, step: Step, action: Action) -> tuple[Dispatched, str]:
+    def actor_of(self, step: Step) -> Actor:
+        """Who acts for the step."""
+        return replace(self._actor, step_id=step.step_id)
+
+    async def dispatch(self, reading: Reading, actor: Actor) -> Dispatched:
+        """What is no task."""
+        return await self._dispatcher.run(reading, actor)
+
+    async def run(self, plan: Plan, step: Step, action: Action, actor: Actor) -> tuple[Dispatched, str]:
         """What came of it, and that in words for the model."""
         language = self._drafter.state.language
         try:
-            async with replace(self._actor, step_id=step.step_id).at_most(self._seconds) as actor:
+            async with replace(actor, step_id=step.step_id).at_most(self._seconds) as actor:
                 operation = self._operation(action.operation)
                 if operation and operation.body and operation.body not in action.args:
                     self._explain(plan, step, actor)
@@ -98,7 +106,7 @@ class TaskRunner:
         """Before tasks are drafted with their texts: what they may change counts as read as it is now, and is not
         overwritten when somebody changes it meanwhile."""
         if await self._drafter.inline():
-            await self._read(files_of(plan, step), step, replace(self._actor, step_id=step.step_id))
+            await self._read(files_of(plan, step), step, self.actor_of(step))
 
     async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:
         for path in dict.fromkeys(paths):

@@ -1,12 +1,12 @@
 """Thinking: from state to the next Decision, with bounded tries."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply, closable
-from duckflow.agent.memory import ConversationMemory
+from duckflow.agent.history import AgentHistory
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable, ToolsRefused
 from duckflow.events.ports import Emit
@@ -57,21 +57,22 @@ class Thinker:
         self,
         connection: ModelConnection,
         compiler: Compiler,
-        operations: Callable[[], Sequence[Operation]],
         emit: Emit,
         settings: AgentSettings,
         memory: MemorySettings,
         detectors: DetectorSettings,
-        remembering: ConversationMemory,
+        remembering: AgentHistory,
+        streams: bool = True,
     ) -> None:
+        """`streams`: what it says is shown while it comes; what an agent in the background says is not."""
         self.connection = connection
         self._compiler = compiler
-        self._operations = operations
         self._emit = emit
         self._settings = settings
         self._memory = memory
         self._detectors = detectors
         self._remembering = remembering
+        self._streams = streams
 
     async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
@@ -99,7 +100,7 @@ class Thinker:
                 corrections += self._compiler.correction(state.language, reply.text, problem.correction, form)
 
     async def _read(self, reply: Reply, state: AgentState, profile: ModelProfile) -> Reading:
-        operations = self._operations()
+        operations = self._compiler.operations()
         if not profile.native_tools:
             return read_decision(reply.text, operations, reply.finish, state.phase)
         given = NativeReply(text=reply.text, calls=reply.calls, extra=reply.extra)
@@ -134,8 +135,8 @@ class Thinker:
             request = Request(messages, None if tools else schema, room, tools=tools)
             self._remembering.sent(request)
             try:
-                heard = partial(LiveReply, self._detectors, self._operations(), bool(tools))
-                reply = await self.connection.call(request, heard, "say")
+                heard = partial(LiveReply, self._detectors, self._compiler.operations(), bool(tools))
+                reply = await self.connection.call(request, heard, "say" if self._streams else "body")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from duckflow.agent.accept import accept
 from duckflow.agent.actor import Actor
-from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.dispatcher import Acting, Dispatched
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
@@ -37,11 +37,11 @@ class Turn:
 
     def __init__(
         self,
-        session: Session,
+        session: StateOwner,
         actor: Actor,
         pacing: TurnPacemaker,
         thinker: Thinker,
-        dispatcher: Dispatcher,
+        acting: Acting,
         phases: Phases,
         duck: DuckCallAnswers,
         policies: Sequence[Policy],
@@ -50,7 +50,7 @@ class Turn:
         self._actor = actor
         self._pacing = pacing
         self._thinker = thinker
-        self._dispatcher = dispatcher
+        self._acting = acting
         self._phases = phases
         self._duck = duck
         self._policies = policies
@@ -107,7 +107,7 @@ class Turn:
                 return told
             await self._hear(turn)
             reading = await self._think(turn, told)
-            done = await self._dispatcher.run(reading, self._actor)
+            done = await self._acting.run(reading, self._actor)
             turn.loops.append(Loop(reading.decision, done))
             told = await self._look_back(turn)
             if self._pacing.saw(reading.decision, done):

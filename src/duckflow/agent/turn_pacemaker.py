@@ -3,7 +3,7 @@
 import logging
 
 from duckflow.agent.dispatcher import Dispatched
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
 from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
@@ -35,7 +35,7 @@ def intervention(verdict: Verdict) -> Intervened | None:
 class TurnPacemaker:
     """One conversation's Pacemaker, with its outside."""
 
-    def __init__(self, session: Session, pacemaker: Pacemaker, ask: Ask, other_model: bool = False) -> None:
+    def __init__(self, session: StateOwner, pacemaker: Pacemaker, ask: Ask, other_model: bool = False) -> None:
         self._session = session
         self._pacemaker = pacemaker
         self._ask = ask

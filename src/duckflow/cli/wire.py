@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.admission import Admission
+from duckflow.agent.agents import Agents, usable_by_agents
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
@@ -104,7 +105,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     )
     extensions = Extensions(places, admission, toolbox, session.emit)
     project = Project(workspace, memory.known, memory.lessons, extensions.catalogue)
-    compiler = Compiler(toolbox.operations, Layers(project, settings.prompts, count))
+    layers = Layers(project, settings.prompts, count)
+    compiler = Compiler(toolbox.operations, layers)
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
     pictures = ConversationPictures(session)
@@ -125,7 +127,6 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     thinker = Thinker(
         connection,
         compiler,
-        toolbox.operations,
         session.emit,
         settings.agent,
         settings.memory,
@@ -135,7 +136,18 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     summarizer = Summarizer(session, connection, compiler, settings.memory)
     memory.on_dropped = summarizer.dropped
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
-    phases = Phases(session, transition_table(settings))
+    table, fresh_pacemaker = transition_table(settings), partial(Pacemaker, settings.pacemaker)
+    phases = Phases(session, table)
+    agents = Agents(
+        session.state,
+        connection,
+        Compiler(lambda: usable_by_agents(toolbox.operations()), layers),
+        fresh_pacemaker,
+        table,
+        settings.agent,
+        settings.memory,
+        settings.pacemaker.detectors,
+    )
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     undo = UndoKeeper(session, partial(_undo, wiring, session))
@@ -143,7 +155,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     turn_pacemaker = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
-    jobs = JobRunner(session, ask, dispatcher, drafter, phases, lambda: Pacemaker(settings.pacemaker), settings.agent)
+    jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)
     policies = _policies(material, dispatcher, bodies, actor, phases, approval)

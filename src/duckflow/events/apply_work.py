@@ -98,7 +98,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     else:
         for job in state.jobs.values():
             job.messages = [message for message in job.messages if message.step != step.step_id]
-    step.status, step.evidence = event.status, event.evidence
+    step.status, step.evidence, step.found = event.status, event.evidence, event.found
     if all(one.status == "completed" for one in plan.steps):
         plan.status = "completed"
     elif plan.status in ("approved", "completed"):

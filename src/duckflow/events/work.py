@@ -31,6 +31,7 @@ class StepChanged(WorkEvent):
     step_id: str
     status: StepStatus
     evidence: str = ""
+    found: str = ""
 
 
 class TaskChanged(WorkEvent):

@@ -143,12 +143,12 @@ def _reply(line: Line, native: bool) -> ScriptedReply:
         case str():
             return ScriptedReply(line)
         case _ if native and "actions" in line:
-            return _called(line)
+            return called(line)
         case _:
             return ScriptedReply(json.dumps(line, ensure_ascii=False))
 
 
-def _called(decision: Mapping[str, Any]) -> ScriptedReply:
+def called(decision: Mapping[str, Any]) -> ScriptedReply:
     """A Decision as a model that calls tools would put it: what is said is text, everything else a call."""
     said, calls, own = list[str](), list[tuple[str, dict[str, Any]]](), dict(decision)
     for action in cast("list[dict[str, Any]]", own.pop("actions")):

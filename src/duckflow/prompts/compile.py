@@ -63,20 +63,20 @@ class Compiler:
     """Turns state and conversation into the messages of a request."""
 
     def __init__(self, operations: Callable[[], Sequence[Operation]], layers: Layers) -> None:
-        self._operations = operations
+        self.operations = operations
         self._layers = layers
 
     def offered(self, state: AgentState, profile: ModelProfile) -> tuple[Operation, ...]:
         """What a model of this size may do now."""
         if profile.native_tools:
             # Always the same: the tools stand before everything else that an endpoint's cache keeps.
-            return tuple(self._operations())
-        found = offered(self._operations(), profile, state)
+            return tuple(self.operations())
+        found = offered(self.operations(), profile, state)
         return tuple(map(brief, found)) if profile.compact else found
 
     def tools(self, language: str) -> tuple[ToolSpec, ...]:
         """The operations for a model that calls tools."""
-        return tools(self._operations(), language)
+        return tools(self.operations(), language)
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """The request for the next Decision."""
@@ -165,7 +165,7 @@ class Compiler:
         if profile.native_tools:
             told = as_calls(history, state.language)
         else:
-            bodies = () if profile.bodies == "inline" else tuple(one.body for one in self._operations() if one.body)
+            bodies = () if profile.bodies == "inline" else tuple(one.body for one in self.operations() if one.body)
             told = [spoken(message, state.language, bodies) for message in history]
         if profile.images:
             return told

@@ -29,9 +29,11 @@ class Task(Noun):
     """The files it may change; nothing: any, unless it only reads."""
     makes: tuple[str, ...] = ()
     """The files that are there after it."""
+    action_id: str = ""
+    """The call of an agent's reply that it is."""
 
     @classmethod
-    def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "") -> "Task":
+    def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "", action_id: str = "") -> "Task":
         """A call of an operation, with what that says of it."""
         touches, makes = operation.touched(args), operation.made(args)
         return cls(
@@ -41,6 +43,7 @@ class Task(Noun):
             effect=operation.effect,
             touches=touches,
             makes=makes,
+            action_id=action_id,
         )
 
 
@@ -58,6 +61,8 @@ class Step(Noun):
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
+    found: str = ""
+    """What the agent that carried it out had to say in the end."""
     began: float = 0.0
     added: bool = False
     """Duckflow put it there, not the model."""

@@ -1,4 +1,4 @@
-"""Which steps may start now, and which of them side by side."""
+"""Which steps may start now, and which files they touch."""
 
 from collections.abc import Collection
 
@@ -21,32 +21,23 @@ def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -
     ]
 
 
-def side_by_side(steps: Collection[Step], busy: Collection[Step], limit: int) -> list[Step]:
-    """As many of `steps` as may join the busy ones: at most `limit` in all, and none that touches their files."""
-    chosen: list[Step] = []
-    taken = [touched(step) for step in busy]
-    for step in steps:
-        if len(taken) >= limit:
-            break
-        files = touched(step)
-        if not any(_clash(files, others) for others in taken):
-            chosen.append(step)
-            taken.append(files)
-    return chosen
-
-
-def touched(step: Step) -> frozenset[str]:
-    """The files that a step's open tasks may change."""
+def touched(step: Step, named: bool = False) -> frozenset[str]:
+    """The files that a step's open tasks may change; with `named` only those that can be told."""
     names: set[str] = set()
     for task in step.tasks:
-        if task.status not in ("completed", "cancelled") and task.effect != "read":
-            names.update(task.touches or [ANYTHING])
+        if task.status not in ("completed", "cancelled", "failed") and task.effect != "read":
+            names.update(task.touches or ([] if named else [ANYTHING]))
     return frozenset(names)
 
 
 def has_none_left(step: Step) -> bool:
     """Whether it needs (other) tasks: it has none, or it was opened again with all of them done."""
     return not step.tasks or (step.status == "pending" and all(task.status == "completed" for task in step.tasks))
+
+
+def held(step: Step) -> frozenset[str]:
+    """The files that a step has changed so far."""
+    return frozenset(path for task in step.tasks if task.status == "completed" for path in task.touches)
 
 
 def next_task(step: Step) -> Task | None:
@@ -59,7 +50,8 @@ def next_task(step: Step) -> Task | None:
     return None
 
 
-def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
+def clash(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether both may change the same file."""
     if not one or not other:
         return False
     return bool(one & other) or ANYTHING in one or ANYTHING in other

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.llm.schema import strict_schema, tasks_schema
-from duckflow.prompts.template import note
+from duckflow.prompts.quoted import one_line
+from duckflow.prompts.template import note, render
 from duckflow.prompts.wording import listed
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
@@ -88,25 +89,13 @@ class Drafter:
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
-        from duckflow.tools.plan.step_context import left_behind, material
+        from duckflow.tools.plan.step_context import material
 
         inline = await self.inline()
         operations = tuple(self.operations())
-        done = [task for task in step.tasks if task.status == "completed"]
-        failed = [task_line(task) for task in step.tasks if task.status == "failed"]
         language = self.state.language
-        values = {
-            "goal": plan.goal,
-            "step": step.name,
-            "description": step.description,
-            "success": step.success,
-            "before": left_behind(plan, step),
-            "done": "; ".join(map(task_line, done)),
-            "failed": "; ".join(failed),
+        values = self._told_of(plan, step) | {
             "changes": changes,
-            "conversation": conversation(self.state),
-            "files": listing(self.folder),
-            "facts": facts(self.folder),
             "operations": listed(operations, language, with_bodies=inline),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
             "material": material(plan, step, self.folder, language, inline),
@@ -118,7 +107,35 @@ class Drafter:
             tasks_schema(operations, inline),
             lambda text: self._tasks_from(text, operations, inline),
         )
-        return done + tasks
+        return [task for task in step.tasks if task.status == "completed"] + tasks
+
+    def step_request(self, plan: Plan, step: Step) -> str:
+        """What an agent is asked that carries the step out, with the files it builds on."""
+        from duckflow.tools.plan.step_context import material
+
+        language = self.state.language
+        values = self._told_of(plan, step)
+        for name in ("failed", "files"):
+            values[name] = one_line(values[name])
+        asked = render(language, "step_agent", **values, constraints="; ".join(self.state.five.constraints))
+        return "\n\n".join(filter(None, (material(plan, step, self.folder, language, texts=True), asked)))
+
+    def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
+        """The context of a step."""
+        from duckflow.tools.plan.step_context import left_behind
+
+        return {
+            "goal": plan.goal,
+            "step": step.name,
+            "description": step.description,
+            "success": step.success,
+            "before": left_behind(plan, step),
+            "done": "; ".join(task_line(task) for task in step.tasks if task.status == "completed"),
+            "failed": "; ".join(task_line(task) for task in step.tasks if task.status == "failed"),
+            "conversation": conversation(self.state),
+            "files": listing(self.folder),
+            "facts": facts(self.folder),
+        }
 
     def _tasks_from(self, text: str, operations: tuple[Operation, ...], inline: bool) -> list[Task]:
         from duckflow.tools.plan.drafts import TasksDraft, read_draft

@@ -6,6 +6,7 @@ import re
 from duckflow.prompts.quoted import quoted
 from duckflow.prompts.template import note
 from duckflow.safety.secrets import mask, secret_name
+from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import task_line
 from duckflow.tools.plan.folder import made_by
@@ -13,6 +14,7 @@ from duckflow.tools.plan.ports import Folder
 
 STEPS_TOLD = 6
 FILES_TOLD = 8
+FOUND_TOLD = 400
 MATERIAL = 16_000
 FILE_NAME = re.compile(r"[\w./-]*\w\.\w{1,8}")
 
@@ -23,12 +25,12 @@ def left_behind(plan: Plan, step: Step) -> str:
     needed = [one for one in done if one.step_id in step.depends_on]
     told = dict.fromkeys(one.step_id for one in [*needed, *reversed(done)])
     chosen = set(list(told)[:STEPS_TOLD])
-    lines = [
-        f"{one.name} ({', '.join([*made_by(one)[:FILES_TOLD], *([one.evidence] if one.evidence else [])])})"
-        for one in done
-        if one.step_id in chosen
-    ]
-    return "; ".join(lines)
+    return "; ".join(_left_by(one) for one in done if one.step_id in chosen)
+
+
+def _left_by(step: Step) -> str:
+    left = [*made_by(step)[:FILES_TOLD], *filter(None, (step.evidence, shorten(step.found, FOUND_TOLD)))]
+    return f"{step.name} ({', '.join(left)})"
 
 
 def material(plan: Plan, step: Step, folder: Folder, language: str, texts: bool) -> str:

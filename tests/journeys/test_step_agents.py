@@ -1,0 +1,203 @@
+"""Steps carried out by agents of their own: models that call tools."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from duckflow.events.types import ActionFinished, DecisionMade, MessageAdded, Noticed
+from duckflow.events.work import TaskChanged, TasksPlanned
+from duckflow.llm.scripted import called
+from duckflow.state.question import Answer, Question
+from tests.journeys.plans import PROPOSE, job_ended, report, until, when
+from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_steps import RUN_ALL, a_plan, written
+
+REPORT = when("A background job has ended", json.dumps(report()))
+
+
+def calls(*actions: dict[str, Any]) -> dict[str, Any]:
+    """A reply with nothing but calls."""
+    return {"rationale": "I do it.", "actions": list(actions)}
+
+
+def says(words: str, decision: dict[str, Any], **other: Any) -> Any:
+    """A reply with calls that waits for its request."""
+    return replace(called(decision), when=words, **other)
+
+
+def of_step(step: str, *actions: dict[str, Any], **other: Any) -> Any:
+    return says(f"Your step: {step}", calls(*actions), **other)
+
+
+def a_story(tmp_path: Path, plan: dict[str, Any], replies: list[Any], **other: Any) -> Story:
+    drafted = when("Make a plan for this goal", json.dumps(plan))
+    return Story(tmp_path, [PROPOSE, drafted, RUN_ALL, *replies], native=True, **other)
+
+
+async def told(story: Story) -> Story:
+    await story.tell("do the work")
+    await story.tell("yes")
+    return story
+
+
+async def test_its_calls_are_the_tasks_and_one_reply_is_enough(tmp_path: Path) -> None:
+    check = act("shell.run", command="python -B -c 'import a, b'")
+    replies = [of_step("first", *written(a="A = 1\n", b="B = 2\n"), check), REPORT]
+    story = await told(a_story(tmp_path, a_plan(("first", "it runs")), replies))
+    assert (await job_ended(story)).status == "completed"
+    assert len(story.model.requests) == 5, "plan, its steps, run, the step, the report"
+    plan = story.session.state.plan
+    assert plan and [task.operation for task in plan.steps[0].tasks] == ["file_ops.write_file"] * 2 + ["shell.run"]
+    assert "exit code 0" in plan.steps[0].evidence
+    request = story.model.requests[3]
+    names = {tool.name for tool in request.tools}
+    assert "file_ops_write_file" in names and not any(name.startswith(("plan_tool", "task_")) for name in names)
+    assert len(request.messages) == 2 and "do the work" in request.messages[1].text, "a context of its own"
+
+
+async def test_it_may_look_first_and_go_on_with_what_it_saw(tmp_path: Path) -> None:
+    look = act("file_ops.read_file", path="notes/plan.txt")
+    replies = [
+        of_step("first", look),
+        says("loop 2 of", calls(*written(a="A = 7\n"))),
+        REPORT,
+    ]
+    story = a_story(tmp_path, a_plan(("first", "a.py exists")), replies)
+    (story.folder / "notes").mkdir()
+    (story.folder / "notes/plan.txt").write_text("seven\n")
+    await told(story)
+    assert (await job_ended(story)).status == "completed"
+    assert "seven" in story.prompt(4) and (story.folder / "a.py").exists()
+    kept = [event.message for event in story.all(MessageAdded) if event.message.job]
+    assert {message.role for message in kept} >= {"user", "assistant", "tool"}, "all of it is on the record"
+    assert not any("seven" in message.text for message in story.session.state.messages), "and not in the conversation"
+
+
+async def test_a_failing_check_comes_back_and_the_same_failure_twice_is_the_end(tmp_path: Path) -> None:
+    check = act("shell.run", command="python -B -c 'import a; assert a.total == 3, a.total'")
+    replies = [
+        of_step("first", *written(a="total = 4\n"), check),
+        says("loop 2 of", calls(*written(a="total = 1 + 2\n"), check)),
+        of_step("second", act("shell.run", command="echo no database >&2; exit 3")),
+        says("loop 2 of", calls(act("shell.run", command="echo no database >&2; exit 3"))),
+        when("A background job has ended", json.dumps(report("Failed."))),
+    ]
+    plan = a_plan(("first", "it runs"), ("second", "it is there"), ("third", ""))
+    story = await told(a_story(tmp_path, plan, replies))
+    ended = await job_ended(story)
+    assert ended.status == "failed" and any("no database" in cause for cause in ended.report.causes)
+    assert "AssertionError: 4" in "".join(one.whole for one in story.model.requests[4].messages)
+    steps = next(iter(story.session.state.plans.values())).steps
+    assert [step.status for step in steps] == ["completed", "failed", "pending"]
+    assert len(story.model.requests) == 8
+
+
+class Wishing(Story):
+    """Has a wish at the first Gate of the job."""
+
+    def answer(self, question: Question) -> Answer | None:
+        first = sum(bool(one.job) for one in self.questions) == 1
+        return Answer(choice="no", text="make it 2") if first else Answer(choice="yes")
+
+
+async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        of_step("first", *written(color="C = 1\n")),
+        says("loop 2 of", calls(*written(color="C = 2\n"))),
+        REPORT,
+    ]
+    story = Wishing(tmp_path, replies, mode="ask", native=True)
+    await told(story)
+    assert (await job_ended(story)).status == "completed"
+    assert (story.folder / "color.py").read_text() == "C = 2\n"
+    assert all(question.job_name for question in story.questions), "its questions come with the job's name"
+
+
+async def test_what_its_criterion_names_must_be_shown_before_it_is_over(tmp_path: Path) -> None:
+    replies = [
+        of_step("first", *written(a="A = 1\n")),
+        says("nothing on the record shows yet: ", calls(act("shell.run", command="python a.py"))),
+        REPORT,
+    ]
+    story = await told(a_story(tmp_path, a_plan(("first", "`python a.py` ends well")), replies))
+    assert (await job_ended(story)).status == "completed"
+    plan = story.session.state.plan
+    assert plan and plan.steps[0].evidence == "python a.py: exit code 0"
+
+
+async def test_what_it_found_is_told_to_the_steps_after_it(tmp_path: Path) -> None:
+    replies = [
+        of_step("look", act("file_ops.list_files")),
+        says("loop 2 of", decide(respond("The entry point is main.py."))),
+        of_step("write", *written(a="A = 1\n")),
+        REPORT,
+    ]
+    story = await told(a_story(tmp_path, a_plan(("look", ""), ("write", "")), replies))
+    assert (await job_ended(story)).status == "completed"
+    assert "The entry point is main.py." in story.prompt(5)
+    assert story.said() == [], "only the conversation itself speaks to the user"
+
+
+class Answering(Story):
+    def answer(self, question: Question) -> Answer | None:
+        return Answer(choice="free", text="PostgreSQL") if question.kind == "duck_call" else Answer(choice="yes")
+
+
+async def test_what_it_asks_comes_to_the_conversation_with_its_name(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        says("Your step: first", decide(respond("Which database shall I use?"), next_step="pending_user")),
+        says("PostgreSQL", calls(*written(db="NAME = 'postgresql'\n"))),
+        REPORT,
+    ]
+    story = Answering(tmp_path, replies, native=True)
+    await told(story)
+    assert (await job_ended(story)).status == "completed"
+    [asked] = story.questions
+    assert asked.job_name == "first" and asked.title.values["text"] == "Which database shall I use?"
+
+
+async def test_thirty_steps_are_thirty_small_contexts(tmp_path: Path) -> None:
+    count, replies = 30, list[Any]()
+    for number in range(count):
+        name = f"m{number:02d}"
+        replies.append(of_step(f"step {number:02d}", *written(**{name: f"VALUE = {number}\n" * 40})))
+    plan = a_plan(*((f"step {number:02d}", f"m{number:02d}.py exists") for number in range(count)))
+    story = await told(a_story(tmp_path, plan, [*replies, REPORT]))
+    assert (await job_ended(story)).status == "completed"
+    sizes = [sum(len(one.whole) for one in request.messages) for request in story.model.requests[3:-1]]
+    assert len(sizes) == count
+    assert max(sizes[-4:]) < 1.1 * max(sizes[10:14]), sizes
+
+
+async def test_agents_side_by_side_see_a_conflict_before_it_happens(tmp_path: Path) -> None:
+    plan = a_plan(("one", ""), ("two", ""), ("three", ""), after=False)
+    replies = [
+        of_step("one", *written(a="A = 1\n"), delay=0.2),
+        of_step("two", *written(a="A = 2\n")),
+        of_step("three", *written(c="C = 3\n")),
+        REPORT,
+    ]
+    story = await told(a_story(tmp_path, plan, replies, settings={"agent": {"steps_at_once": 3}}))
+    assert (await job_ended(story)).status == "completed"
+    steps = {step.step_id: step.name for step in next(iter(story.session.state.plans.values())).steps}
+    order = [(steps[event.step_id], event.status) for event in story.all(TaskChanged)]
+    assert len(order) == 6 and order[0][0] in ("two", "three")
+    assert (story.folder / "c.py").exists()
+
+
+async def test_nothing_of_an_agent_changes_what_the_conversation_is_doing(tmp_path: Path) -> None:
+    replies = [
+        of_step("first", act("shell.run", command="exit 3")),
+        says("loop 2 of", calls(*written(a="A = 1\n"))),
+        REPORT,
+    ]
+    story = await told(a_story(tmp_path, a_plan(("first", "")), replies))
+    await job_ended(story)
+    state = story.session.state
+    assert (state.turn, len(story.all(DecisionMade))) == (2, 2)
+    assert all(event.job for event in story.all(ActionFinished)[-2:])
+    assert len(story.all(TasksPlanned)) == 2
+    await until(story, lambda: bool(story.all(Noticed)))
