@@ -9,7 +9,6 @@ from itertools import count
 from duckflow.agent.actor import Actor
 from duckflow.agent.agents import Agents
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.job_end import mark_interrupted, until_settled
 from duckflow.agent.job_report import count_results, tell_end, write_report
 from duckflow.agent.lanes import Lanes
 from duckflow.agent.phases import Phases
@@ -17,8 +16,8 @@ from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
-from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
-from duckflow.events.work import JobChanged, JobEnded, JobStarted
+from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
+from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.template import note, render
@@ -27,8 +26,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import say
-from duckflow.state.plan import Step
+from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
 
 log = logging.getLogger(__name__)
@@ -69,11 +67,11 @@ class JobRunner:
         self._settling = False
         self._heard = asyncio.Event()
         self._heard.set()
-        self._lanes = Lanes(self._all_steps, self._tell_waiting)
+        self._lanes = Lanes(session)
         session.subscribe(self._hear)
         for job in session.state.live_jobs():
             # A crash has cut it off; it waits to be resumed.
-            mark_interrupted(self._session, job)
+            _mark_interrupted(self._session, job)
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
         state = self._session.state
@@ -123,12 +121,16 @@ class JobRunner:
         if self._session.state.live_jobs():
             self._heard.clear()
 
-    async def settle(self, seconds: float) -> None:
-        """Until no task is in the middle of its deed, but not for ever; none is begun any more. What is ended then is
-        not cut off."""
+    async def settle(self) -> None:
+        """Until no task is in the middle of its deed; none is begun any more. Given up, the jobs go on as before."""
         self._settling = True
         self._heard.clear()
-        await until_settled(self._session, seconds)
+        try:
+            await _until_settled(self._session)
+        except asyncio.CancelledError:
+            self._settling = False
+            self._heard.set()
+            raise
 
     async def rest(self) -> None:
         """Until no job runs any more."""
@@ -181,16 +183,10 @@ class JobRunner:
             if running.ending == "cancelled":
                 self._end(job, "cancelled", count_results(self._drafter, job))
             else:
-                mark_interrupted(self._session, job)
+                _mark_interrupted(self._session, job)
         except Exception as problem:
             log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))
-
-    def _all_steps(self) -> list[Step]:
-        return [step for plan in self._session.state.plans.values() for step in plan.steps]
-
-    def _tell_waiting(self, step: Step, other: Step) -> None:
-        self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=other.name)))
 
     async def _offer_lesson(self, job: Job, actor: Actor) -> None:
         """What a completed plan or a failed job has taught goes through the Gate like any other change."""
@@ -251,3 +247,28 @@ def _told_apart(name: str, state: AgentState) -> str:
     taken = {job.name for job in state.jobs.values()}
     numbered = (f"{name} ({number})" for number in count(2))
     return name if name not in taken else next(told for told in numbered if told not in taken)
+
+
+async def _until_settled(session: Session) -> None:
+    """Until no job is in the middle of a task's deed, however long that takes."""
+    happened = asyncio.Event()
+    unsubscribe = session.subscribe(lambda _: happened.set())
+    try:
+        while any(in_the_middle(session.state, job) for job in session.state.live_jobs()):
+            await happened.wait()
+            happened.clear()
+    finally:
+        unsubscribe()
+
+
+def _mark_interrupted(session: Session, job: Job) -> None:
+    """What was begun is marked, and asked about before it is run again; a task that only waited at the Gate begins
+    anew, with its question."""
+    status = "pending" if only_asked(session.state, job) else "interrupted"
+    for step in steps_of(session.state, job):
+        for task in step.tasks:
+            if task.status == "in_progress":
+                session.emit(
+                    TaskChanged(plan_id=job.plan_id, step_id=step.step_id, task_id=task.task_id, status=status)
+                )
+    session.emit(JobChanged(job_id=job.job_id, status="interrupted"))

@@ -1,9 +1,12 @@
 """Steps side by side: a conflict is seen before it happens, and the step that would make it waits."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from duckflow.agent.session import Session
+from duckflow.events.types import Noticed
+from duckflow.state.phrase import say
 from duckflow.state.plan import Step
 from duckflow.state.schedule import clash, held, touched
 
@@ -13,10 +16,8 @@ class Lanes:
     change anything, so it runs while no other list does. Where all wait for each other, the first of the plan goes on:
     it finds the others standing still, and no file is overwritten that changed since it was read."""
 
-    def __init__(self, steps: Callable[[], list[Step]], waits: Callable[[Step, Step], None]) -> None:
-        """`steps`: of the plan, as they are now. `waits` is told who waits for whom."""
-        self._steps = steps
-        self._waits = waits
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._begun: set[str] = set()
         self._active: set[str] = set()
         self._waiting: set[str] = set()
@@ -38,7 +39,7 @@ class Lanes:
         try:
             while other := self._in_the_way(step_id):
                 if other.step_id not in told and (step := self._step(step_id)):
-                    self._waits(step, other)
+                    self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=other.name)))
                 told.add(other.step_id)
                 await self._changed.wait()
         finally:
@@ -62,6 +63,9 @@ class Lanes:
         if all(one.step_id in self._waiting for one in others) and self._first(step_id):
             return None
         return next((other for other in others if clash(named, held(other))), None)
+
+    def _steps(self) -> list[Step]:
+        return [step for plan in self._session.state.plans.values() for step in plan.steps]
 
     def _first(self, step_id: str) -> bool:
         return next((one.step_id for one in self._steps() if one.step_id in self._waiting), "") == step_id

@@ -16,8 +16,6 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_progress
 
-SETTLE_SECONDS = 30.0
-
 
 class PlannedWork:
     """Approves, changes and drops the plan; pauses, resumes and cancels its jobs."""
@@ -39,7 +37,7 @@ class PlannedWork:
         self._session.emit(PlanChanged(plan=plan))
 
     async def settle(self) -> None:
-        await self._jobs.settle(SETTLE_SECONDS)
+        await self._jobs.settle()
 
     async def resume_all(self) -> None:
         """Those that were running when they were cut off."""

@@ -1,5 +1,7 @@
 """Where things stand (`/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`), choices, and `/quit`."""
 
+import asyncio
+
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines
 from duckflow.commands.plan_tree import plan_bar
@@ -7,7 +9,7 @@ from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
-from duckflow.state.progress import job_progress
+from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
 from duckflow.store.audit import list_audit
 
@@ -77,11 +79,32 @@ async def leave(context: CommandContext, _: str) -> str:
         choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("stop", "detach", "stay"))
         title = say("leave.jobs", job=", ".join(running))
         choice = (await context.ask(Question(kind="choice", title=title, choices=choices))).choice
-    if choice == "detach":
-        await conversation.work.settle()
+    if choice == "detach" and await _stays(context):
+        return ""
     if choice != "stay":
         conversation.sessions.leave(detached=choice == "detach")
     return ""
+
+
+async def _stays(context: CommandContext) -> bool:
+    """A task that runs is finished first, however long it takes, so that it is done once; the user may leave at once
+    and have it cut off, or stay after all."""
+    state = context.conversation.state
+    doing = [one for job in state.live_jobs() if in_the_middle(state, job) for one in progress(state, job).now]
+    settling = asyncio.ensure_future(context.conversation.work.settle())
+    if not doing:
+        await settling
+        return False
+    choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("cut", "stay"))
+    details = tuple(say("leave.finishing_task", task=one.line()) for one in doing)
+    question = Question(kind="choice", title=say("leave.finishing"), details=details, choices=choices)
+    asking = asyncio.ensure_future(context.ask(question))
+    try:
+        await asyncio.wait({settling, asking}, return_when=asyncio.FIRST_COMPLETED)
+        return asking.done() and asking.result().choice == "stay"
+    finally:
+        settling.cancel()
+        asking.cancel()
 
 
 SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave))

@@ -210,7 +210,7 @@ class InnerWork(WorkPort, Protocol):
     """Also the plan as a whole."""
 
     async def settle(self) -> None:
-        """Before leaving: until no job is in the middle of a task, but not for ever."""
+        """Before leaving: until no job is in the middle of a task. Cancelled, the jobs go on as before."""
         ...
 
     def drop_plan(self, plan: Plan) -> None: ...

@@ -82,6 +82,12 @@ def only_asked(state: AgentState, job: Job) -> bool:
     return len(begun) == 1 and now is not None and now.question is not None and now.question.gate is not None
 
 
+def in_the_middle(state: AgentState, job: Job) -> bool:
+    """Whether a task of it is at its deed right now."""
+    begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
+    return begun and job.status == "running" and job.question is None
+
+
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     """A job that is not over: how far, what it does and for how long, and what it asks."""
     now = progress(state, job)

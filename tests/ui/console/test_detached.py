@@ -188,6 +188,26 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     until(lambda: not path.exists(), "the process has not ended")
 
 
+def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, opened: list[Terminal]) -> None:
+    top = sockets
+    terminal = start(opened, top, REPLIES)
+    terminal.enter("make a snake game")
+    terminal.wait_for("Shall I do it like this?")
+    terminal.enter("yes")
+    terminal.wait_for("for Core loop:")
+    terminal.answer("yes")
+    terminal.wait_for("⚙ Core loop")
+    terminal.enter("/quit")
+    terminal.wait_for("What shall become of it?")
+    terminal.answer("2")
+    screen = terminal.wait_for("as soon as this task is over")
+    assert "1. leave at once" in screen and "2. stay here" in screen
+    (terminal.work / "go").touch()
+    assert terminal.wait_for_end() == 0
+    assert "game.py" in listed(top, "it asks: may I?"), "it went on with the next task"
+    assert (terminal.work / "log").read_text() == "once\n"
+
+
 @LANGUAGES
 def test_two_terminals_see_the_same_and_the_first_answer_counts(
     sockets: Path, opened: list[Terminal], language: str
