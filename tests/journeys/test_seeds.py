@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import reopen
-from duckflow.events.types import DuckCalled, Intervened
+from duckflow.commands.plan_text import plan_from_text, plan_text
+from duckflow.events.types import DuckCalled, Intervened, Noticed, Reviewed
 from duckflow.i18n.words import Words
 from tests.commands.test_commands import Desk
+from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import Story, act, decide, respond
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
@@ -63,3 +65,55 @@ async def test_a_turn_says_its_limit_its_vitals_and_the_kind_of_work(
     desk = Desk(story, language)
     assert work in await desk.give("/status") and "14" in await desk.give("/status")
     assert "14" in await desk.give("/why")
+
+
+@LANGUAGES
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_plan_names_its_risks_with_their_levels(tmp_path: Path, language: str, native: bool) -> None:
+    risks = {"en": ["high: the old scores are lost", "a slow terminal"], "ja": ["高: 古い得点が消える", "端末が遅い"]}
+    draft = {"name": "Game", "steps": SNAKE["steps"], "risks": risks[language]}
+    story = Story(tmp_path, [PROPOSE, draft], language=language, native=native)
+    await story.tell("a snake game")
+    shown = await Desk(story, language).give("/plan")
+    assert {
+        "en": "risks: high: the old scores are lost; a slow terminal",
+        "ja": "リスク: 高: 古い得点が消える; 端末が遅い",
+    }[language] in shown
+    asked = story.prompt(1)
+    assert ('"high: "' if language == "en" else "「高: 」") in asked
+    plan = story.session.state.plan
+    assert plan and plan_from_text(plan_text(plan, Words(language)), plan).risks[1] == plan.risks[1]
+
+
+@pytest.mark.parametrize(
+    ("language", "shown", "checklist"),
+    [
+        ("en", "Review: needs work, to be fixed", "Check before you change"),
+        ("ja", "レビュー: 評価は「要改善」、要修正", "変える前に確かめる"),
+    ],
+)
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_review_is_rated_and_what_needs_work_is_not_called_done(
+    tmp_path: Path, language: str, shown: str, checklist: str, native: bool
+) -> None:
+    write = act("file_ops.write_file", path="game.py", content="print(1)\n")
+    work = decide(write, act("shell.run", command="exit 3"), next_step="continue")
+    said = decide(respond("It is not right yet."), step="REVIEW", rating="needs work", verdict="fix")
+    begin = decide(act("file_ops.list_files"), next_step="continue", prompt_pattern="base_main_specialized")
+    story = Story(tmp_path, [begin, work, decide(respond("All done.")), said], language=language, native=native)
+    await story.tell("make a game")
+    assert checklist in story.prompt(1) and "needs_work" in story.prompt(3)
+    assert [one.review.by for one in story.all(Reviewed)] == ["model"]
+    desk = Desk(story, language)
+    assert shown in await desk.give("/status") and "needs_work, fix" in await desk.give("/audit")
+    assert "review.unverified" in [one.what.key for one in story.all(Noticed)]
+
+
+@LANGUAGES
+async def test_without_a_word_of_the_model_the_record_rates_the_work(tmp_path: Path, language: str) -> None:
+    write = act("file_ops.write_file", path="game.py", content="print(1)\n")
+    plain, checked = decide(write, respond("ok")), decide(write, act("shell.run", command="true"), respond("ok"))
+    story = Story(tmp_path, [plain, checked], language=language)
+    await story.tell("make a game")
+    await story.tell("and try it")
+    assert [one.review.rating for one in story.all(Reviewed)] == ["fair", "good"]

@@ -195,12 +195,12 @@ def test_it_keeps_to_what_strict_mode_allows() -> None:
 
 
 def test_its_fields_are_those_of_a_decision() -> None:
-    assert decision_schema([RESPONSE])["properties"].keys() == Decision.model_fields.keys()
+    assert decision_schema([RESPONSE], review=True)["properties"].keys() == Decision.model_fields.keys()
 
 
 def test_a_small_model_is_spared_the_delta_and_read_all_the_same() -> None:
     fields = decision_schema([RESPONSE], with_delta=False)["properties"]
-    assert fields.keys() == Decision.model_fields.keys() - {"state_delta", "alternative"}
+    assert fields.keys() == Decision.model_fields.keys() - {"state_delta", "alternative", "rating", "verdict"}
 
 
 def test_reasons_come_before_actions_and_what_comes_next_after_them() -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import StateOwner
-from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed
+from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed, Reviewed
 from duckflow.llm.decision import Reading
 from duckflow.prompts.template import note
 from duckflow.state.action import RESPOND, Action, Decision
@@ -14,6 +14,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
 from duckflow.state.one_question import one_question
+from duckflow.state.phase import Phase, Review
 from duckflow.state.phrase import say
 from duckflow.tools.toolbox import talk_operations
 
@@ -35,6 +36,8 @@ def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collecti
         session.emit(MessageAdded(message=Message(role="system", text=wanted.told, turn=turn)))
     if wanted and wanted.goal_refused:
         session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
+    if decision.rating and decision.verdict and session.state.phase is Phase.REVIEW:
+        session.emit(Reviewed(review=Review(rating=decision.rating, verdict=decision.verdict, by="model")))
     phases.follow(decision)
     return reading._replace(decision=decision)
 

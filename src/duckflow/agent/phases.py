@@ -4,11 +4,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from duckflow.agent.session import StateOwner
-from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, StatusChanged
+from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, Reviewed, StatusChanged
 from duckflow.prompts.template import note
 from duckflow.state.action import Decision
+from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase, Status, TransitionTable
+from duckflow.state.phase import Phase, Review, Status, TransitionTable
 from duckflow.state.phrase import say
 
 
@@ -84,9 +85,14 @@ class Phases:
             self._move(Phase.REVIEW, "execution finished")
             if failed and not reviewed:
                 return False
+        state = self._session.state
+        if state.review and state.review.verdict != "approved":
+            failed = failed or f"{state.review.rating}, {state.review.verdict}"
         if failed and worked:
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
-        if self._session.state.phase is Phase.REVIEW:
+        if state.phase is Phase.REVIEW:
+            if state.review is None:
+                self._session.emit(Reviewed(review=_computed(state, failed)))
             why = f"unverified: {failed}" if failed else "every result since the last change succeeded"
             self._move(Phase.DONE, why, status=Status.SUCCESS)
         return True
@@ -121,3 +127,10 @@ class Phases:
         self._session.emit(
             PhaseMoved(source=source, target=target, status=status, why=why, by="model" if by_model else "system")
         )
+
+
+def _computed(state: AgentState, failed: str) -> Review:
+    """Good is what a command has shown since the last change; without one it is fair."""
+    if failed:
+        return Review(rating="needs_work", verdict="fix")
+    return Review(rating="good" if state.evidence else "fair", verdict="approved")

@@ -127,7 +127,8 @@ class Thinker:
         steps = (Phase.EXECUTION,) if all(one.changes for one in operations) else STEPS
         profile = moment.profile
         inline, tools = profile.bodies == "inline", self._compiler.tools(state.language) if profile.native_tools else ()
-        schema = decision_schema(operations, inline, not profile.compact, profile.several_actions, steps)
+        review = state.phase is Phase.REVIEW and not profile.compact
+        schema = decision_schema(operations, inline, not profile.compact, profile.several_actions, steps, review)
         room = min(self._settings.inline_tokens, profile.window // 4) if inline else self._settings.decision_tokens
         for shrink in range(SHRINKS + 1):
             history = self._remembering.history(budget >> shrink)

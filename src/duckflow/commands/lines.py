@@ -11,6 +11,7 @@ from duckflow.llm.endpoints import SERVERS
 from duckflow.safety.secrets import redacted
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
+from duckflow.state.phase import Review
 from duckflow.state.usage import Usage
 from duckflow.store.audit import AuditEntry
 
@@ -19,6 +20,11 @@ def intervention_line(event: Intervened, words: Words) -> str:
     """How the Pacemaker has stepped in, why, and how grave it is."""
     found = " ".join(map(words.phrase, event.what))
     return words(f"pacemaker.told.{event.how}", found=found, severity=words(f"severity.{event.severity}"))
+
+
+def review_line(review: Review, words: Words) -> str:
+    rating, verdict = words(f"review.rating.{review.rating}"), words(f"review.verdict.{review.verdict}")
+    return words("review.line", rating=rating, verdict=verdict)
 
 
 MARKS = {True: "✓", False: "✗", None: "…"}

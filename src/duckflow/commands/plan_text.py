@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from duckflow.commands.plan_tree import MARKS
+from duckflow.commands.plan_tree import MARKS, risk_line
 from duckflow.errors import UsageError
 from duckflow.i18n.words import LANGUAGES, Words
 from duckflow.state.plan import Plan, Step, dependency_problems
@@ -24,7 +24,12 @@ def _lines(plan: Plan, numbers: dict[str, int], words: Words) -> Iterator[str]:
         return f"{words(f'plan.text.{name}')}: {' '.join(text.split())}".rstrip()
 
     yield from (f"# {line}" for line in words("plan.text").split("\n"))
-    yield from (field("name", plan.name), field("goal", plan.goal), *(field("risk", risk) for risk in plan.risks), "")
+    yield from (
+        field("name", plan.name),
+        field("goal", plan.goal),
+        *(field("risk", risk_line(risk, words)) for risk in plan.risks),
+        "",
+    )
     for number, step in enumerate(plan.steps, 1):
         yield f"{number}. {MARKS[step.status]} {step.name}"
         yield f"    {field('what', step.description)}"

@@ -4,7 +4,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.criterion import named_in
 from duckflow.state.job import ENDED, Job, JobReport, JobStatus
-from duckflow.state.plan import Plan, Step
+from duckflow.state.plan import Plan, Step, grade_risk
 from duckflow.state.progress import job_progress, progress
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
@@ -26,8 +26,15 @@ def plan_tree(plan: Plan, words: Words) -> str:
         success = words("plan.success", success=step.success) if step.success else ""
         lines += [f"{'  ' if last else '│ '}   {text}" for text in (step.description, success) if text]
     if plan.risks:
-        lines.append(words("plan.risks", risks="; ".join(plan.risks)))
+        graded = (risk_line(risk, words) for risk in plan.risks)
+        lines.append(words("plan.risks", risks="; ".join(graded)))
     return "\n".join(lines)
+
+
+def risk_line(risk: str, words: Words) -> str:
+    """With its level, where the plan names one, in the user's language."""
+    level, text = grade_risk(risk)
+    return f"{words(f'gate.risk.{level}')}: {text}" if level else text
 
 
 def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str:

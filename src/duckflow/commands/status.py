@@ -3,7 +3,7 @@
 import asyncio
 
 from duckflow.commands.command import Command, CommandContext
-from duckflow.commands.lines import audit_lines, cost_lines
+from duckflow.commands.lines import audit_lines, cost_lines, review_line
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
@@ -24,6 +24,8 @@ def status(context: CommandContext, _: str) -> str:
         words("status.mode", mode=context.conversation.choices.mode),
         words("status.step", step=state.phase, status=state.status),
     ]
+    if state.review:
+        shown.append(review_line(state.review, words))
     if state.limit:
         work = words(f"work.{state.profile}") if state.profile else ""
         shown.append(words("status.loops", loop=state.loop, limit=state.limit, work=work))

@@ -66,6 +66,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             apply_memory(state, event)
         case happened.PhaseMoved() | happened.StatusChanged():
             _move(state, event)
+        case happened.Reviewed():
+            state.review = event.review
         case happened.FiveChanged():
             _change_five(state, event)
         case happened.PlanChanged():
@@ -91,6 +93,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.loop = 0
             state.turn_open = True
             state.turn_usage = Usage()
+            state.review = None
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
                 apply_context.begin_anew(state)

@@ -18,7 +18,7 @@ from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKi
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase, Status
+from duckflow.state.phase import Phase, Review, Status
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
@@ -185,6 +185,13 @@ class StatusChanged(Event):
     status: Status
 
 
+class Reviewed(Event):
+    """What the work is worth: the model's word in a review, or what the record shows."""
+
+    kind = "reviewed"
+    review: Review
+
+
 class FiveChanged(Event):
     """The five fixed items or the decision log changed."""
 
@@ -262,6 +269,6 @@ JOURNALED: tuple[type[Event], ...] = (
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
     PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
-    Intervened, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    Intervened, Reviewed, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -14,7 +14,7 @@ from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, 
 from duckflow.state.checks import read_check
 from duckflow.state.five import StateDelta
 from duckflow.state.message import NativeReply
-from duckflow.state.phase import Phase
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
 if TYPE_CHECKING:
     from duckflow.llm.repair import ReadJson
@@ -31,6 +31,8 @@ FORGOTTEN = ("", "}", "]}", "}]}")
 CLOSED_LIST = ("", "}")
 CHECK = '"yes" or "no: reason"'
 CHECKS = ("goal_consistency", "constraint_check")
+RATINGS = {one: one for one in get_args(Rating)} | {"良い": "good", "普通": "fair", "要改善": "needs_work"}
+VERDICTS = {one: one for one in get_args(ReviewVerdict)} | {"承認": "approved", "要修正": "fix", "拒否": "rejected"}
 LINES = "null or a list of short texts"
 EXPECTED = {
     "rationale": "one line of text: why this, now",
@@ -160,6 +162,9 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
         fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
     for name in CHECKS:
         fields |= {name: _check(fields[name])} if name in fields else {}
+    for name, known in (("rating", RATINGS), ("verdict", VERDICTS)):
+        # Who says it in other words is not asked again: it counts as not said.
+        fields |= {name: known.get(_name(str(fields[name])).lower())} if name in fields else {}
     if "confidence" in fields:
         fields["confidence"] = _confidence(fields["confidence"])
     fields["state_delta"] = _delta(fields.get("state_delta"))

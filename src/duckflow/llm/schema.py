@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 from duckflow.state.action import CHECK_PATTERN, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.five import StateDelta
-from duckflow.state.phase import Phase
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
 Schema = dict[str, Any]
 
@@ -28,14 +28,17 @@ def decision_schema(
     with_delta: bool = True,
     several_actions: bool = True,
     steps: Sequence[Phase] = STEPS,
+    review: bool = False,
 ) -> Schema:
     """The schema for these operations. Bodies travel outside the JSON unless `inline_bodies`.
 
     Without `with_delta` the model is spared the changes to the five items, and what only those need who plan: a small
-    one only makes them up. `several_actions`: whether there may be more than one in the list."""
+    one only makes them up. `several_actions`: whether there may be more than one in the list. `review`: it says what it
+    thinks of the work."""
     actions = _actions(operations, inline_bodies)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
+    rated: Schema = {"rating": _one_of(get_args(Rating)), "verdict": _one_of(get_args(ReviewVerdict))} if review else {}
     at_most: Schema = {} if several_actions else {"maxItems": 1}
     left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
@@ -47,6 +50,7 @@ def decision_schema(
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
             "step": _one_of(step for step in steps if step not in left_out),
+            **rated,
             **delta,
             "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}, **at_most},
             "next_step": _one_of(kind for kind in get_args(NextStep) if kind not in left_out),

@@ -157,7 +157,7 @@ def called(decision: Mapping[str, Any]) -> ScriptedReply:
         else:
             calls.append((wire_name(action["operation"]), {"reasoning": action["reasoning"], **action["args"]}))
     rationale = str(own.pop("rationale", ""))
-    if calls or not said:
+    if calls or not said or "rating" in own:
         calls.insert(0, (DECIDE, own))
     made = (
         ToolCall(call_id=f"call_{secrets.token_hex(4)}", name=name, arguments=json.dumps(args, ensure_ascii=False))

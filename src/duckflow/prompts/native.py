@@ -20,7 +20,7 @@ from duckflow.state.action import (
 )
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
-from duckflow.state.phase import Phase
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
 Schema = dict[str, Any]
 
@@ -81,6 +81,8 @@ def _decision_parameters() -> Schema:
             "goal_consistency": CHECK,
             "constraint_check": CHECK,
             "alternative": TEXT,
+            "rating": _one_of(get_args(Rating)),
+            "verdict": _one_of(get_args(ReviewVerdict)),
             "task_profile": _one_of(TaskProfile),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
             "state_delta": {"type": "object", "properties": delta},

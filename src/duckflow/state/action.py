@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from duckflow.state.checks import read_check
 from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line200, Value, new_id
-from duckflow.state.phase import Phase
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
 from duckflow.state.phrase import SAID, Phrase
 from duckflow.state.vitals import Unit
 
@@ -158,6 +158,9 @@ class Decision(Value):
     alternative: Line200 | None = None
     """Another real way, if there is one: shown when the user is asked."""
     state_delta: StateDelta | None = None
+    rating: Rating | None = None
+    """In a review: what it thinks of the work."""
+    verdict: ReviewVerdict | None = None
     actions: list[Action]
 
     @field_validator("step")

@@ -8,7 +8,7 @@ from duckflow.state.five import FiveItems
 from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.noun import Line100, Line200, Noun
-from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.phase import Phase, Review, Status, Transition
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Question
@@ -49,6 +49,8 @@ class AgentState(Noun):
     phase: Phase = Phase.PLANNING
     status: Status = Status.IN_PROGRESS
     transitions: list[Transition] = Field(default_factory=list[Transition])
+    review: Review | None = None
+    """Of this turn's work."""
     prompt_pattern: str = "base_main"
 
     five: FiveItems = Field(default_factory=FiveItems)

@@ -23,6 +23,18 @@ class Status(StrEnum):
     REQUIRES_USER_INPUT = "REQUIRES_USER_INPUT"
 
 
+Rating = Literal["good", "fair", "needs_work"]
+ReviewVerdict = Literal["approved", "fix", "rejected"]
+
+
+class Review(Value):
+    """What a review thinks of the work: the model's, or what the record shows."""
+
+    rating: Rating
+    verdict: ReviewVerdict
+    by: Literal["model", "system"] = "system"
+
+
 class Transition(Value):
     """One move between phases, kept in the history."""
 

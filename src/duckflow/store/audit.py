@@ -14,6 +14,7 @@ from duckflow.events.types import (
     GateOpened,
     Intervened,
     PastForgotten,
+    Reviewed,
 )
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
@@ -57,6 +58,9 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
                 entries[f"{name} {len(entries)}"] = AuditEntry(
                     event.at, name, {}, event.severity, ok=True, told=event.what[-1]
                 )
+            case Reviewed():
+                told = f"{event.review.rating}, {event.review.verdict} ({event.review.by})"
+                entries[f"review {len(entries)}"] = AuditEntry(event.at, "review", {}, told, ok=True)
             case DuckCalled():
                 why = f"{event.reason} ({event.severity})"
                 entries[event.question.question_id] = AuditEntry(event.at, "duck_call", {}, why)

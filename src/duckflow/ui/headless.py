@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from duckflow.commands.lines import intervention_line
+from duckflow.commands.lines import intervention_line, review_line
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
@@ -141,6 +141,8 @@ class Headless:
                 print_err(self._words("work", work=self._words(f"work.{event.profile}")))
             case happened.Intervened():
                 print_err(plain(f"· {intervention_line(event, self._words)}"))
+            case happened.Reviewed() if event.review.by == "model":
+                print_err(f"· {review_line(event.review, self._words)}")
             case happened.DuckCalled():
                 self._calls.append(event)
                 for phrase in (event.question.title, *event.question.details):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from duckflow.commands.lines import intervention_line
+from duckflow.commands.lines import intervention_line, review_line
 from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.events import types as happened
 from duckflow.i18n.plain import plain
@@ -121,6 +121,8 @@ class Screen:
                 self.wait.work = event.profile
             case happened.Intervened():
                 self.note(intervention_line(event, self._words))
+            case happened.Reviewed() if event.review.by == "model":
+                self.note(review_line(event.review, self._words))
             case happened.Waiting():
                 self.wait.doing = event.why
                 if event.why.key.startswith(RETRY):
