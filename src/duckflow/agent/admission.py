@@ -17,7 +17,10 @@ class Admission:
         self._make = make
         self._emit = emit
         self._ask = ask
-        self._wanted = wanted
+        self.wanted = wanted
+        """The user has said on the command line that everything here is to be trusted."""
+        self.newly = False
+        """It was trusted in this session, by an answer."""
         self.decided = False
         self._refused = False
         self._asking = asyncio.Lock()
@@ -42,8 +45,9 @@ class Admission:
             self.trusted = bool(reasons)
             self.decided = True
             return True
-        if self._wanted or await self._asked(reasons):
+        if self.wanted or await self._asked(reasons):
             await asyncio.to_thread(trust.trust)
+            self.newly = True
             self.trusted = self.decided = True
             return True
         if trust.must_be_wanted:

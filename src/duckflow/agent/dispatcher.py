@@ -13,6 +13,7 @@ from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
 from duckflow.agent.preparation import Preparation, in_words, read_ahead
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
+from duckflow.agent.tool_hooks import ToolHooks
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
@@ -69,13 +70,20 @@ class Dispatcher:
     """The only place where actions become deeds."""
 
     def __init__(
-        self, session: Session, toolbox: Toolbox, gatekeeper: Gatekeeper, bodies: Bodies, kept: UndoKeeper
+        self,
+        session: Session,
+        toolbox: Toolbox,
+        gatekeeper: Gatekeeper,
+        bodies: Bodies,
+        kept: UndoKeeper,
+        hooks: ToolHooks,
     ) -> None:
         self._session = session
         self._toolbox = toolbox
         self._gatekeeper = gatekeeper
         self._bodies = bodies
         self._kept = kept
+        self._hooks = hooks
         self._preparation = Preparation(toolbox)
         self._filter = ResultFilter(session.state)
 
@@ -107,7 +115,8 @@ class Dispatcher:
         self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
     ) -> None:
         part = self._not_held_back(part, done, actor)
-        if part and (objection := self._objection(part[0], reading, actor)):
+        phase = self._session.state.phase if actor.follows_steps else Phase.EXECUTION
+        if part and self._preparation.changes(part[0]) and (objection := _objection(part[0], reading, phase)):
             await self._fail(part[0], objection, done, actor)
             done.broken = True
             part = self._not_held_back(part[1:], done, actor)
@@ -133,6 +142,12 @@ class Dispatcher:
             return self._not_held_back(later[1:], done, actor)
         clearance = Clearance(allowed=True)
         if ready[0].tool.effect != "talk":
+            ready, refused = await self._hooks.check(ready, self._preparation.ready, actor)
+            for action, refusal in refused:
+                await self._fail(action, refusal, done, actor)
+            ready = [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]
+            if not ready:
+                return self._not_held_back(later, done, actor)
             clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
         if not clearance.allowed:
             await self._refuse(ready, clearance.reason, done, actor)
@@ -173,22 +188,6 @@ class Dispatcher:
         else:
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
-    def _objection(self, action: Action, reading: Reading, actor: Actor) -> ToolError | None:
-        """Why nothing may be changed now, if that is what the action does."""
-        if not self._preparation.changes(action):
-            return None
-        if objection := reading.decision.objection():
-            return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
-        phase = self._session.state.phase
-        if phase is not Phase.EXECUTION and actor.follows_steps:
-            return ToolError(
-                f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
-                "tool.wrong_phase",
-                operation=action.operation,
-                phase=phase,
-            )
-        return None
-
     async def _with_body(self, action: Action, blocks: list[str], actor: Actor) -> Action:
         """The complete action: what travels outside the JSON is put into its arguments."""
         tool = self._toolbox.find(action.operation)
@@ -210,6 +209,7 @@ class Dispatcher:
         try:
             async with self._kept.around(one):
                 outcome = await (begun or tool.run_for(one.args, actor.call()))
+                outcome = await self._hooks.after(one, outcome, actor)
         except (ToolError, OSError) as problem:
             failed = _failure(action, tool, in_words(problem), time.perf_counter() - start)
             await self._finish(failed, done, actor, None if revealed else action)
@@ -264,6 +264,20 @@ class Dispatcher:
         turn = self._session.state.turn
         message = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers)
         actor.emit(MessageAdded(message=message))
+
+
+def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | None:
+    """Why nothing may be changed now."""
+    if objection := reading.decision.objection():
+        return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
+    if phase is Phase.EXECUTION:
+        return None
+    return ToolError(
+        f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
+        "tool.wrong_phase",
+        operation=action.operation,
+        phase=phase,
+    )
 
 
 def _failure(action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0) -> ActionResult:

@@ -1,8 +1,7 @@
 """The extensions of one conversation: looked for when its first turn begins; those of the folder once it is trusted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
@@ -11,7 +10,7 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Event, MessageAdded, Noticed
-from duckflow.extensions.places import COMMAND_PLACES, SKILL_PLACES
+from duckflow.extensions.places import ExtensionPlaces
 from duckflow.llm.decision import Reading
 from duckflow.state.action import READ_SKILL, RUN_COMMAND, Action, Decision, TaskProfile
 from duckflow.state.phase import Phase
@@ -26,25 +25,6 @@ if TYPE_CHECKING:
 NAMED = 5
 HIDDEN = ".claude"
 """Of the home: commands in the sandbox do not see it."""
-
-
-class ExtensionPlaces:
-    """Where to look, and where copies of skills go that commands could not see."""
-
-    def __init__(self, folder: Path, home: Path, copies: Path, known_trusted: Callable[[], bool]) -> None:
-        self.folder = folder
-        self.home = home
-        self.copies = copies
-        self._known_trusted = known_trusted
-
-    @cached_property
-    def trusted_before(self) -> bool:
-        """Whether the user has trusted the folder in an earlier session."""
-        return self._known_trusted()
-
-    def hold_any(self) -> bool:
-        names = (*SKILL_PLACES, *COMMAND_PLACES)
-        return any((top / name).is_dir() for top in (self.home, self.folder) for name in names)
 
 
 class FoundExtensions(NamedTuple):

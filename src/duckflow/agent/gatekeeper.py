@@ -136,6 +136,10 @@ class Ready(NamedTuple):
     tool: AnyTool
     args: Args
     preview: Preview
+    asks: Phrase | None = None
+    """Why a hook wants the user to be asked."""
+    allowed: bool = False
+    """A hook that may do so allows it."""
 
 
 class Clearance(NamedTuple):
@@ -176,7 +180,9 @@ class Gatekeeper:
             target = one.tool.target(one.args)
             command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
             operation, impacts = one.action.operation, one.preview.impacts
-            known = one.tool.allowed or self.permissions.allows(operation, impacts, command, by_name)
+            known = one.tool.allowed or one.allowed or self.permissions.allows(operation, impacts, command, by_name)
+            if one.asks:
+                known, assessment = False, assessment._replace(reasons=(*assessment.reasons, one.asks))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
                 rule = rule_for(operation, impacts, command, by_name)
                 if one.tool.outside:
@@ -198,7 +204,7 @@ class Gatekeeper:
 
     def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Ruling:
         verdict = judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
-        return "ask" if verdict == "pass" and one.tool.outside else verdict
+        return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
 
     def _assess(self, one: Ready) -> Assessment:
         return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))

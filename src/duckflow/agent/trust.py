@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.errors import UsageError
-from duckflow.extensions.places import COMMAND_PLACES, SKILL_PLACES
+from duckflow.extensions.places import COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.repository import find_repository
+from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
 BROUGHT, SERVERS = ".duckflow", ".mcp.json"
 MOST_LOOKED_AT = 1000
+SHOWN = 200
 
 
 class FolderTrust:
@@ -67,6 +69,8 @@ class FolderTrust:
             yield say("trust.servers", file=SERVERS)
         if places := [name for name in (*SKILL_PLACES, *COMMAND_PLACES) if (self._folder / name).is_dir()]:
             yield say("trust.extensions", places=", ".join(places))
+        if any((self._folder / name).is_file() for name in PROJECT_HOOKS):
+            yield from _hooks_in(self._folder)
 
     def _known(self) -> Sequence[str]:
         try:
@@ -74,6 +78,15 @@ class FolderTrust:
         except (OSError, ValueError):
             return ()
         return [str(name) for name in cast("list[Any]", known)] if isinstance(known, list) else ()
+
+
+def _hooks_in(folder: Path) -> Iterator[Phrase]:
+    """Every hook, so that whoever trusts the folder has seen what will run."""
+    from duckflow.extensions.hook_files import find_hooks
+    from duckflow.extensions.settings import HookSettings
+
+    for hook in find_hooks(HookSettings(), None, folder, trusted=True).hooks:
+        yield say("trust.hook", event=hook.event, command=shorten(hook.shown, SHOWN))
 
 
 def refuse_own_folders(folder: Path, own: Sequence[Path]) -> None:

@@ -16,7 +16,7 @@ from duckflow.agent.session import StateOwner
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.events.types import LoopBegan, MessageAdded, Outcome, TurnBegan, TurnEnded
+from duckflow.events.types import LoopBegan, MessageAdded, Noticed, Outcome, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
@@ -64,8 +64,6 @@ class Turn:
         `meanwhile` is asked before each call of the model for what the user has said since."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
-        if text:
-            self._add(Message(role="user", text=text, turn=number))
         self._pacing.begin(text)
         self._recoveries = 0
         try:
@@ -92,6 +90,10 @@ class Turn:
 
     async def _open(self, turn: TurnSoFar, begin: Begin | None) -> Ending:
         note, own = "", [begin] if begin else []
+        if turn.request:
+            if why := await self._objection(turn.request):
+                return Ending("gate", why)
+            self._add(Message(role="user", text=turn.request, turn=self._session.state.turn))
         for opening in (*own, *(partial(policy.opening, turn) for policy in self._policies)):
             told = await opening()
             if isinstance(told, Ending):
@@ -113,16 +115,34 @@ class Turn:
             if self._pacing.saw(reading.decision, done):
                 self._recoveries = 0
             if isinstance(told, Ending):
+                told = await self._may_end(turn, told)
+            if isinstance(told, Ending):
                 return told
             note = told
+
+    async def _may_end(self, turn: TurnSoFar, ending: Ending) -> str | Ending:
+        for policy in self._policies:
+            if note := await policy.ending(turn, ending):
+                return note
+        return ending
 
     async def _hear(self, turn: TurnSoFar) -> None:
         """What the user has said meanwhile goes into the next request, and counts as what they want now."""
         if said := turn.meanwhile():
+            if why := await self._objection(said):
+                self._session.emit(Noticed(what=why))
+                return
             self._add(Message(role="user", text=said, turn=self._session.state.turn, meanwhile=True))
             turn.request = said
             for policy in self._policies:
                 await policy.heard(said)
+
+    async def _objection(self, said: str) -> Phrase | None:
+        """Why a message may not be taken up: then it is nowhere, neither in the conversation nor on the record."""
+        for policy in self._policies:
+            if why := await policy.objection(said):
+                return why
+        return None
 
     def _add(self, message: Message) -> None:
         self._session.emit(MessageAdded(message=message))

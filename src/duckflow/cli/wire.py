@@ -14,8 +14,9 @@ from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
-from duckflow.agent.extensions import ExtensionPlaces, Extensions, GatedShell
+from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.gatekeeper import Gatekeeper
+from duckflow.agent.hooks import Hooks, TrustedHooks
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
@@ -24,6 +25,7 @@ from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.policies.answered import AnswerEnds
 from duckflow.agent.policies.asked_summary import AskedSummary
+from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.named_files import ReadNamedFiles
 from duckflow.agent.policies.owed_files import OwedFiles
@@ -38,6 +40,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.step_checks import StepChecks
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
+from duckflow.agent.tool_hooks import ToolHooks
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
@@ -48,6 +51,7 @@ from duckflow.cli.outside import Outside, find_outside
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
+from duckflow.extensions.places import ExtensionPlaces
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
@@ -62,6 +66,7 @@ from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 
 if TYPE_CHECKING:
+    from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
     from duckflow.safety.undo.undo import Undo
@@ -151,22 +156,26 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     undo = UndoKeeper(session, partial(_undo, wiring, session))
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, undo)
+    trusted_hooks = TrustedHooks(wiring.paths.trusted_hooks)
+    hooks = Hooks(session, settings.hooks, places, admission, trusted_hooks, ask, lambda: gatekeeper.mode)
+    tool_hooks = ToolHooks(hooks, lambda: session.state.language)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, undo, tool_hooks)
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     turn_pacemaker = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)
-    policies = _policies(material, dispatcher, bodies, actor, phases, approval)
+    policies = (Hooked(session, hooks), *_policies(material, dispatcher, bodies, actor, phases, approval))
     outside = find_outside(wiring, session, ask, lambda: admission.trusted)
     if outside:
         policies = (outside.policy(session, toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
-    work.turns.admit = extensions.admit
+    work.turns.admit = partial(_admit, extensions, hooks)
     shell = GatedShell(dispatcher, session.emit, ask)
-    commands = UserCommands(session, partial(_commands, wiring, pick, extensions, shell, outside))
+    brought = partial(_brought, extensions, shell, hooks)
+    commands = UserCommands(session, partial(_commands, wiring, pick, brought, outside))
     choices = Choices(session, gatekeeper, connection)
     conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)
 
@@ -174,6 +183,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
     async def close() -> None:
         await conversation.aclose()
+        await hooks.aclose()
         if outside:
             await outside.servers.aclose()
         await summarizer.aclose()
@@ -222,14 +232,26 @@ def _policies(
     )
 
 
+async def _admit(extensions: Extensions, hooks: Hooks) -> bool:
+    if not await extensions.admit():
+        return False
+    await hooks.get_ready()
+    return True
+
+
+def _brought(extensions: Extensions, shell: GatedShell, hooks: Hooks) -> "ExtensionCommands":
+    from duckflow.commands.extensions import ExtensionCommands
+
+    return ExtensionCommands(extensions, shell, hooks)
+
+
 def _commands(
-    wiring: Wiring, pick: "Pick | None", extensions: Extensions, shell: GatedShell, outside: Outside | None
+    wiring: Wiring, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: Outside | None
 ) -> "Commands":
     from duckflow.cli.slash import command_table
-    from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.outside import OutsideCommands
 
-    sources = (ExtensionCommands(extensions, shell), OutsideCommands(outside.servers if outside else None))
+    sources = (make(), OutsideCommands(outside.servers if outside else None))
     return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from duckflow.agent.extensions import Extensions, GatedShell
+from duckflow.agent.hooks import Hooks
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import DuckflowError
 from duckflow.events.views import Attachment
@@ -20,12 +21,13 @@ STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)
 class ExtensionCommands:
     """A source of commands, and the command that lists the skills."""
 
-    def __init__(self, extensions: Extensions, shell: GatedShell) -> None:
+    def __init__(self, extensions: Extensions, shell: GatedShell, hooks: Hooks) -> None:
         self._extensions = extensions
         self._shell = shell
+        self._hooks = hooks
 
     def group(self) -> Group:
-        return (Command("skills", self._list_skills),)
+        return (Command("skills", self._list_skills), Command("hooks", self._list_hooks))
 
     def commands(self) -> Iterator[Command]:
         """A custom command goes before a skill of the same name."""
@@ -50,6 +52,16 @@ class ExtensionCommands:
             lines.append(f"/{skill.name} ({whose}) {shorten(skill.description, HELP)}")
             lines += [f"  ⚠ {words.phrase(warning)}" for warning in skill.warnings]
         return "\n".join(lines) or words("skill.none")
+
+    def _list_hooks(self, context: CommandContext, _: str) -> str:
+        """Every one with its whole command, and what is wrong with some."""
+        words, (standing, problems) = context.words, self._hooks.standing()
+        lines: list[str] = []
+        for hook, state in standing:
+            matcher = f" {hook.matcher}" if hook.matcher else ""
+            lines.append(f"{hook.event}{matcher} ({words(f'hook.state.{state}')}): {hook.shown}")
+            lines += [f"  {hook.source}"] if hook.source else []
+        return "\n".join([*lines, *(f"⚠ {words.phrase(problem)}" for problem in problems)]) or words("hook.none")
 
     async def _use_skill(self, skill: Skill, context: CommandContext, typed: str) -> str:
         words = context.words

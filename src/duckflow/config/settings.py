@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from duckflow.agent.settings import AgentSettings
+from duckflow.extensions.settings import HookSettings
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
@@ -37,6 +38,7 @@ class Settings(BaseModel):
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings.model_construct)
     shell: ShellSettings = Field(default_factory=ShellSettings.model_construct)
     undo: UndoSettings = Field(default_factory=UndoSettings.model_construct)
+    hooks: HookSettings = Field(default_factory=HookSettings.model_construct)
     files: FileSettings = Field(default_factory=FileSettings.model_construct)
     web: WebSettings = Field(default_factory=WebSettings.model_construct)
     mcp: McpSettings = Field(default_factory=McpSettings.model_construct)

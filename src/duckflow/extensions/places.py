@@ -1,12 +1,15 @@
 """Where extensions are looked for, and files found there: in the work folder and under the user's home."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills")
 COMMAND_PLACES = (".duckflow/commands", ".claude/commands")
+HOME_HOOKS = (".duckflow/hooks.json", ".claude/settings.json", ".codex/hooks.json")
+PROJECT_HOOKS = (*HOME_HOOKS, ".claude/settings.local.json")
 MOST_LOOKED_AT = 2000
 DEPTH = 4
 
@@ -16,6 +19,25 @@ class ExtensionFolder(NamedTuple):
 
     folder: Path
     own: bool
+
+
+class ExtensionPlaces:
+    """Where to look, and where copies of skills go that commands could not see."""
+
+    def __init__(self, folder: Path, home: Path, copies: Path, known_trusted: Callable[[], bool]) -> None:
+        self.folder = folder
+        self.home = home
+        self.copies = copies
+        self._known_trusted = known_trusted
+
+    @cached_property
+    def trusted_before(self) -> bool:
+        """Whether the user has trusted the folder in an earlier session."""
+        return self._known_trusted()
+
+    def hold_any(self) -> bool:
+        names = (*SKILL_PLACES, *COMMAND_PLACES)
+        return any((top / name).is_dir() for top in (self.home, self.folder) for name in names)
 
 
 def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -> list[ExtensionFolder]:

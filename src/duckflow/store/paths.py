@@ -66,6 +66,11 @@ class Paths(NamedTuple):
         return self.data / "trusted.json"
 
     @property
+    def trusted_hooks(self) -> Path:
+        """Digests of the hooks that the user trusts."""
+        return self.data / "trusted-hooks.json"
+
+    @property
     def log(self) -> Path:
         return self.data / "duckflow.log"
 

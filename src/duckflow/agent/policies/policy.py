@@ -107,6 +107,10 @@ class TurnSoFar:
 class Policy:
     """Looks at a turn from one side. Most policies need one or two of these. None knows another."""
 
+    async def objection(self, said: str) -> Phrase | None:
+        """The user has said something that nobody has taken up yet: why that may not be done, if so."""
+        return None
+
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
         """The user has spoken, and no model has been asked yet. A note is for the first prompt."""
         return None
@@ -116,6 +120,10 @@ class Policy:
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         """A loop begins. Of several policies that say something the first one counts."""
+        return None
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
+        """The turn is about to end. With a note it goes on instead."""
         return None
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:

@@ -11,15 +11,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow import __version__
+from duckflow.agent.trust import FolderTrust
 from duckflow.cli.config import describe_origin
 from duckflow.cli.doctor.finding import DoctorFinding, broken, good, judged
 from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load
 from duckflow.config.settings import Settings
 from duckflow.config.value import list_settings, show_value
 from duckflow.errors import UsageError
+from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
 from duckflow.programs import find_program
+from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import Paths
 
@@ -81,6 +84,7 @@ def _colours(term: str) -> Phrase:
 
 
 GIB = 1024**3
+SHOWN_HOOK = 100
 LITTLE_SPACE = 1 * GIB
 PROGRAM_SECONDS = 5.0
 
@@ -97,6 +101,7 @@ def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[Do
     yield _folder(folder)
     yield _data(paths)
     yield from _disk({paths.data, folder})
+    yield from _hooks(settings, paths, folder)
 
 
 def _sandbox(settings: Settings, paths: Paths, folder: Path) -> DoctorFinding:
@@ -179,6 +184,26 @@ def _data(paths: Paths) -> DoctorFinding:
             "machine", "bad", say("doctor.no_data", path=str(paths.data), reason=reason), say("fix.data")
         )
     return good("machine", say("doctor.data", path=str(paths.data), log=str(paths.log)))
+
+
+def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
+    """Those that run or would be asked about; nothing is loaded where there are none."""
+    home = Path(os.environ.get("HOME") or "/")
+    files = (*(home / name for name in HOME_HOOKS), *(folder / name for name in PROJECT_HOOKS))
+    if not settings.hooks.groups() and not any(path.is_file() for path in files):
+        return
+    from duckflow.agent.hooks import TrustedHooks
+    from duckflow.extensions.hook_files import find_hooks
+
+    trusted = FolderTrust(folder, home, paths.trusted).trusted
+    known, found = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, trusted)
+    for hook in found.hooks:
+        runs = not hook.source or hook.digest() in known
+        state = "own" if not hook.source else "trusted" if runs else "new"
+        what = say("doctor.hook", event=hook.event, state=state, command=shorten(hook.shown, SHOWN_HOOK))
+        yield judged("machine", runs, what, say("fix.hook"), "note")
+    for problem in found.problems:
+        yield DoctorFinding("machine", "note", problem)
 
 
 def _disk(folders: set[Path]) -> Iterator[DoctorFinding]:

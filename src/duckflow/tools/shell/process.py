@@ -49,7 +49,7 @@ def environment(given: Mapping[str, str], also: Iterable[str] = (), network: boo
     seen = {
         name: value
         for name, value in given.items()
-        if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not _secret(name, value))
+        if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not looks_secret(name, value))
     }
     return seen | ALWAYS
 
@@ -63,7 +63,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _secret(name: str, value: str) -> bool:
+def looks_secret(name: str, value: str) -> bool:
     return bool(SECRET_NAME.search(name) or SECRET_VALUE.search(value))
 
 

@@ -1,0 +1,58 @@
+"""Hooks in a turn: they hear what the user says, may end the turn, and may send the model back to work."""
+
+from duckflow.agent.hooks import Hooks
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.session import Session
+from duckflow.events.types import Noticed
+from duckflow.state.phrase import Phrase, say
+
+MOST_RETURNS = 5
+
+
+class Hooked(Policy):
+    """UserPromptSubmit, Stop, and `continue: false` of any hook."""
+
+    def __init__(self, session: Session, hooks: Hooks) -> None:
+        self._session = session
+        self._hooks = hooks
+        self._returns = 0
+        self._context = ""
+
+    async def objection(self, said: str) -> Phrase | None:
+        if not self._hooks.there_are("UserPromptSubmit"):
+            return None
+        reply = await self._hooks.tell("UserPromptSubmit", {"prompt": said})
+        if reply.decision == "deny" or reply.stops:
+            return say("hook.prompt_refused", reason=reply.reason)
+        self._context = reply.context
+        return None
+
+    async def opening(self, turn: TurnSoFar) -> Ending | None:
+        self._returns, self._hooks.stopped = 0, ""
+        await self.heard(turn.request)
+        return None
+
+    async def heard(self, said: str) -> None:
+        self._hooks.bring("UserPromptSubmit", self._context)
+        self._context = ""
+
+    async def after(self, turn: TurnSoFar) -> Ending | None:
+        return self._end()
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
+        if not self._hooks.there_are("Stop") or ending.outcome not in ("done", "deferred", "pending_user"):
+            return None
+        said = [result.said for loop in turn.loops for result in loop.done.results if result.said]
+        about = {"stop_hook_active": self._returns > 0, "last_assistant_message": said[-1] if said else ""}
+        reply = await self._hooks.tell("Stop", about)
+        if reply.decision != "deny" or reply.stops:
+            return None
+        if self._returns >= MOST_RETURNS:
+            self._session.emit(Noticed(what=say("hook.no_end", count=MOST_RETURNS)))
+            return None
+        self._returns += 1
+        self._session.emit(Noticed(what=say("hook.goes_on", reason=reply.reason)))
+        return turn.note("hook_goes_on", reason=reply.reason)
+
+    def _end(self) -> Ending | None:
+        return Ending("gate", say("hook.stopped", reason=self._hooks.stopped)) if self._hooks.stopped else None

@@ -1,0 +1,169 @@
+"""Running one hook: told on stdin, heard on stdout and stderr, ended with all it started when it takes too long."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
+
+from duckflow.extensions.hook_files import FOLDER_NAMES, Hook
+from duckflow.programs import find_program
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, say
+from duckflow.tools.shell.process import looks_secret
+
+MOST_PRINTED = 1_000_000
+LONGEST_TEXT = 10_000
+DRAINED_SECONDS = 0.5
+REFUSED = 2
+SHOWN = 120
+SPEAKING = ("UserPromptSubmit", "SessionStart")
+"""Events whose hooks may print plain text for the model."""
+Decision = Literal["", "allow", "ask", "deny"]
+DECISIONS: dict[str, Decision] = {
+    "allow": "allow", "approve": "allow", "ask": "ask", "deny": "deny", "block": "deny",
+}  # fmt: skip
+
+
+class HookReply(NamedTuple):
+    """What a hook wants. `problem`: it did not do as hooks do, and nothing follows from it."""
+
+    decision: Decision = ""
+    reason: str = ""
+    context: str = ""
+    message: str = ""
+    """For the user."""
+    updated: dict[str, Any] | None = None
+    stops: bool = False
+    problem: Phrase | None = None
+
+
+class Printed(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class FloodError(Exception):
+    """It printed more than anybody reads."""
+
+
+def hook_environment(given: Mapping[str, str], also: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """The user's own, without what looks like a secret."""
+    seen = {name: value for name, value in given.items() if name in also or not looks_secret(name, value)}
+    return seen | dict.fromkeys(FOLDER_NAMES, str(folder))
+
+
+async def run_hook(hook: Hook, told: Mapping[str, Any], environment: Mapping[str, str]) -> HookReply:
+    """Never raises but when it is cancelled: then everything it started is ended as well."""
+    name = shorten(hook.shown, SHOWN)
+    try:
+        async with asyncio.timeout(hook.seconds):
+            printed = await _printed(hook, json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), environment)
+    except TimeoutError:
+        return HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
+    except FloodError:
+        return HookReply(problem=say("hook.flood", command=name))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", "") or str(problem)
+        return HookReply(problem=say("hook.not_started", command=name, reason=reason))
+    return read_reply(hook.event, name, printed)
+
+
+def read_reply(event: str, name: str, printed: Printed) -> HookReply:
+    """2 refuses, with what stands on stderr as the reason; 0 counts with what stdout says; all else is a failure."""
+    out, err = printed.out.strip(), printed.err.strip()
+    if printed.code == REFUSED:
+        return HookReply("deny", (err or name)[:LONGEST_TEXT])
+    if printed.code:
+        reason = shorten(err or out, SHOWN)
+        return HookReply(problem=say("hook.failed", command=name, code=printed.code, reason=reason))
+    if not out.startswith("{"):
+        return HookReply(context=out[:LONGEST_TEXT] if event in SPEAKING else "")
+    try:
+        given: Any = json.loads(out)
+    except (ValueError, RecursionError):
+        return HookReply(problem=say("hook.garbage", command=name, text=shorten(out, SHOWN)))
+    return _from_json(event, name, cast("dict[str, Any]", given))
+
+
+def _from_json(event: str, name: str, given: dict[str, Any]) -> HookReply:
+    specific: Any = given.get("hookSpecificOutput")
+    inner = cast("dict[str, Any]", specific) if isinstance(specific, dict) else {}
+    wanted, reason = inner.get("permissionDecision"), inner.get("permissionDecisionReason")
+    if event != "PreToolUse" or wanted is None:
+        wanted, reason = given.get("decision"), given.get("reason")
+    decision = DECISIONS.get(str(wanted), "")
+    if event != "PreToolUse" and decision != "deny":
+        decision = ""
+    updated: Any = inner.get("updatedInput")
+    stops = given.get("continue") is False
+    return HookReply(
+        decision,
+        _text(reason) or (_text(given.get("stopReason")) if stops else "") or (name if decision or stops else ""),
+        _text(inner.get("additionalContext")),
+        _text(given.get("systemMessage")),
+        cast("dict[str, Any]", updated) if isinstance(updated, dict) else None,
+        stops,
+    )
+
+
+def _text(value: Any) -> str:
+    return value.strip()[:LONGEST_TEXT] if isinstance(value, str) else ""
+
+
+async def _printed(hook: Hook, told: bytes, environment: Mapping[str, str]) -> Printed:
+    shell = find_program("bash", hook.folder) or "/bin/sh"
+    argv = (hook.command, *hook.arguments) if hook.arguments is not None else (shell, "-c", hook.command)
+    child = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=hook.folder,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    assert child.stdin and child.stdout and child.stderr
+    telling = asyncio.create_task(_tell(child.stdin, told))
+    out, err = bytearray(), bytearray()
+    heard = [asyncio.create_task(_take(child.stdout, out)), asyncio.create_task(_take(child.stderr, err))]
+    ended = asyncio.create_task(child.wait())
+    try:
+        await asyncio.wait([ended, *heard], return_when=asyncio.FIRST_EXCEPTION)
+        for task in heard:
+            if task.done():
+                task.result()
+        code = await ended
+        # Something that it left running may still hold its output.
+        await asyncio.wait(heard, timeout=DRAINED_SECONDS)
+        return Printed(128 - code if code < 0 else code, _decoded(out), _decoded(err))
+    finally:
+        if not ended.done():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+        for task in (telling, *heard):
+            task.cancel()
+        await asyncio.gather(ended, telling, *heard, return_exceptions=True)
+
+
+async def _tell(stdin: asyncio.StreamWriter, told: bytes) -> None:
+    with contextlib.suppress(OSError):
+        stdin.write(told)
+        await stdin.drain()
+        stdin.close()
+        await stdin.wait_closed()
+
+
+async def _take(stream: asyncio.StreamReader, into: bytearray) -> None:
+    while piece := await stream.read(65_536):
+        into += piece
+        if len(into) > MOST_PRINTED:
+            raise FloodError
+
+
+def _decoded(data: bytearray) -> str:
+    return data.decode("utf-8", "replace")
