@@ -225,15 +225,23 @@ async def test_a_model_that_cannot_be_reached_ends_the_turn_and_the_conversation
     assert "hi" in story.prompt()
 
 
-async def test_interrupting_ends_the_turn_at_once_and_the_conversation_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("language", "marked"), [("en", "The user stopped the turn above"), ("ja", "ユーザーが止めました")]
+)
+async def test_interrupting_ends_the_turn_at_once_and_the_conversation_goes_on(
+    tmp_path: Path, language: str, marked: str
+) -> None:
     slow = ScriptedReply("x" * 1000, chunk=1, delay=0.05)
-    story = Story(tmp_path, [slow, decide(respond("Yes?"), step="PLANNING", next_step="pending_user")])
+    again = decide(respond("Yes?"), step="PLANNING", next_step="pending_user")
+    story = Story(tmp_path, [slow, again], language=language)
     turn = asyncio.create_task(story.tell("think hard"))
     await asyncio.sleep(0.2)
     assert story.chat.interrupt() == ""
     assert await turn == "interrupted"
     assert not story.session.state.turn_open
     assert await story.tell("stop it") == "pending_user"
+    prompt = story.prompt()
+    assert prompt.index("think hard") < prompt.index(marked) < prompt.index("stop it"), "what was cut off is marked"
 
 
 async def test_the_five_items_and_the_decision_log_follow_the_model_and_survive_a_restart(tmp_path: Path) -> None:

@@ -60,6 +60,25 @@ async def test_a_completed_plan_is_opened_again_in_the_editor_and_goes_on(tmp_pa
     assert (story.folder / "score.py").read_text() == "x = 20\n" and (story.folder / "music.py").exists()
 
 
+class EditingTwice(Editing):
+    """Writes a line that means nothing, and mends it when the text is opened again."""
+
+    def change(self, text: str) -> str:
+        if "# ⚠" not in text:
+            return f"{text}make it nicer\n"
+        assert text.startswith("# ⚠") and "make it nicer" in text.split("\n")[0]
+        return text.replace("\nmake it nicer", "\n+ Make it nicer")
+
+
+async def test_what_was_edited_wrongly_is_not_lost_but_opened_again(tmp_path: Path) -> None:
+    story = EditingTwice(tmp_path, [PROPOSE, SNAKE])
+    await story.tell("make a snake game")
+    await story.chat.run_command("/plan edit")
+    plan = story.session.state.plan
+    assert plan and [step.name for step in plan.steps] == ["Core loop", "Score", "Make it nicer"]
+    assert [question.kind for question in story.questions] == ["edit", "edit"]
+
+
 async def test_in_words_too_and_the_risks_stay(tmp_path: Path) -> None:
     steps: list[dict[str, Any]] = [
         {"name": "Core loop", "depends_on": [], "was": 1},

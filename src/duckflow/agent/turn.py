@@ -21,7 +21,7 @@ from duckflow.events.views import Attachment
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.template import notes
+from duckflow.prompts.template import note, notes
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
@@ -70,6 +70,7 @@ class Turn:
             turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
             outcome, why = await self._open(turn, begin)
         except asyncio.CancelledError:
+            self._add(Message(role="system", text=note(self._session.state.language, "interrupted"), turn=number))
             self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise

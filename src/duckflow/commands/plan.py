@@ -8,6 +8,7 @@ from duckflow.state.plan import Plan, moved, renamed, reopened, without
 from duckflow.state.question import Choice, Question
 
 CONTROLS = ("pause", "resume", "cancel")
+WRONG = "# ⚠"
 
 
 async def plan(context: CommandContext, line: str) -> str:
@@ -52,13 +53,21 @@ def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str
 async def _edit(context: CommandContext, now: Plan) -> str:
     from duckflow.commands.plan_text import plan_from_text, plan_text
 
-    before = plan_text(now, context.words)
+    text = plan_text(now, context.words)
     choices = tuple(Choice(key=key, label=say(f"gate.{key}")) for key in ("edit", "no"))
-    question = Question(kind="edit", title=say("plan.edit", name=now.name), text=before, choices=choices)
-    answer = await context.ask(question)
-    if answer.choice != "edit" or answer.text.strip() == before.strip():
-        return context.words("plan.unchanged")
-    return _change(context, plan_from_text(answer.text, context.conversation.state.plan or now))
+    while True:
+        question = Question(kind="edit", title=say("plan.edit", name=now.name), text=text, choices=choices)
+        answer = await context.ask(question)
+        if answer.choice != "edit" or answer.text.strip() == text.strip():
+            return context.words("plan.unchanged")
+        try:
+            new = plan_from_text(answer.text, context.conversation.state.plan or now)
+        except UsageError as problem:
+            # What was written is not lost: it is opened again, with what is wrong above it.
+            lines = (line for line in answer.text.split("\n") if not line.startswith(WRONG))
+            text = "\n".join([f"{WRONG} {' '.join(context.words.error(problem).split())}", *lines])
+        else:
+            return _change(context, new)
 
 
 def _change(context: CommandContext, new: Plan) -> str:

@@ -1,5 +1,7 @@
 """A plan as a tree, its jobs as lines."""
 
+import re
+
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.criterion import named_in
@@ -11,6 +13,19 @@ MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "
 UNVERIFIED = "?"
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
 """A plan in these states is shown whenever it changes, by whoever changed it."""
+
+
+EXIT_CODE = re.compile(r": exit code (-?\d+)")
+FILES = re.compile(r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )")
+
+
+def told_evidence(text: str, words: Words) -> str:
+    """What is on record for the model, in the user's language."""
+
+    def files(found: re.Match[str]) -> str:
+        return found["before"] + words(f"evidence.{found['how'] or 'within'}", file=found["file"] or "")
+
+    return FILES.sub(files, EXIT_CODE.sub(lambda found: words("evidence.exit_code", code=found[1]), text))
 
 
 def plan_tree(plan: Plan, words: Words) -> str:
@@ -47,7 +62,7 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
     if step.unverified:
         notes.append(words("plan.unverified"))
     elif step.evidence:
-        notes.append(step.evidence)
+        notes.append(told_evidence(step.evidence, words))
     if step.status == "pending" and (named := ", ".join(one.told() for one in named_in(step.success))):
         notes.append(words("plan.shown_by", what=named))
     if step.added and step.status == "pending":
@@ -74,7 +89,7 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     counts = {"done": report.done, "failed": report.failed, "left": report.left}
     lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
     lines += [words("job.cause", cause=cause) for cause in report.causes]
-    lines += [words("job.shown", shown=shown) for shown in report.shown]
+    lines += [words("job.shown", shown=told_evidence(shown, words)) for shown in report.shown]
     lines += [words("job.unverified", step=step) for step in report.unverified]
     if report.next_action or status != "completed":
         lines.append(words("job.next", next=report.next_action or words(f"job.next_{status}")))

@@ -13,12 +13,19 @@ from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
 from duckflow.store.audit import list_audit
 
+SHOWN_CHANGE = 0.005
+"""What is less is 0.00 in two digits, and says nothing."""
+
 
 def status(context: CommandContext, _: str) -> str:
     state, words = context.conversation.state, context.words
     shown = [
         *map(words.phrase, context.conversation.health()),
-        *(f"  {words(f'vital.{c.vital}')} {c.delta:+.2f}: {words.phrase(c.cause)}" for c in state.vitals_causes),
+        *(
+            f"  {words(f'vital.{c.vital}')} {c.delta:+.2f}: {words.phrase(c.cause)}"
+            for c in state.vitals_causes
+            if abs(c.delta) >= SHOWN_CHANGE
+        ),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=context.conversation.choices.mode),

@@ -55,6 +55,24 @@ def test_a_duck_call(
         terminal.wait_until(shown(stopped, number), what=stopped)
 
 
+@pytest.mark.parametrize(
+    ("language", "title", "hello"),
+    [("en", "I need your help", "/help shows"), ("ja", "力を貸してください", "Esc で中断")],
+)
+@pytest.mark.parametrize("question", ["Which library?", "Two ways are open.\nWhich library?"])
+def test_the_models_own_duck_call_looks_like_one(
+    tmp_path: Path, opened: list[Terminal], language: str, title: str, hello: str, question: str
+) -> None:
+    call = decide(act("duck_call", question=question, choices=["curses", "pygame"]), next_step="pending_user")
+    terminal = Terminal(tmp_path, [{"json": call, "chunk": 4}], "--lang", language)
+    opened.append(terminal)
+    terminal.wait_for(hello)
+    terminal.enter("make a game")
+    terminal.wait_until(shown(title, 1), what=title)
+    screen = terminal.wait_for("2. pygame")
+    assert screen.count("Which library?") == 1 and "│ 1. curses" in screen
+
+
 def shown(text: str, times: int) -> Callable[[str], bool]:
     """Wide characters stand with a gap after them."""
     return lambda screen: screen.replace(" ", "").count(text.replace(" ", "")) == times

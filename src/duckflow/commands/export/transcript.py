@@ -21,6 +21,7 @@ from duckflow.store.headline import Headline
 from duckflow.tools.toolbox import talk_operations
 
 LONGEST = 20_000
+USERS_OWN = ("user.shell",)
 Kind = Literal["user", "said", "deed", "gate", "duck", "note"]
 
 
@@ -118,7 +119,8 @@ class Transcript:
     def _deed(self, action: Action, job: str) -> Item:
         whose = f"⚙ {self._jobs.get(job, job)}: " if job else ""
         diff = "" if action.action_id in self._shown_before else _diff(action.args)
-        why = [say("export.why", why=clean(action.reasoning))]
+        # What the user has typed needs no reason.
+        why = [say("export.why", why=clean(action.reasoning))] if action.operation not in USERS_OWN else []
         return Item(
             "deed",
             clean(f"{whose}{action.operation} {' '.join(subject_of(action.args).split())}"),
@@ -193,7 +195,7 @@ def clean(text: str) -> str:
 
 def _cleaned(phrase: Phrase) -> Phrase:
     values = {name: clean(value) if isinstance(value, str) else value for name, value in phrase.values.items()}
-    return Phrase(key=phrase.key, values=values)
+    return phrase.model_copy(update={"values": values})
 
 
 def _diff(args: dict[str, Any]) -> str:

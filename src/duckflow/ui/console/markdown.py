@@ -69,6 +69,10 @@ class Markdown:
             self._end_line()
         self._put(rest)
 
+    def drop(self) -> None:
+        """What has not been printed yet is shown otherwise."""
+        self._line, self._length = [], 0
+
     def end(self) -> None:
         """The reply is over: print what is left."""
         if self._line:

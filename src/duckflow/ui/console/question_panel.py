@@ -97,6 +97,18 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     return panel.lines
 
 
+def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
+    """A call that the model has made itself; what is typed next answers it."""
+    panel = Panel(printer, WIDEST)
+    panel.top(words("duck.title", title=words("duck.asks")))
+    for line in text.split("\n"):
+        panel.text(folded(line, words), hanging=3 if line[:1].isdigit() else 0)
+    panel.divider()
+    panel.text(words("duck.own"), style="dim")
+    panel.bottom()
+    return panel.lines
+
+
 class _GateRows:
     """What a Gate is about: commands, what is computed of it, what the model says to it, the diff."""
 

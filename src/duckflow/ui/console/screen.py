@@ -7,18 +7,19 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from duckflow.commands.lines import intervention_line, review_line
-from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
+from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree, told_evidence
 from duckflow.events import types as happened
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
+from duckflow.state.action import DUCK_CALL
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.printer import Printer, rows
-from duckflow.ui.console.question_panel import QuestionPages
+from duckflow.ui.console.question_panel import QuestionPages, duck_rows
 from duckflow.ui.console.waiting import ThinkingLine, Wait
 from duckflow.ui.headless import RETRY
 
@@ -155,7 +156,7 @@ class Screen:
             case happened.ActionFinished():
                 self._show_result(event)
             case happened.Noticed():
-                self.note(self._words.phrase(event.what))
+                self.note(told_evidence(self._words.phrase(event.what), self._words))
             case happened.TurnEnded():
                 self._end(event)
             case _:
@@ -222,6 +223,9 @@ class Screen:
     def _show_result(self, event: happened.ActionFinished) -> None:
         result = event.result
         if (text := result.said) is not None:
+            if result.operation == DUCK_CALL:
+                self._call_duck(text)
+                return
             if text not in "".join(self._streamed):
                 self._reply.end()
                 self._reply.add(text)
@@ -233,6 +237,16 @@ class Screen:
             self._print_output(result.for_user.cause.split("\n"))
         whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
+
+    def _call_duck(self, text: str) -> None:
+        """The model's own call looks like the Pacemaker's. What of it has been printed while it was written stays."""
+        streamed = "".join(self._streamed)
+        printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
+        if not printed:
+            self._reply.drop()
+        self._reply.end()
+        for row in duck_rows(text.removeprefix(printed).strip(), self._printer, self._words):
+            self._printer.line(row)
 
     def _show_output(self, event: happened.OutputStreamed) -> None:
         output = self._outputs.setdefault(event.job, OutputLines(*OUTPUT_LINES[bool(event.job)]))

@@ -1,0 +1,22 @@
+"""What shows a step is told in the user's language."""
+
+import pytest
+
+from duckflow.commands.plan_tree import told_evidence
+from duckflow.i18n.words import Words
+
+
+@pytest.mark.parametrize(
+    ("on_record", "told"),
+    [
+        ("make test: exit code 0", "make test (終了コード 0)"),
+        ("there: a.py, b.py; make: exit code 0", "ある: a.py, b.py; make (終了コード 0)"),
+        ("コア実装: there: game.py", "コア実装: ある: game.py"),
+        ("✓ コア実装: 完了 (there: game.py)", "✓ コア実装: 完了 (ある: game.py)"),
+        ("gone: old.py; in README.md: install", "ない: old.py; README.md の中: install"),
+        ("echo there: no", "echo there: no"),
+    ],
+)
+def test_evidence_in_words(on_record: str, told: str) -> None:
+    assert told_evidence(on_record, Words("ja")) == told
+    assert told_evidence(on_record, Words("en")) == on_record
