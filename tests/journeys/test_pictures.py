@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from duckflow.errors import PicturesRefused
-from duckflow.events.types import MessageAdded, Noticed
+from duckflow.events.types import LoopBegan, MessageAdded, Noticed
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply
@@ -155,3 +155,17 @@ async def test_the_record_names_the_picture_by_its_digest(tmp_path: Path) -> Non
     [added] = [event for event in story.all(MessageAdded) if event.message.pictures]
     [kept] = story.session.path.with_suffix(".pictures").iterdir()
     assert added.message.pictures[0].digest == kept.name and kept.stat().st_mode & 0o077 == 0
+
+
+async def test_a_picture_that_comes_while_a_blind_model_works_is_told_of(tmp_path: Path) -> None:
+    story = with_pictures(tmp_path, [decide(step="PLANNING", next_step="continue"), OK, OK])
+    story.model.takes_pictures = False
+
+    def interrupt(_: int, event: Any) -> None:
+        if isinstance(event, LoopBegan) and event.loop == 1:
+            story.chat.take("look at @shot.png too")
+
+    story.chat.hear(interrupt)
+    assert await story.tell("begin") == "done"
+    assert "model.blind" in [event.what.key for event in story.all(Noticed)]
+    assert "you cannot see pictures" in story.prompt()

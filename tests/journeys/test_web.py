@@ -110,6 +110,19 @@ async def test_a_private_address_is_refused_in_both_languages(tmp_path: Path, la
     assert "127.0.0.1, which is not on the public internet" in story.prompt()
 
 
+async def test_what_would_carry_a_secret_out_is_asked_for_whatever_the_rules_say(tmp_path: Path) -> None:
+    key = "sk-proj-" + "a1B2" * 12
+    with WebServer({"/": page("<p>a"), f"/{key}": page("<p>b")}) as server:
+        replies = [look("http://docs.test/"), look(f"http://docs.test/{key}"), OK]
+        story = with_web(tmp_path, server, replies, "full-auto", settings={"sandbox": {"network": True}})
+        story.chat.choices.change_mode("ask")
+        story.answers = [Answer(choice="always"), Answer(choice="no", text="never")]
+        await story.tell("look it up")
+    second = story.questions[1]
+    assert second.gate and "risk.secret_text" in [reason.key for reason in second.gate.reasons]
+    assert [choice.key for choice in second.choices] == ["yes", "no"] and server.asked == ["/"]
+
+
 def offers(story: Story) -> set[str]:
     return {one.name for one in story.toolbox.operations() if one.name.startswith("web.")}
 

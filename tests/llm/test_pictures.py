@@ -126,6 +126,13 @@ async def test_a_picture_that_cannot_be_used_does_not_make_a_model_blind(status:
             assert problem.value.key == "model.picture_refused" and asked.takes_pictures is not False
 
 
+async def test_a_servers_own_trouble_says_nothing_of_pictures() -> None:
+    with FakeEndpoint(refuses(500, "image cache restarting"), says("a duck")) as server:
+        provider = provider_for(server)
+        await collect(provider, LOOK)
+        assert provider.takes_pictures is None and len(server.received) == 2
+
+
 async def test_the_bridge_learns_that_a_model_is_blind() -> None:
     with FakeEndpoint(refuses(400, "this model does not support image input")) as server:
         provider = bridge_to(server)

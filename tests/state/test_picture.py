@@ -1,6 +1,8 @@
 """What a picture is, told by its first bytes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from duckflow.state.picture import Picture, looks_like_picture, read_header
 from tests.journeys.drawn import gif, jpeg, png, webp
@@ -37,3 +39,12 @@ def test_it_is_told_in_a_few_characters_and_counted() -> None:
 
 def test_names() -> None:
     assert looks_like_picture("a/Shot.PNG") and looks_like_picture("x.jpeg") and not looks_like_picture("x.svg")
+
+
+PICTURES = st.sampled_from([png(3, 2), gif(3, 2), jpeg(3, 2), webp(3, 2), webp(3, 2, b"VP8L")])
+
+
+@given(PICTURES, st.binary(max_size=40), st.integers(0, 60))
+def test_no_header_is_too_broken(data: bytes, noise: bytes, at: int) -> None:
+    read = read_header(data[:at] + noise)
+    assert read is None or (read[1] > 0 and read[2] > 0)

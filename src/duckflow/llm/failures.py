@@ -45,6 +45,8 @@ PICTURE_SPOILT = (
     r"|(?:invalid|unsupported|valid) (?:image|base64)"
 )
 PICTURES_REFUSED = (400, 404, 413, 415, 422, 500, 501)
+SAYS_BLIND = r"(?i)support|mmproj|multi-?modal|missing data"
+"""What a server says that answers with an error of its own; any other such error may pass."""
 BLIND = "model.blind"
 
 
@@ -84,6 +86,8 @@ class Failures:
     def of_pictures(self, status: int, answer: str) -> Setback | None:
         """Where a request with pictures is refused for them: the model cannot see, or one of them cannot be used."""
         if status not in PICTURES_REFUSED or not re.search(PICTURES_NAMED, answer):
+            return None
+        if status == 500 and not re.search(SAYS_BLIND, answer):
             return None
         spoilt = status == 413 or re.search(PICTURE_SPOILT, answer)
         key = "model.picture_refused" if spoilt else BLIND

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from duckflow.tools.web.markdown import to_markdown
 from duckflow.tools.web.web_tool import cut_pages, read_text
@@ -52,3 +54,17 @@ def test_a_text_is_cut_between_paragraphs_and_nothing_is_lost() -> None:
     pages = cut_pages(text, 1000)
     assert max(map(len, pages)) <= 1000 and "\n\n".join(pages) == text
     assert "".join(cut_pages("y" * 2500, 1000)) == "y" * 2500
+
+
+TAGS = ("p", "div", "ul", "li", "table", "tr", "td", "th", "pre", "code", "a href='x y('", "b", "h1", "dl", "dt", "br")
+SIGNS = ("<!--", "-->", "<script>", "</script>", "&lt;", "&#0;", "&#x110000;", "<", ">", "`", "|", "\0", "日本\n語")
+PIECES = st.one_of(
+    st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag.split()[0]}>" for tag in TAGS]),
+    st.sampled_from(SIGNS),
+    st.text(max_size=8),
+)
+
+
+@given(st.lists(PIECES, max_size=60).map("".join))
+def test_no_page_is_too_broken(html: str) -> None:
+    assert "\0" not in to_markdown(html, URL).text

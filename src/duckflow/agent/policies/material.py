@@ -1,5 +1,6 @@
 """Material the user gives with a message: `@file` mentions, pictures, and what was piped in, as quotations."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from duckflow.state.action import LIST_FILES, READ_FILE
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, looks_like_picture
+from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ class BringMaterial(Policy):
         self._toolbox = toolbox
         self._workspace = workspace
         self._pictures = pictures
+        self._profile: Callable[[], Awaitable[ModelProfile]] | None = None
+        self._came = False
+        """A picture has come since it was last asked."""
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
         """Where pictures come and the model cannot see, the turn is over: whatever it said would be made up. They stay
@@ -44,13 +49,24 @@ class BringMaterial(Policy):
                 self._show(_decoded(attachment.data), attachment.name)
             else:
                 self._quote(attachment.name, attachment.text.rstrip("\n"))
-        await self.heard(turn.request)
-        given = [one for one in turn.state.messages if one.turn == turn.state.turn and one.pictures]
-        if given and not (profile := await turn.profile()).images:
-            return Ending("usage", say("model.blind", model=profile.name))
-        return None
+        self._profile = turn.profile
+        await self._bring(turn.request)
+        return Ending("usage", blind) if (blind := await self._blind()) else None
 
     async def heard(self, said: str) -> None:
+        """A turn that is at work goes on; the model is told that there is something it cannot see."""
+        await self._bring(said)
+        if blind := await self._blind():
+            self._session.emit(Noticed(what=blind))
+
+    async def _blind(self) -> Phrase | None:
+        """What to say where pictures have just come and the model cannot see."""
+        came, self._came = self._came, False
+        if not came or self._profile is None or (profile := await self._profile()).images:
+            return None
+        return say("model.blind", model=profile.name)
+
+    async def _bring(self, said: str) -> None:
         if "@" not in said and "＠" not in said:
             return
         from duckflow.agent.request_rules import mentions
@@ -100,6 +116,7 @@ class BringMaterial(Policy):
         except ToolError as problem:
             self._fail(name, problem)
             return
+        self._came = True
         self._quote(f"@{name}", f"picture {name}: {picture.describe()}", picture)
         self._session.emit(Noticed(what=say("picture.attached", name=name, what=picture.describe())))
 

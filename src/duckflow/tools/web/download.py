@@ -1,6 +1,7 @@
 """Downloading a page: within a size and a time, from the address that was checked, and nowhere else."""
 
 import asyncio
+import os
 import re
 import zlib
 from collections.abc import AsyncGenerator, Mapping
@@ -48,9 +49,11 @@ async def download(url: WebAddress, settings: WebSettings, network: Network) -> 
         told = f"{url.host} took longer than {settings.seconds:g} s: nothing was fetched."
         raise ToolError(told, "web.too_slow", host=url.host, seconds=settings.seconds) from None
     except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as problem:
-        why = str(problem) or type(problem).__name__
-        told = f"{url.host} could not be fetched: {why[:200]}"
-        raise ToolError(told, "web.failed", host=url.host, reason=why[:200]) from None
+        why = (str(problem) or type(problem).__name__)[:200]
+        if isinstance(problem, httpx.ConnectError) and any(name.lower().endswith("_proxy") for name in os.environ):
+            why += " (proxies are not used for pages)"
+        told = f"{url.host} could not be fetched: {why}"
+        raise ToolError(told, "web.failed", host=url.host, reason=why) from None
 
 
 async def _follow(url: WebAddress, most: int, network: Network) -> Downloaded:

@@ -49,7 +49,7 @@ class SearchWeb(WebTool[SearchArgs]):
         return read_address(f"{engine.url}{ask}{quote_plus(args.query)}")
 
     def preview(self, args: SearchArgs) -> Preview:
-        return Preview(diff=f"→ {self.target(args)}: {args.query}")
+        return Preview(diff=f"→ {self.address(args).site}: {args.query}")
 
     def doing(self, args: SearchArgs) -> Phrase:
         return tell(Texts("searching the web: {query}", "ウェブを検索中: {query}"), query=args.query)
@@ -64,7 +64,7 @@ class SearchWeb(WebTool[SearchArgs]):
         except (httpx.HTTPError, TimeoutError, ValueError) as problem:
             why = str(problem)[:200] or type(problem).__name__
             told = f"The search could not be made: {why}"
-            raise ToolError(told, "web.failed", host=self.target(args), reason=why) from None
+            raise ToolError(told, "web.failed", host=self.address(args).site, reason=why) from None
         lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(found, 1)]
         shown = tell(
             Texts("{count} results for: {query}", "検索結果 {count} 件: {query}"), count=len(found), query=args.query

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from duckflow.safety.risk import Deed, JudgedCommand
+from duckflow.safety.secrets import secret_text
 from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import decode
@@ -33,15 +34,17 @@ class WebTool(Tool[A]):
     def address(self, args: A) -> WebAddress: ...
 
     def target(self, args: A) -> str:
-        return self.address(args).site
+        """No rule covers what would carry a secret out."""
+        return "" if secret_text(self.preview(args).diff) else self.address(args).site
 
     def preview(self, args: A) -> Preview:
         return Preview(diff=f"→ {self.address(args).url}")
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        reasons = (say("risk.host", host=self.target(args)),)
-        asked = JudgedCommand("ask", reasons, network=not self._network_allowed, online=True)
-        return Deed("network", command=asked)
+        secret = secret_text(preview.diff)
+        reasons = [say("risk.host", host=self.address(args).site), *([say("risk.secret_text")] if secret else ())]
+        network = secret or not self._network_allowed
+        return Deed("network", command=JudgedCommand("ask", tuple(reasons), network=network, online=True))
 
 
 def read_text(body: bytes, charset: str, html: bool) -> str | None:
