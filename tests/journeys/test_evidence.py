@@ -19,6 +19,7 @@ from tests.journeys.story import Story, act, decide, respond
 YES = {"en": "go ahead", "ja": "進めてください"}
 ENDED = {"en": "has ended", "ja": "終わりました"}
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
+CHECK = "import pathlib, sys; sys.exit(pathlib.Path('bad.py').exists())\n"
 CLAIM = act("plan_tool.update_step", step_id="1", status="completed")
 
 
@@ -44,7 +45,7 @@ def on(*actions: dict[str, Any]) -> dict[str, Any]:
 async def approved(tmp_path: Path, criteria: list[str], replies: list[Any], language: str = "en") -> Story:
     """A plan with these criteria, its yes, and what the model does then."""
     story = Story(tmp_path, [PROPOSE, draft(*criteria), *replies, *[decide(respond("ok"))] * 3], language=language)
-    (story.folder / "check.py").write_text("import pathlib, sys; sys.exit(pathlib.Path('bad.py').exists())\n")
+    (story.folder / "check.py").write_text(CHECK)
     await story.tell("do it")
     await story.tell(YES[language])
     return story
@@ -107,6 +108,9 @@ async def test_a_text_that_is_named_must_stand_in_its_file(
         ("python check.py passes", "python check.py; true", False),
         ("python check.py passes", "true || python check.py", False),
         ("python check.py passes", "cd . && python3 ./check.py 2>&1 | tail -3", True),
+        ("python check.py passes", "python check.py | tail -3 && true", False),
+        ("python check.py passes", "python check.py && ls | tail -3", True),
+        ("python check.py passes", "python check.py | grep x | tail -3", False),
         ("pytest passes", "pytest --version && python -m pytest --version", True),
     ],
 )
@@ -183,6 +187,31 @@ async def test_a_check_that_fails_opens_the_step_again(tmp_path: Path, language:
     assert told["step"] == "S1" and told["why"] in ("python check.py: exit code 1", 'README.md ("install")')
     plan = story.session.state.plan
     assert plan and plan.status == "completed"
+
+
+@LANGUAGES
+async def test_a_check_that_fails_on_the_way_of_a_job_opens_and_closes_again(tmp_path: Path, language: str) -> None:
+    now = {"en": "Now its step: ", "ja": "いまのステップ: "}[language]
+    check, mend = run("python check.py"), act("file_ops.delete_file", path="bad.py")
+    plan = draft("python check.py passes", "b.py exists and python check.py passes")
+    plan["steps"][1]["depends_on"] = [1]
+    replies = [
+        decide(act("task_loop.run"), respond("ok"), next_step="defer"),
+        when(f"{now}S1", {"tasks": [check]}),
+        when(f"{now}S2", {"tasks": [write("b.py", "x = 1\n"), write("bad.py", ""), check]}),
+        when(f"{now}S2", {"tasks": [mend, check]}),
+        when(ENDED[language], report()),
+    ]
+    story = Story(tmp_path, [PROPOSE, plan, *replies], language=language)
+    (story.folder / "check.py").write_text(CHECK)
+    await story.tell("do it")
+    await story.tell(YES[language])
+    ended = await job_ended(story)
+    assert ended.status == "completed" and len(ended.report.shown) == 2 and not ended.report.unverified
+    one = first(story).step_id
+    assert [event.status for event in story.all(StepChanged) if event.step_id == one][-3:] == [
+        "completed", "pending", "completed",
+    ]  # fmt: skip
 
 
 @LANGUAGES

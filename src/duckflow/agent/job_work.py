@@ -1,6 +1,7 @@
 """The work of one job: its steps as their dependencies allow, side by side where they are independent."""
 
 import asyncio
+from collections import Counter
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.agents import Agents
@@ -15,6 +16,9 @@ from duckflow.state.job import Job
 from duckflow.state.plan import Plan
 from duckflow.state.schedule import startable
 from duckflow.tools.plan.drafting import Drafter
+
+STARTS = 2
+"""So often a job begins a step: a check of another step may open it again, but not for ever."""
 
 
 class JobWork:
@@ -44,11 +48,13 @@ class JobWork:
     async def run(self) -> bool:
         """Whether all its steps are completed. After a failure nothing new is started; what runs beside it ends."""
         running: dict[asyncio.Task[bool], str] = {}
-        going_well = True
+        going_well, begun = True, Counter[str]()
         try:
             while True:
                 ready = startable(self._plan, self._step_ids, running.values()) if going_well else []
+                ready = [step for step in ready if begun[step.step_id] < STARTS]
                 for step in ready[: self._at_once - len(running)]:
+                    begun[step.step_id] += 1
                     running[asyncio.create_task(self._carry_out(step.step_id))] = step.step_id
                 if not running:
                     break

@@ -5,7 +5,7 @@ from duckflow.state.noun import Line100, Value, shorten
 
 FAILED_CODE = "code"
 OUTPUT = 2000
-DOCUMENTS = (".md", ".txt", ".rst", ".adoc")
+DOCUMENTS = (".md", ".rst", ".adoc")
 
 
 class Evidence(Value):

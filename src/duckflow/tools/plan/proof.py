@@ -91,10 +91,10 @@ def speaks(one: Evidence, wanted: NamedThing) -> bool | None:
     if not places:
         return None
     last = places[-1]
-    after = [
-        (sign, words) for sign, words in parts[last + 1 :] if not (sign == "|" and words[:1] and words[0] in ONLY_SHOWS)
-    ]
-    alone = not after and all(words[:1] and words[0] in SETTING_UP for _, words in parts[:last])
+    after = parts[last + 1 :]
+    while after and after[-1][0] == "|" and after[-1][1][0] in ONLY_SHOWS:
+        after.pop()
+    alone = not after and all(words[0] in SETTING_UP for _, words in parts[:last])
     if wanted.code == "0" and one.code == 0:
         sure = parts[last][0] != "||" and (all(sign == "&&" for sign, _ in after) or _stops_at_errors(parts, after))
         return holds(one.output, wanted) if sure else None
