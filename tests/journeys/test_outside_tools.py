@@ -279,9 +279,24 @@ async def test_servers_of_the_folder_run_when_it_is_trusted(tmp_path: Path) -> N
     assert "mcp.untrusted" in {one.what.key for one in story.all(Noticed)}
     story = Story(tmp_path, replies, mode="ask")
     async with told(story):
-        story.answers = [Answer(choice="trust"), Answer(choice="yes")]
+        story.answers = [Answer(choice="trust"), Answer(choice="yes"), Answer(choice="yes")]
         await story.tell("call")
     assert json.loads(results(story)[-1].for_model)["CWD"] == str(story.folder.resolve())
+    assert str(SERVER) in str(story.questions[1].details)
+
+
+async def test_a_file_of_the_folder_that_changed_is_asked_about_anew(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    file = tmp_path / "work/.mcp.json"
+    seen: list[list[str]] = []
+    for number in (1, 1, 2):
+        file.write_text(json.dumps({"mcpServers": {"theirs": entry(f"{number}")}}))
+        story = Story(tmp_path, calls(act("mcp__theirs__table")), mode="ask")
+        story.answers = [Answer(choice="yes")] * 2 if seen else [Answer(choice="trust"), *[Answer(choice="yes")] * 2]
+        async with told(story):
+            await story.tell("call")
+        seen.append([one.title.key for one in story.questions])
+    assert seen == [["trust.question", "mcp.agree", "gate.title"], ["gate.title"], ["mcp.agree", "gate.title"]]
 
 
 def servers(story: Story) -> dict[str, Any]:

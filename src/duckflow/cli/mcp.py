@@ -15,7 +15,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
 from duckflow.tools.outside.project_file import FILE, read_project_servers
-from duckflow.tools.outside.settings import ServerSettings
+from duckflow.tools.outside.settings import ServerSettings, describe_entry
 from duckflow.ui.streams import print_err, print_out
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -92,11 +92,6 @@ def _list(settings: Settings, words: Words) -> int:
 def _rows(servers: Mapping[str, ServerSettings], note: str) -> list[str]:
     width = max(map(len, servers), default=0)
     return [f"{name:<{width}}  {describe_entry(one)}{note}" for name, one in servers.items()]
-
-
-def describe_entry(entry: ServerSettings) -> str:
-    """What is started, or where it is; no variables and no headers, which may hold secrets."""
-    return entry.url.partition("?")[0] or " ".join((entry.command, *entry.args))
 
 
 def _project_servers(words: Words) -> Mapping[str, ServerSettings]:

@@ -1,6 +1,9 @@
 """The servers of a conversation: nothing of this is loaded where there are none."""
 
-from collections.abc import Callable
+import asyncio
+import importlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +14,9 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.memory.tokens import count
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
-from duckflow.tools.outside.settings import McpSettings
+from duckflow.tools.outside.settings import McpSettings, ServerSettings, describe_entry
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -22,52 +26,83 @@ FILE = ".mcp.json"
 
 
 class Outside:
-    """The user's own servers start with the chat; those of the folder once it is trusted."""
+    """The user's own servers start with the chat; those of the folder once it is trusted and they are agreed to."""
 
-    def __init__(
-        self, wiring: Wiring, servers: "OutsideServers", trusted: Callable[[], bool], tell: Callable[[Phrase], None]
-    ) -> None:
-        self.servers = servers
+    def __init__(self, wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool]) -> None:
         self._wiring = wiring
+        self._session = session
+        self._ask = ask
         self._trusted = trusted
-        self._tell = tell
         self._looked = False
+        self._loading: asyncio.Task[None] | None = None
 
-    def policy(self, session: Session, toolbox: Toolbox) -> Policy:
+    @cached_property
+    def servers(self) -> "OutsideServers":
+        wiring = self._wiring
+        return make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, self._ask, self._tell)
+
+    def policy(self, toolbox: Toolbox) -> Policy:
         from duckflow.agent.policies.outside import OfferOutsideTools
 
-        return OfferOutsideTools(session, toolbox, self.servers, self.start)
+        return OfferOutsideTools(self._session, toolbox, self._started)
 
     def start_own(self) -> None:
+        """In the background."""
+        self._loading = self._loading or asyncio.create_task(self._start_own())
+
+    async def aclose(self) -> None:
+        if self._loading:
+            await asyncio.gather(self._loading, return_exceptions=True)
+            await self.servers.aclose()
+
+    async def _start_own(self) -> None:
+        # In a thread: what speaks HTTP is slow to load, and somebody may be typing.
+        await asyncio.to_thread(importlib.import_module, "duckflow.tools.outside.servers")
         self.servers.start(self._wiring.settings.mcp.servers)
 
-    def start(self) -> None:
+    async def _started(self) -> "OutsideServers":
         """When a turn begins, and the folder has been asked about."""
         self.start_own()
-        if self._looked or not (self._wiring.folder / FILE).exists():
-            return
-        self._looked = True
-        from duckflow.tools.outside.project_file import read_project_servers
+        if self._loading:
+            await self._loading
+        if not self._looked and (self._wiring.folder / FILE).exists():
+            self._looked = True
+            await self._start_theirs()
+        return self.servers
 
+    async def _start_theirs(self) -> None:
+        from duckflow.tools.outside.project_file import Agreements, read_project_servers
+
+        folder = self._wiring.folder
         if not self._trusted():
             self._tell(say("mcp.untrusted"))
             return
         try:
-            self.servers.start(read_project_servers(self._wiring.folder), theirs=True)
+            entries = read_project_servers(folder)
         except ValueError as problem:
             self._tell(say("mcp.bad_file", file=FILE, reason=str(problem)))
+            return
+        agreements = Agreements(self._wiring.paths.data / "mcp-agreed.json", folder)
+        if entries and (agreements.agreed or self._wiring.trust or await self._agreed(entries)):
+            agreements.agree()
+            self.servers.start(entries, theirs=True)
+
+    async def _agreed(self, entries: Mapping[str, ServerSettings]) -> bool:
+        """What stands in the file is shown whole; what changes in it later is asked about anew."""
+        shown = [say("mcp.would_start", name=name, what=describe_entry(one)) for name, one in entries.items()]
+        choices = tuple(Choice(key=key, label=say(f"mcp.start.{key}")) for key in ("yes", "no"))
+        question = Question(kind="choice", title=say("mcp.agree", file=FILE), details=tuple(shown), choices=choices)
+        return (await self._ask(question)).choice == "yes"
+
+    def _tell(self, what: Phrase) -> None:
+        self._session.emit(Noticed(what=what))
 
 
 def find_outside(wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool]) -> Outside | None:
     """Nothing where no server is named."""
     if not wiring.settings.mcp.servers and not (wiring.folder / FILE).exists():
         return None
-
-    def notice(what: Phrase) -> None:
-        session.emit(Noticed(what=what))
-
-    servers = make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, ask, notice)
-    return Outside(wiring, servers, trusted, notice)
+    return Outside(wiring, session, ask, trusted)
 
 
 def make_servers(

@@ -169,7 +169,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     policies = (Hooked(session, hooks), *_policies(material, dispatcher, bodies, actor, phases, approval))
     outside = find_outside(wiring, session, ask, lambda: admission.trusted)
     if outside:
-        policies = (outside.policy(session, toolbox), *policies)
+        policies = (outside.policy(toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
     work.turns.admit = partial(_admit, extensions, hooks)
@@ -185,7 +185,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         await conversation.aclose()
         await hooks.aclose()
         if outside:
-            await outside.servers.aclose()
+            await outside.aclose()
         await summarizer.aclose()
         await connection.aclose()
         await sandboxes.aclose()
@@ -251,7 +251,7 @@ def _commands(
     from duckflow.cli.slash import command_table
     from duckflow.commands.outside import OutsideCommands
 
-    sources = (make(), OutsideCommands(outside.servers if outside else None))
+    sources = (make(), OutsideCommands(outside and (lambda: outside.servers)))
     return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
 
 

@@ -1,6 +1,6 @@
 """`/mcp`: the servers of others and how they are. Their prompts are commands: `/server:prompt`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -22,14 +22,14 @@ Prompt = dict[str, Any]
 class OutsideCommands:
     """Where no server is named there is only the command that says so."""
 
-    def __init__(self, servers: OutsideServers | None) -> None:
-        self._servers = servers
+    def __init__(self, find: Callable[[], OutsideServers] | None) -> None:
+        self._find = find
 
     def group(self) -> Group:
         return (Command("mcp", self._mcp, ("restart",)),)
 
     def commands(self) -> Iterator[Command]:
-        for server in self._servers.servers.values() if self._servers else ():
+        for server in self._servers().values():
             for prompt in server.lists["prompts"]:
                 if name := text_of(prompt, "name"):
                     about = f"{_usage(prompt)} · {text_of(prompt, 'description', 'title')}".strip(" ·")
@@ -37,11 +37,14 @@ class OutsideCommands:
                     typed = "_".join(f"{server.name}:{name}".split())
                     yield Command(typed, partial(self._prompt, server, prompt), own_help=help_text)
 
+    def _servers(self) -> dict[str, OutsideServer]:
+        return self._find().servers if self._find else {}
+
     async def look(self) -> None:
         """Servers tell by themselves what changes."""
 
     async def _mcp(self, context: CommandContext, rest: str) -> str:
-        words, servers = context.words, self._servers.servers if self._servers else {}
+        words, servers = context.words, self._servers()
         wish, _, name = rest.partition(" ")
         if not servers:
             return words("mcp.none")
@@ -63,7 +66,7 @@ class OutsideCommands:
 
     async def _prompt(self, server: OutsideServer, prompt: Prompt, context: CommandContext, typed: str) -> str:
         """Its text is said as if it had been typed."""
-        assert self._servers
+        assert self._find
         arguments = tables(prompt.get("arguments"))
         given = _arguments([text_of(one, "name") for one in arguments], typed)
         missing = [name for one in arguments if one.get("required") and (name := text_of(one, "name")) not in given]
@@ -71,7 +74,7 @@ class OutsideCommands:
         if missing:
             return context.words("mcp.prompt_usage", usage=f"/{server.name}:{name} {_usage(prompt)}")
         try:
-            text = await self._servers.prompt_text(server, name, given)
+            text = await self._find().prompt_text(server, name, given)
         except (RpcError, TimeoutError) as problem:
             return context.words("mcp.broken", name=f"{server.name}:{name}", reason=str(problem))
         await context.conversation.say(text)

@@ -155,9 +155,11 @@ def main() -> None:
     if "stubborn" in HABITS:
         # A child that leaves the group and does not listen to anybody.
         subprocess.Popen(
-            [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"],
+            [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)", *HABITS],
             start_new_session=True,
         )
+    if "changing" in HABITS:
+        threading.Thread(target=keep_changing, daemon=True).start()
     if "flood" in HABITS:
         threading.Thread(target=flood, daemon=True).start()
     sys.stdout.write("this line is no message\n")
@@ -172,6 +174,13 @@ def main() -> None:
             threading.Thread(target=answer, args=(message,), daemon=True).start()
     if "deaf" in HABITS:
         time.sleep(600)
+
+
+def keep_changing() -> None:
+    while True:
+        (changed.clear if changed.is_set() else changed.set)()
+        send({"method": "notifications/tools/list_changed"})
+        time.sleep(0.05)
 
 
 def flood() -> None:

@@ -1,6 +1,7 @@
 """Tools of others: before a turn the toolbox says what their servers offer; what is mentioned of theirs is read."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from duckflow.agent.policies.policy import Policy, TurnSoFar
 from duckflow.agent.session import Session
@@ -9,25 +10,26 @@ from duckflow.rpc import RpcError
 from duckflow.safety.secrets import mask
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
-from duckflow.tools.outside.servers import OutsideServers
 from duckflow.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from duckflow.tools.outside.servers import OutsideServers
 
 
 class OfferOutsideTools(Policy):
     """In the middle of a turn nothing changes: what comes up then is there with the next one."""
 
-    def __init__(self, session: Session, toolbox: Toolbox, servers: OutsideServers, start: Callable[[], None]) -> None:
+    def __init__(self, session: Session, toolbox: Toolbox, start: "Callable[[], Awaitable[OutsideServers]]") -> None:
         self._session = session
         self._toolbox = toolbox
-        self._servers = servers
         self._start = start
 
     async def opening(self, turn: TurnSoFar) -> None:
-        self._start()
-        if names := self._servers.starting:
+        servers = await self._start()
+        if names := servers.starting:
             self._session.emit(Waiting(why=say("mcp.starting", names=", ".join(names))))
-            await self._servers.first_answers()
-        self._servers.offer(self._toolbox, (await turn.profile()).window)
+            await servers.first_answers()
+        servers.offer(self._toolbox, (await turn.profile()).window)
         await self.heard(turn.request)
 
     async def heard(self, said: str) -> None:
@@ -43,7 +45,7 @@ class OfferOutsideTools(Policy):
     async def _bring(self, source: str) -> bool:
         """Whether it names a server; a resource that cannot be read is told of."""
         try:
-            text = await self._servers.read_resource(source)
+            text = await (await self._start()).read_resource(source)
         except (RpcError, TimeoutError, ValueError, TypeError, AttributeError) as problem:
             told = f"@{source}: {problem or type(problem).__name__}"
             self._add("system", "", told)

@@ -32,12 +32,30 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
     return {name: one for name, one in found.items() if one.command or one.url}
 
 
-def fingerprint(folder: Path) -> str:
-    """Of the file's text; nothing where there is none. What was trusted is what stood in it."""
-    try:
-        return hashlib.sha256(_read(folder).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    except OSError:
-        return ""
+class Agreements:
+    """Which files the user has agreed to, by folder and by what stood in them."""
+
+    def __init__(self, kept_in: Path, folder: Path) -> None:
+        self._kept_in = kept_in
+        self._folder = str(folder)
+        self._mark = hashlib.sha256(_read(folder).encode("utf-8", "surrogateescape")).hexdigest()
+
+    @property
+    def agreed(self) -> bool:
+        return self._known().get(self._folder) == self._mark
+
+    def agree(self) -> None:
+        known = self._known() | {self._folder: self._mark}
+        self._kept_in.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._kept_in.with_suffix(".new")
+        fresh.write_text(json.dumps(known, indent=1), encoding="utf-8", errors="surrogateescape")
+        fresh.replace(self._kept_in)
+
+    def _known(self) -> dict[str, Any]:
+        try:
+            return as_table(json.loads(self._kept_in.read_text(encoding="utf-8", errors="surrogateescape")))
+        except (OSError, ValueError):
+            return {}
 
 
 def _read(folder: Path) -> str:

@@ -75,11 +75,11 @@ class OutsideServer:
         self._living: asyncio.Task[None] | None = None
         self._timeouts: set[PausableTimeout] = set()
 
-    def start(self) -> None:
+    def start(self, wait_seconds: float = 0.0) -> None:
         if self.settings.enabled and (self._living is None or self._living.done()):
             self.state = "starting"
             self.tried.clear()
-            self._living = asyncio.create_task(self._live())
+            self._living = asyncio.create_task(self._live(wait_seconds))
 
     async def restart(self) -> None:
         await self.aclose()
@@ -111,9 +111,10 @@ class OutsideServer:
                 await asyncio.gather(task, return_exceptions=True)
         self.state = "off"
 
-    async def _live(self) -> None:
+    async def _live(self, wait_seconds: float) -> None:
         """Until it is closed, or has failed too often."""
         failures, told = 0, False
+        await asyncio.sleep(wait_seconds)
         while True:
             self.state, began = "starting", time.monotonic()
             try:

@@ -21,6 +21,7 @@ from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 
 Table = dict[str, Any]
+APART_SECONDS = 0.05
 
 
 class OutsideContext(NamedTuple):
@@ -49,14 +50,13 @@ class OutsideServers:
 
     def start(self, entries: Mapping[str, ServerSettings], theirs: bool = False) -> None:
         """In the background. A name that is taken stays with whom it belongs to: the user's own come first."""
-        for name, settings in entries.items():
-            if name not in self.servers:
-                around = self._around
-                server = OutsideServer(
-                    name, settings, around.folder, self._elicit, around.notice, theirs, around.tokens
-                )
-                self.servers[name] = server
-                server.start()
+        fresh = {name: settings for name, settings in entries.items() if name not in self.servers}
+        around = self._around
+        for number, (name, settings) in enumerate(fresh.items()):
+            server = OutsideServer(name, settings, around.folder, self._elicit, around.notice, theirs, around.tokens)
+            self.servers[name] = server
+            # One after the other: to start many at once would be felt at the keys.
+            server.start(number * APART_SECONDS)
 
     async def first_answers(self) -> None:
         """Until every server has answered for the first time, or failed; but not for ever."""

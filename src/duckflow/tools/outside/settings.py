@@ -21,6 +21,11 @@ class ServerSettings(BaseModel):
     call_seconds: float = Field(default=300.0, gt=0)
 
 
+def describe_entry(entry: ServerSettings) -> str:
+    """What is started, or where it is; no variables and no headers, which may hold secrets."""
+    return entry.url.partition("?")[0] or " ".join((entry.command, *entry.args))
+
+
 class McpSettings(BaseModel):
     """Names of tools are `server/tool`; `*` stands for anything."""
 

@@ -1,0 +1,95 @@
+"""Nothing of a server is left when Duckflow has gone, however it went."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.processes import processes
+from tests.journeys.story import Story, decide, respond
+from tests.journeys.test_outside_tools import entry, servers, settings, told, until
+
+CHAT = """
+import asyncio, sys
+from pathlib import Path
+from tests.journeys.story import Story, decide, respond
+from tests.journeys.test_outside_tools import entry, servers, settings
+
+async def main():
+    mark = sys.argv[1]
+    given = settings(a=entry(mark), b=entry("stubborn", mark), c=entry("deaf", mark))
+    story = Story(Path(mark), [decide(respond("Hello."))], settings=given)
+    await story.tell("hello")
+    print(*(server.state for server in servers(story).values()), flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+def gone(mark: str, seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while processes(mark) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not processes(mark)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_when_it_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    """Not even a child that has left its group and does not listen."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHAT, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
+    )
+    try:
+        assert process.stdout and process.stdout.readline().split() == ["ready"] * 3
+        assert len(processes(f"stdio_server.py {tmp_path}")) >= 1 and processes("SIG_IGN")
+        os.kill(process.pid, how)
+        process.wait(30)
+        assert gone(str(tmp_path))
+    finally:
+        process.kill()
+
+
+async def test_nothing_is_left_at_the_end(tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    given = settings(a=entry(mark), b=entry("stubborn", mark))
+    story = Story(tmp_path, [decide(respond("Hello."))], settings=given)
+    async with told(story):
+        await story.tell("hello")
+        assert processes(mark)
+    assert await asyncio.to_thread(gone, mark, 5)
+
+
+async def test_one_that_is_killed_takes_its_children_along_and_comes_back(tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    story = Story(tmp_path, [decide(respond("Hello."))], settings=settings(b=entry("stubborn", mark)))
+    async with told(story):
+        await story.tell("hello")
+        before = processes(mark)
+        server = next(pid for pid in before if "stdio_server" in Path(f"/proc/{pid}/cmdline").read_text() and led(pid))
+        os.kill(server, signal.SIGKILL)
+        await until(lambda: servers(story)["b"].state == "ready" and not before.keys() & processes(mark).keys())
+
+
+def led(pid: int) -> bool:
+    """Whether it is the server itself, not what launches it."""
+    return "launch.py" not in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def test_the_launcher_says_what_cannot_be_started(tmp_path: Path) -> None:
+    launcher = Path(__file__).parents[3] / "src/duckflow/tools/outside/launch.py"
+    watched, held = os.pipe()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(launcher), str(watched), str(tmp_path / "none")],
+        pass_fds=(watched,), capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    os.close(held)
+    os.close(watched)
+    assert done.returncode == 127 and "No such file" in done.stderr
+    assert json.dumps(done.stdout) == '""'
