@@ -1,20 +1,23 @@
 """Duckflow in an editor: what is asked, shown and done, as the protocol's own client sees it."""
 
 import asyncio
+import base64
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import RequestError, embedded_text_resource, resource_block, resource_link_block
+from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block
 from acp.schema import McpServerStdio, SseMcpServer
 
 from tests.cli.shell import Shell
 from tests.editor.editor import Editor, Session, at, opened
+from tests.journeys.drawn import png
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
 from tests.journeys.processes import processes, wait_until_running
 from tests.journeys.story import act, decide, respond
+from tests.llm.fake_endpoint import FakeEndpoint, says
 
 SERVER = Path(__file__).parents[1] / "tools/outside/stdio_server.py"
 
@@ -177,11 +180,11 @@ async def test_a_duck_call_is_a_message_and_a_request_and_may_be_answered_in_wor
 
 async def test_two_hundred_updates_come_in_their_order(shell: Shell) -> None:
     text = " ".join(f"word{number}" for number in range(200))
-    reply = {"text": json.dumps(decide(respond(text))), "chunk": 9}
+    reply = {"text": json.dumps(decide(respond(text))), "chunk": 7}
     editor = Editor()
     async with opened(shell, editor, "-m", shell.script(reply)) as session:
         assert await session.say("count") == "end_turn"
-    assert len(editor.all("agent_message_chunk")) > 150
+    assert len(editor.all("agent_message_chunk")) >= 200
     assert editor.said().startswith(text)
 
 
@@ -209,6 +212,17 @@ async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> N
     record = (shell.work / "out.md").read_text()
     assert "main.py" in record
     assert "@notes.txt" in record
+
+
+async def test_a_picture_reaches_a_model_that_sees(shell: Shell) -> None:
+    data = base64.b64encode(png(30, 20)).decode()
+    editor = Editor()
+    with FakeEndpoint(says("A small picture.")) as endpoint:
+        shell.environment |= {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "none"}
+        async with opened(shell, editor, "-m", "openai:mock") as session:
+            assert await session.say("what is it?", image_block(data, "image/png")) == "end_turn"
+        assert f"data:image/png;base64,{data}" in json.dumps(endpoint.received[-1])
+    assert "A small picture." in editor.said()
 
 
 async def test_tools_of_the_editors_servers_are_there_behind_the_gate(shell: Shell) -> None:
