@@ -13,7 +13,7 @@ from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 from duckflow.state.question import Answer, Question
-from tests.journeys.plans import PROPOSE, SNAKE
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, run_step, when
 from tests.journeys.story import Story, act, decide, respond
 
 EVIL = "<script>alert(1)</script> & <img src=x onerror=alert(2)>"
@@ -49,6 +49,30 @@ async def story(tmp_path: Path) -> Story:
     await story.chat.undo.restore(back=True)
     await story.tell("a snake game")
     return story
+
+
+@pytest.mark.parametrize("form", list(Format))
+async def test_a_job_is_told_with_its_gates_answers_and_causes(tmp_path: Path, form: Format) -> None:
+    tasks = {"tasks": [act("shell.run", "動くか確かめる", command="exit 3")]}
+    failed = {"summary": "動きません。", "causes": ["exit 3 で終わる"], "next_action": "直す"}
+    replies = [PROPOSE, SNAKE, run_step(1), tasks, *[when("ジョブが終わりました", failed)] * 2]
+    story = Story(tmp_path, replies, mode="ask", language="ja")
+    story.answers = [Answer(choice="yes")] * 3
+    await story.tell("ヘビゲームを作って")
+    await story.tell("はい")
+    ended = await job_ended(story)
+    assert ended.status == "failed"
+    text = document(story, form, "ja")
+    for told in (
+        "「Core loop」から:",
+        "→ はい",
+        "目的: 動くか確かめる",
+        "理由: Core loop",
+        "原因: exit 3 で終わる",
+        "次の一手: 直す",
+    ):
+        assert told in text, told
+    assert "→ yes" not in text
 
 
 async def nobody(question: Question) -> Answer:

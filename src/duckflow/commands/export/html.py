@@ -67,7 +67,8 @@ def _item(item: Item, words: Words, render: Callable[[str], str]) -> Iterator[st
             yield f'<div class="user">{safe(item.text)}</div>' + (f'<div class="note">{told}</div>' if told else "")
         case "note":
             text = f"<div>{render(plain(item.text))}</div>" if item.text else ""
-            yield f'<div class="note">{told}{text}</div>'
+            details = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in item.details)
+            yield f'<div class="note">{told}{text}{details}</div>'
         case "deed":
             mark = f'<span class="{_state(item)}">{MARKS[item.ok]}</span>'
             yield _details(item, f"{mark} <code>{safe(item.text)}</code> {told}", words)

@@ -66,6 +66,8 @@ def _item(item: Item, words: Words) -> Iterator[str]:
             yield f"*{line(told)}*"
             if item.text:
                 yield from ("", harmless(item.text))
+            if details:
+                yield from ("", *details)
 
 
 def _blocks(item: Item) -> Iterator[str]:

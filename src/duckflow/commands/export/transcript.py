@@ -147,8 +147,10 @@ class Transcript:
         if gate is None:
             return Item("duck", phrase=question.title, details=[_cleaned(one) for one in question.details])
         self._shown_before.update(gate.action_ids)
-        told = [say("export.intent", intent=clean(one)) for one in gate.intent]
-        told += [_cleaned(reason) for reason in gate.reasons]
+        told = [say("job.asks", job=question.job_name)] if question.job_name else []
+        told += [say("export.intent", intent=clean(one)) for one in gate.intent]
+        told += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
+        told += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
         return Item("gate", phrase=question.title, details=told, diff=clean(gate.diff))
 
     def _note(self, event: happened.Event) -> None:
@@ -172,8 +174,9 @@ class Transcript:
                 report, name = event.report, self._jobs.get(event.job_id, event.job_id)
                 counts = {"done": report.done, "failed": report.failed, "left": report.left}
                 told = say(f"job.ended.{event.status}", job=name, **counts)
-                told_why = "\n".join((report.summary, *report.causes, report.next_action)).strip()
-                self._add(Item("note", clean(told_why), told, ok=event.status == "completed"))
+                why = [say("job.cause", cause=clean(cause)) for cause in report.causes]
+                why += [say("job.next", next=clean(report.next_action))] if report.next_action else []
+                self._add(Item("note", clean(report.summary), told, ok=event.status == "completed", details=why))
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
                 key = "undo.done" if event.back else "undo.redone"
