@@ -10,7 +10,7 @@ from duckflow.commands.plan_text import plan_from_text, plan_text
 from duckflow.events.types import DuckCalled, Intervened, Noticed, Reviewed
 from duckflow.i18n.words import Words
 from tests.commands.test_commands import Desk
-from tests.journeys.plans import PROPOSE, SNAKE
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
@@ -117,3 +117,45 @@ async def test_without_a_word_of_the_model_the_record_rates_the_work(tmp_path: P
     await story.tell("make a game")
     await story.tell("and try it")
     assert [one.review.rating for one in story.all(Reviewed)] == ["fair", "good"]
+
+
+@LANGUAGES
+async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_read(
+    tmp_path: Path, language: str
+) -> None:
+    recall = decide(act("memory.recall", text="conversation:1"), step="PLANNING", next_step="continue")
+    first, last = decide(respond("Noted."), step="PLANNING"), decide(respond("Blue."), step="PLANNING")
+    story = Story(tmp_path, [first, PROPOSE, SNAKE, recall, last], language=language)
+    for text in ("The snake is blue.", "a snake game", "which colour was it?"):
+        await story.tell(text)
+    plan = story.session.state.active_plan
+    refs = f"plan:{plan}, conversation:1"
+    assert "The snake is blue." in story.prompt() and refs in story.prompt()
+    told = {"en": "Last change of the state", "ja": "直近の状態の変化"}[language]
+    assert f"{told}: step: PLANNING → AWAITING_APPROVAL" in story.prompt(3)
+    shown = await Desk(story, language).give("/status")
+    assert refs in shown and {"en": "Last change: ", "ja": "直近の変化: "}[language] in shown
+    assert "The snake is blue." in await Desk(story, language).give("/recall conversation:1")
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "1 of 1 plans and 2 of 2 tasks were completed"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],
+)
+async def test_how_often_plans_and_tasks_succeed_is_kept_with_the_project(
+    tmp_path: Path, language: str, told: str
+) -> None:
+    ended = when({"en": "has ended", "ja": "終わりました"}[language], report())
+    draft = {"name": "Game", "steps": SNAKE["steps"][:1], "risks": []}
+    tasks = write_tasks("game.py", "score.py")
+    bodies = [when("content of game.py", "x = 1\n"), when("content of score.py", "y = 1\n")]
+    if language == "ja":
+        bodies = [when("では game.py の内容", "x = 1\n"), when("では score.py の内容", "y = 1\n")]
+    story = Story(tmp_path, [PROPOSE, draft, run_step(1), tasks, *bodies, ended], language=language)
+    await story.tell("a snake game")
+    await story.tell("yes")
+    await job_ended(story)
+    assert told in await Desk(story, language).give("/memory")
+    again = story.restart([decide(respond("Hello."), step="PLANNING")])
+    await again.tell("hello")
+    assert told in await Desk(again, language).give("/memory"), "the next session knows it"

@@ -9,6 +9,7 @@ from duckflow.events.talking import LineOffered
 from duckflow.events.types import (
     ActionFinished,
     ContextPruned,
+    ContextReferred,
     Event,
     MessageAdded,
     MessagesSetAside,
@@ -17,6 +18,7 @@ from duckflow.events.types import (
     PastSummarised,
     TurnEnded,
 )
+from duckflow.events.work import JobEnded, StepChanged, TaskChanged
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Pruned
 from duckflow.memory.castle import Castle
@@ -82,9 +84,12 @@ class ConversationMemory(AgentHistory):
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """How many messages were found, and their quotations. What is in the context is told only on request."""
-        from duckflow.memory.recalled import quote_hits
+        from duckflow.memory.recalled import of_turn, quote_hits
 
-        found = self._found(question, RECALLED, WIDE, in_context)
+        state = self._session.state
+        found = of_turn(question, state.messages, state.session_id)
+        found = found or self._found(question, RECALLED, WIDE, in_context)
+        self._refer(found)
         return len(found), quote_hits(found, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
@@ -98,6 +103,8 @@ class ConversationMemory(AgentHistory):
             say("memory.pinned", recent=min(self._settings.recent_messages, shown)),
             say("memory.archive", messages=self._gravel.count(), lessons=len(self._castle.lessons())),
         ]
+        if (successes := self._facts.successes())["tasks"]:
+            lines.append(say("memory.successes", **successes))
         lines += [say("memory.summary", text=one.cited()) for one in state.context.summaries]
         return (*lines, *(receipt_phrase(one) for one in state.context.receipts))
 
@@ -139,7 +146,15 @@ class ConversationMemory(AgentHistory):
         from duckflow.memory.recalled import quote_hits, select_relevant
 
         found = select_relevant(self._found(asked, self._settings.evidence_hits, NEAR), asked)
+        self._refer(found)
         return quote_hits(found, self._settings.evidence_tokens)
+
+    def _refer(self, found: Sequence[ArchiveHit]) -> None:
+        """What was found is from these conversations: turns of this one by their numbers, others by their names."""
+        state = self._session.state
+        turns = {one.message_id: str(one.turn) for one in state.messages}
+        if names := tuple(dict.fromkeys(turns.get(one.message_id, one.session) for one in found)):
+            self._session.emit(ContextReferred(conversations=names))
 
     def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
         self._follow()
@@ -170,6 +185,14 @@ class ConversationMemory(AgentHistory):
                 self._gravel.add(state.session_id, event.message)
             case ActionFinished() if event.result.ok:
                 self._facts.saw(event.result.operation, event.result.changed)
+            case TaskChanged(status="completed" | "failed" as status):
+                self._facts.task_ended(status)
+            case StepChanged() if (plan := state.plans.get(event.plan_id)) and plan.status == "completed":
+                self._facts.plan_ended(plan.plan_id, plan.status)
+            case JobEnded(status="completed" | "failed" as status) if job := state.jobs.get(event.job_id):
+                if status == "failed":
+                    self._facts.plan_ended(job.plan_id, status)
+                self._facts.save(state.session_id, state.title)
             case PastSummarised():
                 self._bubble.summarise([one.cited() for one in state.context.summaries])
             case ModelChosen():

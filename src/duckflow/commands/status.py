@@ -7,6 +7,7 @@ from duckflow.commands.lines import audit_lines, cost_lines, review_line
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import LANGUAGES
+from duckflow.state.agent import kind_of_ref
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
@@ -47,6 +48,10 @@ def status(context: CommandContext, _: str) -> str:
     if bar := plan_bar(state, words):
         shown.append(words("status.plan", plan=bar))
     shown += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
+    if state.last_delta:
+        shown.append(words("status.last_delta", delta=state.last_delta))
+    if refs := [ref for ref in state.context_refs if kind_of_ref(ref)]:
+        shown.append(words("status.refs", refs=", ".join(refs)))
     if state.files_changed:
         shown.append(words("status.files", files=", ".join(state.files_changed)))
     return "\n".join(shown)

@@ -12,7 +12,7 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import StepChanged, WorkEvent
-from duckflow.state.agent import CAUSES_LIMIT, HISTORY_LIMIT, REFS_LIMIT, AgentState
+from duckflow.state.agent import CAUSES_LIMIT, CONVERSATION, HISTORY_LIMIT, PLAN, REFS_LIMIT, AgentState, kind_of_ref
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.usage import Usage
@@ -66,12 +66,17 @@ def apply(state: AgentState, event: happened.Event) -> None:
             apply_memory(state, event)
         case happened.PhaseMoved() | happened.StatusChanged():
             _move(state, event)
+        case happened.ContextReferred():
+            for name in event.conversations:
+                _note_ref(state, f"{CONVERSATION}{name}")
         case happened.Reviewed():
             state.review = event.review
         case happened.FiveChanged():
             _change_five(state, event)
         case happened.PlanChanged():
             change_plan(state, event)
+            _note_ref(state, f"{PLAN}{event.plan.plan_id}" if event.active else "")
+            state.last_delta = shorten(f"plan: {event.plan.name} ({event.plan.status})", 200)
             apply_context.follow_plan(state, event.plan)
         case WorkEvent():
             apply_work(state, event)
@@ -122,10 +127,12 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
         apply_context.hear(state, event.constraints)
 
 
-def _note_ref(state: AgentState, path: str) -> None:
-    """A file that is being worked on, the latest last."""
-    if path:
-        state.context_refs = [ref for ref in state.context_refs if ref != path][-REFS_LIMIT + 1 :] + [path]
+def _note_ref(state: AgentState, found: str) -> None:
+    """What is being worked on, the latest last; of each kind so many."""
+    if found:
+        alike = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(found) and ref != found]
+        dropped = {found, *alike[: -REFS_LIMIT + 1]}
+        state.context_refs = [*(ref for ref in state.context_refs if ref not in dropped), found]
 
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
@@ -140,6 +147,7 @@ def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged
     state.status = event.status
     if isinstance(event, happened.PhaseMoved):
         state.phase = event.target
+        state.last_delta = shorten(f"step: {event.source} → {event.target} ({event.why})", 200)
         state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
         del state.transitions[:-HISTORY_LIMIT]
 

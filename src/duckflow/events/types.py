@@ -185,6 +185,13 @@ class StatusChanged(Event):
     status: Status
 
 
+class ContextReferred(Event):
+    """Earlier conversations were brought back: the number of a turn of this session, or the name of another one."""
+
+    kind = "context_referred"
+    conversations: tuple[str, ...]
+
+
 class Reviewed(Event):
     """What the work is worth: the model's word in a review, or what the record shows."""
 
@@ -269,6 +276,7 @@ JOURNALED: tuple[type[Event], ...] = (
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
     PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
-    Intervened, Reviewed, TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    Intervened, Reviewed, ContextReferred,
+    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 CONVERSATIONS = 5
 FILES = 12
 OPERATIONS = 4
+PLANS = 200
 OWN = ".duckflow/"
 LEAST_TITLE = 45
 """Bytes below which a title says nothing; then fewer of them are told."""
@@ -28,6 +29,8 @@ class Known:
         self.count = int(given.get("count") or 0)
         self.files = list(map(str, given.get("files") or ()))
         self.operations = {str(name): int(times) for name, times in dict(given.get("operations") or {}).items()}
+        self.tasks = {str(status): int(times) for status, times in dict(given.get("tasks") or {}).items()}
+        self.plans = {str(plan): str(status) for plan, status in dict(given.get("plans") or {}).items()}
 
 
 class ProjectFacts:
@@ -37,11 +40,34 @@ class ProjectFacts:
         self._path = path
         self._files: list[str] = []
         self._operations: dict[str, int] = {}
+        self._tasks: dict[str, int] = {}
+        self._plans: dict[str, str] = {}
 
     def saw(self, operation: str, changed: tuple[str, ...]) -> None:
         """An action that succeeded."""
         self._operations[operation] = self._operations.get(operation, 0) + 1
         self._files += [path for path in changed if not path.startswith(OWN)]
+
+    def task_ended(self, status: str) -> None:
+        self._tasks[status] = self._tasks.get(status, 0) + 1
+
+    def plan_ended(self, plan_id: str, status: str) -> None:
+        """How it ended last: one that failed may be completed later."""
+        self._plans[plan_id] = status
+
+    def successes(self) -> dict[str, int]:
+        """Plans and tasks of this project so far, and how many of them were completed."""
+        known = self.read()
+        plans, tasks = known.plans | self._plans, {**known.tasks}
+        for status, times in self._tasks.items():
+            tasks[status] = tasks.get(status, 0) + times
+        done = sum(status == "completed" for status in plans.values())
+        return {
+            "plans": len(plans),
+            "plans_done": done,
+            "tasks": sum(tasks.values()),
+            "tasks_done": tasks.get("completed", 0),
+        }
 
     def save(self, session: str, title: str) -> None:
         """At the end of a turn."""
@@ -55,7 +81,10 @@ class ProjectFacts:
             known.files = [one for one in known.files if one != path][-FILES + 1 :] + [path]
         for operation, times in self._operations.items():
             known.operations[operation] = known.operations.get(operation, 0) + times
-        self._files, self._operations = [], {}
+        for status, times in self._tasks.items():
+            known.tasks[status] = known.tasks.get(status, 0) + times
+        known.plans = dict(list((known.plans | self._plans).items())[-PLANS:])
+        self._files, self._operations, self._tasks, self._plans = [], {}, {}, {}
         self._write(known)
 
     def forget(self, words: str) -> None:

@@ -22,6 +22,13 @@ REFERRED_SHARE = 0.15
 LEAST_TOKENS = 30
 
 
+def of_turn(question: str, messages: Iterable[Message], session: str) -> list[ArchiveHit]:
+    """What was said in the turn that is referred to as `conversation:3`; nothing for other questions."""
+    wanted = re.fullmatch(r"\s*conversation:(\d+)\s*", question)
+    said = (one for one in messages if wanted and one.turn == int(wanted[1]) and one.role != "system")
+    return [ArchiveHit(0, one.message_id, session, one.role, one.operation, one.at, one.text, 1.0) for one in said]
+
+
 def select_relevant(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
     """Those that the question refers to."""
     least = REFERRED_SHARE if _REFERS.search(question) else CLEAR_SHARE

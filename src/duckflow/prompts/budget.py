@@ -7,7 +7,8 @@ from duckflow.state.noun import shorten
 Count = Callable[[str], int]
 """How many tokens a text is."""
 
-EVIDENCE = ("evidence", "lessons", "results", "failed", "files", "files_changed", "decisions", "done")
+FOUND = ("evidence", "lessons", "results", "failed", "files", "files_changed", "decisions", "done")
+EVIDENCE = ("refs", "last_delta", *FOUND)
 SUMMARIES = ("known", "conversation", "before")
 CUTTING_ORDER = (*EVIDENCE, *SUMMARIES, "open_questions", "plan_brief", "why_now")
 """What was found, then what was said before, then what is open, then the plan. What the user asked for, the rules and

@@ -22,7 +22,7 @@ from duckflow.prompts.wording import (
     without_pictures,
 )
 from duckflow.state.action import Action, Operation
-from duckflow.state.agent import AgentState
+from duckflow.state.agent import AgentState, kind_of_ref
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message, PromptMessage, ToolSpec, last_request
 from duckflow.state.noun import shorten
@@ -219,6 +219,8 @@ class Compiler:
             "decisions": "; ".join(state.decision_log[-3:]),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "branch": self._layers.surroundings.branch(),
+            "refs": ", ".join(ref for ref in state.context_refs if kind_of_ref(ref)),
+            "last_delta": one_line(state.last_delta),
             "updated": last_update(history, state.turn),
             "jobs": "; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
         }

@@ -10,7 +10,7 @@ from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.prompts.template import render
 from duckflow.prompts.wording import listed
 from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, Operation, wire_name
-from duckflow.state.agent import AgentState
+from duckflow.state.agent import AgentState, kind_of_ref
 from duckflow.state.phase import Phase
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
@@ -81,7 +81,7 @@ class Layers:
         return ""
 
     def rules_near(self, state: AgentState) -> str:
-        near = self.surroundings.rules_near(state.context_refs)
+        near = self.surroundings.rules_near([ref for ref in state.context_refs if not kind_of_ref(ref)])
         return "\n\n".join(_near(rules, state.language) for rules in near)
 
     def format(self, language: str, operations: Sequence[Operation], profile: ModelProfile) -> str:

@@ -18,6 +18,12 @@ from duckflow.state.vitals import Vitals, VitalsChange
 HISTORY_LIMIT = 50
 CAUSES_LIMIT = 8
 REFS_LIMIT = 8
+CONVERSATION, PLAN = "conversation:", "plan:"
+
+
+def kind_of_ref(ref: str) -> str:
+    """What a reference points at: an earlier conversation, a plan, or (nothing) a file."""
+    return next((kind for kind in (CONVERSATION, PLAN) if ref.startswith(kind)), "")
 
 
 class AgentState(Noun):
@@ -59,7 +65,7 @@ class AgentState(Noun):
     asked: Line100 = ""
     """The question that waits for the user's next words."""
     context_refs: list[str] = Field(default_factory=list[str])
-    """Files that are being worked on, the latest last."""
+    """What is being worked on, the latest last: files by their paths, `conversation:3`, `plan:plan_1a2b3c4d`."""
     decision_log: list[Line100] = Field(default_factory=list[str])
     pending_gate: Question | None = None
     last_delta: Line200 = ""
