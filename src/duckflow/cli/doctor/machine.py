@@ -98,6 +98,7 @@ def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[Do
     for program in ("git", "rg"):
         yield _program(program, folder)
     yield from _servers(settings, folder)
+    yield _search(settings)
     yield _folder(folder)
     yield _data(paths)
     yield from _disk({paths.data, folder})
@@ -164,6 +165,12 @@ def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
         if program and "$" not in program and not find_program(str(Path(program).expanduser()), folder):
             missing = say("doctor.mcp_missing", name=name, program=program)
             yield DoctorFinding("machine", "note", missing, say("fix.mcp", name=name))
+
+
+def _search(settings: Settings) -> DoctorFinding:
+    engine = settings.web.engine(os.environ)
+    told = say("doctor.search", engine=engine.kind) if engine else say("doctor.no_search")
+    return judged("machine", engine is not None, told, say("doctor.fix_search"), otherwise="note")
 
 
 def _folder(folder: Path) -> DoctorFinding:
