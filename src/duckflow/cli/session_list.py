@@ -84,7 +84,7 @@ def _export(kept: Sessions, options: Options, words: Words) -> int:
     entry = kept.find(options.session) if options.session else kept.latest()
     form = chosen_format(options.format or "", options.output)
     to_stdout = options.output == "-"
-    path = target("" if options.yes or to_stdout else options.output, entry.session_id, form)
+    path = target("" if options.yes or to_stdout else options.output, entry.session_id, form, Path())
     if options.yes and options.output:
         path = Path(options.output).expanduser()
     with closing(Journal(entry.path)) as journal:

@@ -31,8 +31,7 @@ def _own_commands(paths: Paths, folder: Path, model: str) -> Group:
     async def doctor(context: CommandContext, _: str) -> str:
         from duckflow.cli.doctor.command import report
 
-        require_current_folder()
-        return await report(model, context.words, paths)
+        return await report(model, context.words, paths, folder)
 
     async def init(context: CommandContext, _: str) -> str:
         from duckflow.cli.init.interview import InterviewLeft

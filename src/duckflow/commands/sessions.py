@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.export.document import Format, chosen_format, rendered, save, target
@@ -60,7 +61,7 @@ async def export(context: CommandContext, line: str) -> str:
     wanted, file = (first, rest.strip()) if first in tuple(Format) else ("", line)
     words, state = context.words, context.conversation.state
     form = chosen_format(wanted, file)
-    path = target(file, state.session_id, form)
+    path = target(file, state.session_id, form, Path(state.folder))
     transcript = Transcript()
     for number, event in context.conversation.record():
         transcript.hear(event)

@@ -24,7 +24,7 @@ def run_doctor(options: Options, words: Words, paths: Paths) -> int:
 
 async def _told(options: Options, words: Words, paths: Paths) -> int:
     found: list[DoctorFinding] = []
-    async for finding in examine(options.model or "", words, paths, options.lang):
+    async for finding in examine(options.model or "", words, paths, options.lang, Path.cwd()):
         if not options.json:
             for line in lines_of(finding, found[-1] if found else None, words):
                 print_out(line)
@@ -36,19 +36,20 @@ async def _told(options: Options, words: Words, paths: Paths) -> int:
     return exit_code(found)
 
 
-async def report(model: str, words: Words, paths: Paths) -> str:
+async def report(model: str, words: Words, paths: Paths, folder: Path) -> str:
     """All of it as one text, for the chat."""
     found: list[DoctorFinding] = []
     lines: list[str] = []
-    async for finding in examine(model, words, paths, None):
+    async for finding in examine(model, words, paths, None, folder):
         lines += lines_of(finding, found[-1] if found else None, words)
         found.append(finding)
     return "\n".join([*lines, words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well")])
 
 
-async def examine(model: str, words: Words, paths: Paths, language: str | None) -> AsyncIterator[DoctorFinding]:
+async def examine(
+    model: str, words: Words, paths: Paths, language: str | None, folder: Path
+) -> AsyncIterator[DoctorFinding]:
     """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
-    folder = Path.cwd()
     settings, found = check_settings(paths, folder, language, words)
     answering = asyncio.create_task(check_model(model, settings, paths))
     try:

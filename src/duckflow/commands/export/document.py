@@ -33,9 +33,9 @@ def rendered(transcript: Transcript, words: Words, form: Format) -> str:
     return as_markdown(transcript, words)
 
 
-def target(file: str, session_id: str, form: Format) -> Path:
+def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
     """A name of our own when none is given; a file that somebody named is not overwritten."""
-    path = Path(file).expanduser() if file else Path(f"duckflow-{session_id}.{form}")
+    path = folder / (Path(file).expanduser() if file else f"duckflow-{session_id}.{form}")
     if path.is_dir():
         path /= f"duckflow-{session_id}.{form}"
     elif file and path.exists():
