@@ -163,7 +163,7 @@ async def test_a_message_is_refused_before_the_model_sees_it_or_gets_more_to_rea
 
 
 async def test_a_hook_sends_the_model_back_to_work_but_not_for_ever(tmp_path: Path) -> None:
-    once = """grep -q '"stop_hook_active": false' && echo '{"decision": "block", "reason": "run the tests"}'; true"""
+    once = """grep -q '"stop_hook_active":false' && echo '{"decision": "block", "reason": "run the tests"}'; true"""
     for name in ("once", "always"):
         (tmp_path / name).mkdir()
     story = Story(tmp_path / "once", HELLOS, settings=own(hook("Stop", once)))
@@ -283,11 +283,11 @@ def test_headless_untrusted_hooks_stay_off_trust_is_said_once_and_doctor_names_t
     assert done.returncode == 0 and "not trusted" in done.stderr and not (tmp_path / "ran").exists()
     done = shell.run("-p", "hello", "-m", shell.script(HELLO), "--trust")
     assert done.returncode == 0 and (tmp_path / "ran").exists(), done.stderr
-    assert "hook for Stop (trusted): touch" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
+    assert "hook for Stop, trusted: touch" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
     write_hooks(shell.work / ".claude/settings.json", hook("Stop", f"touch {tmp_path}/other"))
     done = shell.run("-p", "hello", "-m", shell.script(HELLO))
     assert "stay off" in done.stderr and not (tmp_path / "other").exists()
-    assert "hook for Stop (new)" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
+    assert "hook for Stop, off" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
 
 
 def test_hooks_in_the_config_file(tmp_path: Path) -> None:

@@ -175,7 +175,11 @@ async def test_a_custom_command_is_said_with_what_was_typed(tmp_path: Path) -> N
     assert "Clean up.\n\nnow" in story.prompt(1)
     listed = await story.chat.run_command("/help")
     assert "WHAT HOW · bake something" in listed and "/kitchen:clean" in listed
-    assert "never called" not in listed and "Session s" in await story.chat.run_command("/status")
+    assert (
+        "Your own /status is not used" in listed
+        and "never called" not in listed
+        and "Session s" in await story.chat.run_command("/status")
+    )
 
 
 async def test_a_command_inside_a_custom_command_passes_the_gate(tmp_path: Path) -> None:

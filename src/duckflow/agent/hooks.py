@@ -13,6 +13,7 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces
 from duckflow.extensions.settings import HookSettings
+from duckflow.safety.shown import shown
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
 from duckflow.state.noun import shorten
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from duckflow.extensions.transcript import HookTranscript
 
 MODES = {Mode.ASK: "default", Mode.AUTO_EDIT: "acceptEdits", Mode.PLAN: "plan", Mode.FULL_AUTO: "bypassPermissions"}
-SHOWN = 200
 LEAVING_SECONDS = 5.0
 
 
@@ -216,7 +216,7 @@ class Hooks:
 
     async def _agreed(self, hooks: Sequence["Hook"], changed: bool) -> bool:
         details = tuple(
-            say("hook.listed", event=hook.event, command=shorten(hook.shown, SHOWN), file=hook.source) for hook in hooks
+            say("hook.listed", event=hook.event, command=shown(hook.shown), file=shown(hook.source)) for hook in hooks
         )
         choices = tuple(Choice(key=key, label=say(f"hook.choice.{key}")) for key in ("trust", "no"))
         title = say("hook.changed_question" if changed else "hook.question")

@@ -10,12 +10,11 @@ from typing import Any, cast
 from duckflow.errors import UsageError
 from duckflow.extensions.places import COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.repository import find_repository
-from duckflow.state.noun import shorten
+from duckflow.safety.shown import shown
 from duckflow.state.phrase import Phrase, say
 
 BROUGHT, SERVERS = ".duckflow", ".mcp.json"
 MOST_LOOKED_AT = 1000
-SHOWN = 200
 
 
 class FolderTrust:
@@ -86,7 +85,7 @@ def _hooks_in(folder: Path) -> Iterator[Phrase]:
     from duckflow.extensions.settings import HookSettings
 
     for hook in find_hooks(HookSettings(), None, folder, trusted=True).hooks:
-        yield say("trust.hook", event=hook.event, command=shorten(hook.shown, SHOWN))
+        yield say("trust.hook", event=hook.event, command=shown(hook.shown))
 
 
 def refuse_own_folders(folder: Path, own: Sequence[Path]) -> None:

@@ -62,7 +62,8 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], environment: Mapping[str
     name = shorten(hook.shown, SHOWN)
     try:
         async with asyncio.timeout(hook.seconds):
-            printed = await _printed(hook, json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"), environment)
+            about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            printed = await _printed(hook, about, environment)
     except TimeoutError:
         return HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
     except FloodError:
@@ -104,7 +105,7 @@ def _from_json(event: str, name: str, given: dict[str, Any]) -> HookReply:
     return HookReply(
         decision,
         _text(reason) or (_text(given.get("stopReason")) if stops else "") or (name if decision or stops else ""),
-        _text(inner.get("additionalContext")),
+        _text(inner.get("additionalContext")) or _text(given.get("additionalContext")),
         _text(given.get("systemMessage")),
         cast("dict[str, Any]", updated) if isinstance(updated, dict) else None,
         stops,

@@ -10,6 +10,9 @@ from duckflow.state.action import RESPOND
 from duckflow.state.message import Message
 from duckflow.store.paths import make_private
 
+AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
+"""Some hooks look for words in it as others write them: without spaces."""
+
 
 class HookTranscript:
     """Written on as far as it goes before a hook is told of it; only this session's messages since it began."""
@@ -28,7 +31,7 @@ class HookTranscript:
                 self._written = 0
             with self.path.open("a", encoding="utf-8", errors="replace") as file:
                 for message in messages[self._written :]:
-                    file.write(json.dumps({**self._about, **_entry(message)}, ensure_ascii=False) + "\n")
+                    file.write(json.dumps({**self._about, **_entry(message)}, **AS_OTHERS) + "\n")
         except OSError:
             return ""
         self._written = len(messages)

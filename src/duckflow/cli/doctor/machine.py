@@ -207,7 +207,7 @@ def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFin
     for hook in found.hooks:
         runs = not hook.source or hook.digest() in known
         state = "own" if not hook.source else "trusted" if runs else "new"
-        what = say("doctor.hook", event=hook.event, state=state, command=shorten(hook.shown, SHOWN_HOOK))
+        what = say(f"doctor.hook.{state}", event=hook.event, command=shorten(hook.shown, SHOWN_HOOK))
         yield judged("machine", runs, what, say("fix.hook"), "note")
     for problem in found.problems:
         yield DoctorFinding("machine", "note", problem)
