@@ -235,7 +235,7 @@ async def test_a_small_model_hands_the_whole_plan_over_with_the_yes(tmp_path: Pa
         when("A background job has ended", report()),
     ]
     story = Story(tmp_path, [])
-    story.model = Scripted(replies, name="local:tiny")
+    story.model = Scripted(replies, name="local:tiny-1b")
     await story.tell("plan a snake game")
     assert "plan_tool.propose" in story.prompt(0)
     assert await story.tell("yes") == "deferred"

@@ -13,6 +13,7 @@ from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, wh
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="x\n")
+LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
 TALK = decide(respond("Lovely weather."), step="PLANNING")
 
 
@@ -82,7 +83,7 @@ async def test_an_overfull_context_costs_focus(tmp_path: Path) -> None:
     assert moves(story)["focus overfull"] < 0
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
+@LANGUAGES
 async def test_status_is_the_health_report(tmp_path: Path, language: str) -> None:
     story = Story(tmp_path, [TALK], language=language)
     await story.tell("hello")
@@ -99,9 +100,11 @@ class AskedStory(Story):
         return super().answer(question)
 
 
+@LANGUAGES
 @pytest.mark.parametrize(("answer", "after"), [("yes", Phase.EXECUTION), ("no", Phase.PLANNING)])
-async def test_the_phase_waits_with_the_gate(tmp_path: Path, answer: str, after: Phase) -> None:
-    story = AskedStory(tmp_path, [decide(WRITE, next_step="continue"), decide(respond("ok"), step=after)], mode="ask")
+async def test_the_phase_waits_with_the_gate(tmp_path: Path, answer: str, after: Phase, language: str) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond("ok"), step=after)]
+    story = AskedStory(tmp_path, replies, mode="ask", language=language)
     story.answers = [Answer(choice=answer, text="" if answer == "yes" else "use b.txt")]
     await story.tell("write a.txt")
     assert story.phases == [(Phase.AWAITING_APPROVAL, Status.REQUIRES_USER_INPUT)]
@@ -109,17 +112,20 @@ async def test_the_phase_waits_with_the_gate(tmp_path: Path, answer: str, after:
     assert (Phase.EXECUTION, Phase.AWAITING_APPROVAL) in moved and (Phase.AWAITING_APPROVAL, after) in moved
 
 
-async def test_an_error_in_review_goes_back_to_planning(tmp_path: Path) -> None:
+@LANGUAGES
+async def test_an_error_in_review_goes_back_to_planning(tmp_path: Path, language: str) -> None:
     claim = decide(WRITE, act("shell.run", command="exit 3"), respond("Done."))
     review = decide(act("file_ops.read_file", path="gone.txt"), step="REVIEW", next_step="continue")
-    story = Story(tmp_path, [claim, review, decide(respond("It is not done."), step="PLANNING")])
+    replies = [claim, review, decide(respond("It is not done."), step="PLANNING")]
+    story = Story(tmp_path, replies, language=language)
     await story.tell("write a.txt")
     assert (Phase.REVIEW, Phase.PLANNING) in [(move.source, move.target) for move in story.all(PhaseMoved)]
 
 
-async def test_the_tokens_of_a_session_can_be_limited(tmp_path: Path) -> None:
+@LANGUAGES
+async def test_the_tokens_of_a_session_can_be_limited(tmp_path: Path, language: str) -> None:
     looks = [decide(act("file_ops.list_files"), next_step="continue")] * 3
-    story = Story(tmp_path, looks, settings={"agent": {"max_tokens": 10}})
+    story = Story(tmp_path, looks, language=language, settings={"agent": {"max_tokens": 10}})
     outcome = await story.tell("look")
     why = story.ending().why
     assert outcome == "budget" and why is not None and why.key == "budget.tokens"
