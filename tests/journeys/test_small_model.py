@@ -17,7 +17,7 @@ WRITE = decide(act("file_ops.write_file", path="tally.py"))
 
 def small(top: Path, replies: list[Line], **settings: Any) -> Story:
     story = Story(top, [], **settings)
-    story.model = Scripted(replies, name="local:tiny")
+    story.model = Scripted(replies, name="local:tiny-1b")
     (story.folder / "NOTES.md").write_text("Count the words.\n")
     (story.folder / "tally.py").write_text(STUB)
     return story
