@@ -16,7 +16,7 @@ from duckflow.llm.scripted import Line
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.link import Link
 from duckflow.remote.server import ConversationServer
-from duckflow.remote.wire import connect_to
+from duckflow.remote.wire import connect_to, listen_at
 from duckflow.state.message import Message
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond
@@ -197,6 +197,13 @@ async def test_who_reads_too_slowly_is_cut_off_and_the_conversation_goes_on(tmp_
                 await asyncio.sleep(0)
             await quick.until(lambda: quick.kept()[-1:] == [begun + 300])
             assert quick.kept() == list(range(begun + 1, begun + 301))
+
+
+async def test_a_process_that_does_not_answer_is_not_taken_for_dead(tmp_path: Path) -> None:
+    with listen_at(tmp_path / "s.sock") as silent:
+        silent.listen()
+        with pytest.raises(TimeoutError):
+            await RemoteConversation(tmp_path / "s.sock", patience=0.05).attach()
 
 
 async def test_a_stale_socket_is_an_error_at_once(tmp_path: Path) -> None:

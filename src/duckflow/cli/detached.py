@@ -66,6 +66,8 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     remote = RemoteConversation(path)
     try:
         await remote.attach()
+    except TimeoutError:
+        raise UsageError("attach.silent", session=path.stem) from None
     except OSError:
         return False
     words.language = language_of(remote.state.language)

@@ -87,8 +87,9 @@ class WayOut:
 class RemoteConversation(Mirror):
     """One that was cut off comes back by itself and hears what it has missed. Leaving stops nothing over there."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = ANSWER_SECONDS) -> None:
         super().__init__()
+        self._patience = patience
         self._path = path
         self._loop = asyncio.get_running_loop()
         self._link = Link(self._told, self.welcome, self._cut)
@@ -100,13 +101,16 @@ class RemoteConversation(Mirror):
         self.sessions = WayOut(self)
 
     async def attach(self, after: int | None = None) -> None:
-        """OSError when nobody answers there."""
+        """OSError when nobody is there, a TimeoutError when somebody is but does not answer."""
         link = Link(self._told, self.welcome, self._cut)
         await link.open(self._path)
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._patience):
                 await link.call("hear", after=after)
-        except (TimeoutError, DuckflowError) as problem:
+        except TimeoutError:
+            await link.close()
+            raise
+        except DuckflowError as problem:
             await link.close()
             raise ConnectionError(str(problem)) from problem
         if not link.is_open:
