@@ -95,8 +95,8 @@ def _talk_options(options: Options, session: str, words: Words) -> Options:
     from duckflow.cli.arguments import make_parser
 
     talk = make_parser("", words).read(["-r", session])
-    talk.model, talk.mode, talk.trust, talk.resume_jobs = options.model, options.mode, options.trust, True
-    return talk
+    given = ("model", "mode", "trust", "max_budget_usd", "max_tokens", "add_dir")
+    return Options(**vars(talk) | {name: getattr(options, name) for name in given}, resume_jobs=True)
 
 
 async def _host(options: Options, words: Words, paths: Paths) -> int:
@@ -107,7 +107,6 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
     from duckflow.cli.wire import wire
 
     options = _talk_options(options, options.session, words)
-    options.max_loops = options.max_budget_usd = None
     here = partial(make_wiring, options, words, paths)
     chosen = wanted_session(options, here(), here)
     wired, session = wire(chosen.wiring, chosen.session), chosen.session

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from duckflow.ui.streams import print_err, print_out
 log = logging.getLogger(__name__)
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
+HOST_TRIES, HOST_TRY_SECONDS = 300, 0.1
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
@@ -183,10 +185,10 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
         if not spoken:
             session.discard()
     if detached:
-        _start_host(
-            detached.journal, wiring.model_flag, session.state.mode or wiring.settings.safety.mode, wiring.trust
-        )
-        print_out(wiring.words("leave.detached", session=session.state.session_id))
+        mode = session.state.mode or wiring.settings.safety.mode
+        goes_on = await asyncio.to_thread(_start_host, detached.journal, wiring, mode)
+        key = "leave.detached" if goes_on else "leave.not_detached"
+        print_out(wiring.words(key, session=session.state.session_id))
     elif spoken and wanted is None:
         print_out(wiring.words("chat.bye", session=session.state.session_id))
     return wanted
@@ -209,14 +211,30 @@ async def _serve(conversation: ChatLoop, journal: Path) -> None:
         server.close()
 
 
-def _start_host(journal: Path, model: str, mode: str, trust: bool) -> None:
-    """A process of its own that goes on with the jobs of a session which this one has closed."""
+def _start_host(journal: Path, wiring: Wiring, mode: str) -> bool:
+    """A process of its own that goes on with the jobs of a session which this one has closed, within the same limits.
+    Whether it does: it can be joined, or is done already."""
     import subprocess
 
-    flags = [*(["-m", model] if model else []), *(["--mode", mode] if mode else []), *(["--trust"] if trust else [])]
-    command = [sys.executable, "-m", "duckflow", "attach", "--host", *flags, journal.stem]
+    from duckflow.remote.wire import SUFFIX
+
+    limits = wiring.settings.agent
+    flags = {
+        "-m": wiring.model_flag,
+        "--mode": mode,
+        "--max-budget-usd": limits.max_budget_usd or "",
+        "--max-tokens": limits.max_tokens or "",
+    }
+    given = [word for flag, value in flags.items() if value for word in (flag, str(value))]
+    given += ["--trust"] * wiring.trust + [word for added in wiring.added for word in ("--add-dir", str(added))]
+    command = [sys.executable, "-m", "duckflow", "attach", "--host", *given, journal.stem]
     nothing = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    process = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    for _ in range(HOST_TRIES):
+        if journal.with_suffix(SUFFIX).exists() or process.poll() is not None:
+            break
+        time.sleep(HOST_TRY_SECONDS)
+    return not process.poll()
 
 
 def _collect_later() -> None:

@@ -151,7 +151,7 @@ WRITE: list[Any] = [
 
 def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, opened: list[Terminal]) -> None:
     top = sockets
-    terminal = start(opened, top, REPLIES)
+    terminal = start(opened, top, REPLIES, "--max-budget-usd", "5")
     terminal.enter("make a snake game")
     terminal.wait_for("Shall I do it like this?")
     terminal.enter("yes")
@@ -170,6 +170,8 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     path = the_socket(top)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     host = process_at(path)
+    given = Path(f"/proc/{host}/cmdline")
+    assert not given.exists() or "--max-budget-usd\x005.0" in given.read_text(), "the limits go with it"
 
     # Its Gate is answered from a terminal that joins, while the job stays where it is.
     again = join(opened, top, "en")
