@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from duckflow.agent.session import reopen
 from duckflow.commands.plan_text import plan_from_text, plan_text
 from duckflow.events.types import DuckCalled, Intervened, Noticed, Reviewed
 from duckflow.i18n.words import Words
+from duckflow.state.question import Answer
 from tests.commands.test_commands import Desk
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
@@ -159,3 +161,44 @@ async def test_how_often_plans_and_tasks_succeed_is_kept_with_the_project(
     again = story.restart([decide(respond("Hello."), step="PLANNING")])
     await again.tell("hello")
     assert told in await Desk(again, language).give("/memory"), "the next session knows it"
+
+
+def writes(path: str) -> dict[str, Any]:
+    return decide(act("file_ops.write_file", path=path, content="x\n"), respond("ok"))
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("en", "You have allowed this 3 times."), ("ja", "これまでに 3 回許可しています。")],
+)
+async def test_what_is_usually_allowed_is_offered_as_a_rule_and_never_becomes_one_by_itself(
+    tmp_path: Path, language: str, told: str
+) -> None:
+    words, yes = Words(language), Answer(choice="yes")
+    story = Story(tmp_path, [writes(f"src/{n}.py") for n in range(3)], mode="ask", language=language)
+    story.answers = [yes] * 3
+    for _ in range(3):
+        await story.tell("write")
+    assert not any(question.details for question in story.questions)
+    story = story.restart([writes("src/a.py"), writes("src/b.py"), writes("run.sh"), writes("src/c.py")])
+    story.answers = [yes, yes]
+    await story.tell("write")
+    assert words.phrase(story.questions[0].details[0]).startswith(told), "another session knows it"
+    desk = Desk(story, language)
+    assert "file_ops.write_file src/*.py" in await desk.give("/permissions")
+    await story.tell("and now")
+    assert len(story.questions) == 2, "it still asks"
+    await desk.give("/permissions add 1")
+    await story.tell("a program")
+    assert len(story.questions) == 3 and not story.questions[-1].details, "what is of high risk makes no habit"
+    await story.tell("the rule holds")
+    assert len(story.questions) == 3 and (story.folder / "src/c.py").exists()
+
+
+@LANGUAGES
+async def test_a_no_ends_a_habit(tmp_path: Path, language: str) -> None:
+    story = Story(tmp_path, [writes(f"{n}.py") for n in range(5)], mode="ask", language=language)
+    story.answers = [*[Answer(choice="yes")] * 3, Answer(choice="no"), Answer(choice="yes")]
+    for _ in range(5):
+        await story.tell("write")
+    assert [bool(question.details) for question in story.questions] == [False, False, False, True, False]

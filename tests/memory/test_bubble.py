@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.real_tokens import real_tokens
 from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
+from duckflow.memory.score import Scores
 from duckflow.memory.settings import MemorySettings
 from duckflow.state.context import Context
 from duckflow.state.message import PAST, Message, Role
@@ -270,3 +271,13 @@ def test_pruning_keeps_calls_with_results_pins_budget_and_what_stands_before(
         first = same.index(False) if False in same else len(same)
         assert shown[:first] == before[:first], "what stands before the first place that was pruned is the same"
         before = shown
+
+
+@pytest.mark.parametrize(
+    "text", ["exit code 0: all 14 tests of the game have passed", "終了コード 0: ゲームのテスト 14 件がすべて成功"]
+)
+def test_a_result_that_is_no_error_is_worth_more_than_the_same_words_said(text: str) -> None:
+    result = Scores().score(Message(role="tool", text=text), 20)[0]
+    said = Scores().score(Message(role="assistant", text=text), 20)[0]
+    failed = Scores().score(Message(role="tool", text=f"ERROR: {text}"), 20)[0]
+    assert said < result < failed, "an error stays what is least forgotten"

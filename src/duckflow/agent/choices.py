@@ -6,7 +6,7 @@ from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.session import Session
 from duckflow.errors import UsageError
-from duckflow.events.types import LanguageChosen, ModeChosen, PermissionTaken
+from duckflow.events.types import LanguageChosen, ModeChosen, PermissionGiven, PermissionTaken
 from duckflow.i18n.words import LANGUAGES
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
@@ -49,6 +49,18 @@ class Choices:
             *(("always", rule.describe()) for rule in kept.always),
             *(("session", rule.describe()) for rule in kept.session),
         )
+
+    def usual(self) -> tuple[tuple[Phrase, int], ...]:
+        return tuple((rule.describe(), times) for rule, times in self._gatekeeper.permissions.usual())
+
+    def add_usual(self, number: int) -> Phrase:
+        usual = self._gatekeeper.permissions.usual()
+        if not 1 <= number <= len(usual):
+            raise UsageError("permission.no_such", number=number)
+        rule = usual[number - 1][0]
+        self._gatekeeper.permissions.add(rule, for_good=True)
+        self._session.emit(PermissionGiven(rule=rule.describe(), scope="always"))
+        return rule.describe()
 
     def remove_permission(self, number: int) -> Phrase:
         rule = self._gatekeeper.permissions.remove(number).describe()

@@ -129,6 +129,12 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
     return tuple(choices)
 
 
+def _habit(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
+    """The rule that answers to this add up to: one that is offered anyway, of medium risk at most."""
+    offered = any(choice.key == "always" for choice in question.choices)
+    return risky[0].rule if offered and question.gate and question.gate.risk in ("low", "medium") else None
+
+
 class Ready(NamedTuple):
     """An action whose tool, arguments and preview are at hand."""
 
@@ -218,11 +224,17 @@ class Gatekeeper:
         paths = [impact.path for one in risky for impact in one.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
+        habit = _habit(risky, question)
+        if habit and (times := dict(self.permissions.usual()).get(habit)):
+            values = {"operation": habit.operation, "pattern": habit.pattern}
+            question = question.model_copy(update={"details": (say("gate.usual", times=times, **values),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
             actor.emit(GateOpened(question=question))
             answer = await actor.ask(question)
             actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
             clearance = self._meaning(answer, question, risky[0].rule)
+            if habit and (clearance.allowed or not clearance.reason):
+                self.permissions.learn(habit, clearance.allowed)
             if answered:
                 answered(clearance.allowed, clearance.reason)
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)

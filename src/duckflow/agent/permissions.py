@@ -100,13 +100,57 @@ def _plain(command: str) -> bool:
     return not set(command) & set("\n;&|<>`$(){}\\")
 
 
-class Permissions:
-    """The rules that hold for good, in a file of the user's own, per work folder (never in the project)."""
+USUAL = 3
+"""So many times a yes, and no no since: then it is offered as a rule."""
+MOST_COUNTED = 200
+
+
+class ApprovalHistory:
+    """How often the user has allowed what, in a file beside the rules; a no begins anew. It allows nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._times: dict[Permission, int] | None = None
+
+    def answered(self, rule: Permission, allowed: bool) -> None:
+        counted = {one: times for one, times in self._counted().items() if one != rule}
+        counted[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
+        self._times = dict(list(counted.items())[-MOST_COUNTED:])
+        _write(self._path, [{**one.model_dump(), "times": times} for one, times in self._times.items()])
+
+    def times(self, rule: Permission) -> int:
+        return self._counted().get(rule, 0)
+
+    def usual(self) -> list[tuple[Permission, int]]:
+        return [(rule, times) for rule, times in self._counted().items() if times >= USUAL]
+
+    def _counted(self) -> dict[Permission, int]:
+        if self._times is None:
+            self._times = {}
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                for one in json.loads(self._path.read_text(encoding="utf-8")):
+                    self._times[Permission(operation=one["operation"], pattern=one["pattern"])] = int(one["times"])
+        return self._times
+
+
+class Permissions:
+    """The rules that hold for good, in a file of the user's own, per work folder (never in the project)."""
+
+    def __init__(self, path: Path, safe_extensions: Iterable[str] = ()) -> None:
+        self._path = path
+        self._safe = tuple(safe_extensions)
+        self.history = ApprovalHistory(path.with_suffix(".history.json"))
         self.session: list[Permission] = []
         self.always: list[Permission] = _load(path)
+
+    def learn(self, rule: Permission, allowed: bool) -> None:
+        """An answer about something of medium risk; only files of a kind that is called safe make a habit."""
+        if PurePosixPath(rule.pattern).suffix.lower() in self._safe:
+            self.history.answered(rule, allowed)
+
+    def usual(self) -> list[tuple[Permission, int]]:
+        """What the user usually allows, and how often they have; what is a rule already is none of it."""
+        return [(rule, times) for rule, times in self.history.usual() if rule not in (*self.session, *self.always)]
 
     def allows(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
         impacts = tuple(impacts)
@@ -133,11 +177,15 @@ class Permissions:
         return rule
 
     def _save(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump([rule.model_dump() for rule in self.always], file, ensure_ascii=False, indent=1)
-        Path(name).replace(self._path)
+        _write(self._path, [rule.model_dump() for rule in self.always])
+
+
+def _write(path: Path, held: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(held, file, ensure_ascii=False, indent=1)
+    Path(name).replace(path)
 
 
 def _load(path: Path) -> list[Permission]:

@@ -2,6 +2,23 @@
 
 from pydantic import BaseModel, ConfigDict
 
+SAFE_EXTENSIONS = (
+    ".txt",
+    ".md",
+    ".rst",
+    ".py",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".csv",
+    ".js",
+    ".ts",
+    ".jsx",
+    ".tsx",
+    ".css",
+) + (".html", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cpp", ".cs", ".rb", ".swift", ".sql")
+
 
 class AgentSettings(BaseModel):
     """How long a turn may go on."""
@@ -24,3 +41,5 @@ class AgentSettings(BaseModel):
     """How long one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True
     """Whether what a completed plan taught is offered to be kept."""
+    safe_extensions: tuple[str, ...] = SAFE_EXTENSIONS
+    """Kinds of files of which what the user usually allows is offered as a rule."""

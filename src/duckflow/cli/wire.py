@@ -140,7 +140,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     )
     summarizer = Summarizer(session, connection, compiler, settings.memory)
     memory.on_dropped = summarizer.dropped
-    permissions = Permissions(wiring.paths.permissions_of(wiring.folder))
+    permissions = Permissions(wiring.paths.permissions_of(wiring.folder), settings.agent.safe_extensions)
     table, fresh_pacemaker = transition_table(settings), partial(Pacemaker, settings.pacemaker)
     phases = Phases(session, table)
     agents = Agents(

@@ -132,11 +132,18 @@ def permissions(context: CommandContext, rest: str) -> str:
     verb, _, number = rest.partition(" ")
     if verb == "rm" and number.strip().isdecimal():
         return words("permission.removed", rule=words.phrase(choices.remove_permission(int(number))))
+    if verb == "add" and number.strip().isdecimal():
+        return words("permission.added", rule=words.phrase(choices.add_usual(int(number))))
     lines = [
         f"{number}. {words.phrase(rule)} ({words(f'permission.{scope}')})"
         for number, (scope, rule) in enumerate(choices.permissions(), 1)
     ]
-    return "\n".join(lines) or words("permission.none")
+    lines = lines or [words("permission.none")]
+    lines += [
+        words("permission.usual", number=number, rule=words.phrase(rule), times=times)
+        for number, (rule, times) in enumerate(choices.usual(), 1)
+    ]
+    return "\n".join(lines)
 
 
 def show_audit(context: CommandContext, wanted: str) -> str:
@@ -148,7 +155,7 @@ def show_audit(context: CommandContext, wanted: str) -> str:
     return "\n".join([*lines, *audit_lines(shown, context.words)])
 
 
-RECORD = (Command("permissions", permissions, ("rm",)), Command("audit", show_audit))
+RECORD = (Command("permissions", permissions, ("rm", "add")), Command("audit", show_audit))
 
 
 def mode(context: CommandContext, wanted: str) -> str:

@@ -201,6 +201,14 @@ class InnerChoices(ChoicesPort, Protocol):
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
 
+    def usual(self) -> tuple[tuple[Phrase, int], ...]:
+        """What the user usually allows without its being a rule, and how often they have."""
+        ...
+
+    def add_usual(self, number: int) -> Phrase:
+        """Make one of these a rule that stays, by its number."""
+        ...
+
     def remove_permission(self, number: int) -> Phrase:
         """By its number in the list; the rule that is gone."""
         ...

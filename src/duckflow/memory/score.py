@@ -12,6 +12,9 @@ ROLES: dict[Role, float] = {"user": 1.0, "assistant": 0.5, "tool": 0.5, "system"
 LOOKED_AT = 4000
 SHORT = 12
 KNOWN_LIMIT = 50_000
+SUCCESS = 0.1
+"""What a result is worth more that is no error."""
+FAILED = "error:"
 
 _WORD = r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}"
 _READ = r".+ \(lines \d+-\d+ of .*"
@@ -53,7 +56,10 @@ class Scores:
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
             self._known = dict.fromkeys(list(self._known)[KNOWN_LIMIT // 2 :])
-        return ROLE * ROLES[message.role] + CONTENT * rate_content(text, words, tokens), new
+        content = rate_content(text, words, tokens)
+        if message.role == "tool" and not text.startswith(FAILED):
+            content = min(1.0, content + SUCCESS)
+        return ROLE * ROLES[message.role] + CONTENT * content, new
 
 
 def rate_content(text: str, words: Iterable[str], tokens: float) -> float:
