@@ -6,16 +6,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from duckflow.agent.session import begin, reopen
-from duckflow.agent.trust import refuse_own_folders
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
-from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.server.mcp_server import LONGEST_LINE, McpServer, OpenConversation, Wish
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import Sessions, new_session_id
 
 
 def serve(words: Words, paths: Paths) -> int:
@@ -35,6 +29,14 @@ async def _serve(words: Words, paths: Paths, messages: int) -> None:
 
 
 def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
+    # Loaded with the first conversation: a client waits for our first answer before it goes on.
+    from duckflow.agent.session import begin, reopen
+    from duckflow.agent.trust import refuse_own_folders
+    from duckflow.cli.wire import wire
+    from duckflow.cli.wiring import Wiring
+    from duckflow.config.load import load
+    from duckflow.store.sessions import Sessions, new_session_id
+
     if wish.session:
         entry = Sessions(paths.sessions_of(Path.cwd())).find(wish.session)
         folder, journal = Path(entry.headline.folder), entry.path

@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from duckflow.llm.json_fields import as_table, tables
 from duckflow.safety.shown import shown_size
@@ -67,7 +67,7 @@ def result_text(result: Table, name: str, kept: KeptOutputs) -> str:
     """The result of a call. What is structured is told as JSON, unless the text says the same."""
     parts = [block_text(one, name, kept) for one in tables(result.get("content"))]
     structured: Any = result.get("structuredContent")
-    if structured is not None and not any(_says(part, structured) for part in parts):
+    if structured is not None and not _says("\n".join(parts), structured):
         parts.append(json.dumps(structured, ensure_ascii=False))
     return kept.cut("\n".join(part for part in parts if part) or "(no output)", name)
 
@@ -107,7 +107,13 @@ def _kept_data(kind: str, block: Table, name: str, kept: KeptOutputs) -> str:
 
 
 def _says(text: str, structured: Any) -> bool:
-    try:
-        return json.loads(text) == structured
-    except (ValueError, RecursionError):
-        return False
+    """Whether every value of it stands in the text already."""
+    match structured:
+        case dict():
+            return bool(text) and all(_says(text, one) for one in cast("Table", structured).values())
+        case list():
+            return bool(text) and all(_says(text, one) for one in cast("list[Any]", structured))
+        case str():
+            return structured in text or json.dumps(structured)[1:-1] in text
+        case _:
+            return json.dumps(structured) in text
