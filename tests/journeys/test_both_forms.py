@@ -71,6 +71,15 @@ async def test_done_after_a_failed_check_is_called_unverified(tmp_path: Path, na
     assert [event.what.key for event in story.all(Noticed)][-1] == "review.unverified"
 
 
+@both
+async def test_what_the_user_says_after_a_word_about_the_step_is_heard(tmp_path: Path, native: bool) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond("Written.")), decide(respond("Blue it is."))]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell("write it")
+    await story.tell("make it blue")
+    assert "make it blue" in story.prompt()
+
+
 async def test_without_a_word_about_the_step_a_change_is_execution(tmp_path: Path) -> None:
     bare = {"rationale": "I write.", "actions": [WRITE]}
     story = Story(tmp_path, [bare, decide(respond("Done."))], native=True)

@@ -14,9 +14,9 @@ from duckflow.agent.lanes import Lanes
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
-from duckflow.errors import DuckflowError, ToolError
+from duckflow.errors import DuckflowError, ProviderUnreachable, ToolError
 from duckflow.events.ports import Ask
-from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, TurnEnded
+from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.pacemaker import Pacemaker
@@ -26,6 +26,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
+from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
 
@@ -184,6 +185,11 @@ class JobRunner:
                 self._end(job, "cancelled", count_results(self._drafter, job))
             else:
                 _mark_interrupted(self._session, job)
+        except ProviderUnreachable as problem:
+            # It goes on from where it is when the model is there again.
+            _mark_interrupted(self._session, job)
+            for what in (said(problem), say("job.interrupted", job=job.name)):
+                self._session.emit(Noticed(what=what))
         except Exception as problem:
             log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))

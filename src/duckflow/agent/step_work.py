@@ -9,7 +9,7 @@ from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.policies.step_ends import StepEnds
 from duckflow.agent.step_tasks import StepTasks
 from duckflow.agent.task_runner import TaskRunner
-from duckflow.errors import DuckflowError
+from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import JobChanged, StepChanged
 from duckflow.llm.decision import Reading
@@ -85,6 +85,8 @@ class StepWork:
                 return self._end(step)
             await self._draft(step)
             self._anew = False
+        except ProviderUnreachable:
+            raise
         except DuckflowError as problem:
             log.info("no tasks for %s: %s", step.name, problem.key)
             if not step.tasks:
@@ -149,6 +151,8 @@ class StepWork:
             case "pacemaker":
                 self._actor.emit(JobChanged(job_id=self._actor.job_id, status="paused"))
                 return None
+            case "provider" if report.open:
+                raise ProviderUnreachable(report.open.key, **report.open.values)
             case _:
                 if report.open and not _failed_task(step):
                     self._actor.emit(Noticed(what=report.open))

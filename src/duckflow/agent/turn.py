@@ -22,7 +22,7 @@ from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note, notes
-from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND
+from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
@@ -216,7 +216,9 @@ class Turn:
                 return Ending("exit")
             case "question":
                 self._phases.wait_for_user()
-                return Ending("pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) else None)
+                return Ending(
+                    "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN) else None
+                )
             case "":
                 return None
 

@@ -107,7 +107,7 @@ def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
             for call, action in zip(said.calls, ids, strict=True):
                 shown.add(action)
                 told.append(_result(call, results.get(action), language))
-        elif message.answers not in shown:
+        elif not message.answers or message.answers not in shown:
             told.append(spoken(message, language))
     return told
 

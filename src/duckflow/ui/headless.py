@@ -164,6 +164,8 @@ class Headless:
                     job_summary(self._jobs.get(event.job_id, event.job_id), event.status, event.report, self._words)
                 )
                 self._job_failed = event.status == "failed"
+            case happened.JobChanged():
+                self._job_failed = event.status == "interrupted"
             case happened.TurnEnded():
                 self._ended = event
             case _:

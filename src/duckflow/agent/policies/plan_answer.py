@@ -26,13 +26,16 @@ class PlanApproval:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
-        if (await self._connection.ready_profile()).local:
+        profile = await self._connection.ready_profile()
+        if profile.local:
             # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))
         step = plan.next_step()
         first = f"{step.name} ({step.step_id})" if step else "-"
-        return note(self._session.state.language, "plan_approved", plan=plan.name, step=first)
+        # A model that calls tools makes the calls of a step when its time comes: no list is needed before.
+        told = "plan_approved_native" if profile.native_tools else "plan_approved"
+        return note(self._session.state.language, told, plan=plan.name, step=first)
 
     def drop(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))

@@ -117,6 +117,10 @@ class Revise(PlanTool[WordsArgs]):
                 await self._replan(plan, step, args.text)
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
+    def asks(self, args: WordsArgs) -> bool:
+        """For a yes to a draft."""
+        return self._state.plan is not None and self._state.plan.status == "draft"
+
     async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
         """Other tasks for what is left of a step; the one that runs now is not touched."""
         drafted = await self._drafter.tasks(plan, step, changes)
