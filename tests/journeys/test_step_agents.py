@@ -113,6 +113,7 @@ async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "color.py").read_text() == "C = 2\n"
     assert all(question.job_name for question in story.questions), "its questions come with the job's name"
+    assert [one.gate.rationale for one in story.questions if one.gate] == ["I do it."] * 2, "and with its reason"
 
 
 async def test_what_its_criterion_names_must_be_shown_before_it_is_over(tmp_path: Path) -> None:
@@ -186,6 +187,7 @@ async def test_agents_side_by_side_see_a_conflict_before_it_happens(tmp_path: Pa
     order = [(steps[event.step_id], event.status) for event in story.all(TaskChanged)]
     assert len(order) == 6 and order[0][0] in ("two", "three")
     assert (story.folder / "c.py").exists()
+    assert "At the same time, by others: one (one)" in "".join(story.prompt(number) for number in range(3, 6))
 
 
 async def test_nothing_of_an_agent_changes_what_the_conversation_is_doing(tmp_path: Path) -> None:

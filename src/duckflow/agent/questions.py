@@ -20,6 +20,8 @@ UNCLEAR = {"duck_call": "duck.words", "choice": "choice.unclear", "edit": "choic
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """Choices that a plain yes or no stands for."""
 SHOWN = 60
+BEGUN = 6
+"""So many letters of a choice say which one is meant."""
 
 
 @dataclass(slots=True)
@@ -117,7 +119,7 @@ def _read_at_gate(text: str, asked: OpenQuestion) -> Answer | None:
     """A yes or no with a wish is a no that says what to do instead. What would be very risky takes a word for its yes,
     no key."""
     question = asked.question
-    answer = read_answer(text, _keys(question))
+    answer = _begun(text, question) or read_answer(text, _keys(question))
     if answer is None and (wish := read_wish(text)):
         return Answer(choice="no", text=wish)
     if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text):
@@ -125,6 +127,13 @@ def _read_at_gate(text: str, asked: OpenQuestion) -> Answer | None:
     if answer and answer.choice == "no" and not answer.text and asked.half:
         return asked.half
     return answer
+
+
+def _begun(text: str, question: Question) -> Answer | None:
+    """The beginning of one choice's own words, and of no other's. What stays for good takes its word."""
+    word = unicodedata.normalize("NFKC", text).strip().casefold()
+    meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one))]
+    return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
 
 
 def _needs_word(question: Question) -> bool:

@@ -65,8 +65,9 @@ class StepTasks:
         """Those that are done stay among them."""
         self._actor.emit(TasksPlanned(plan_id=self.plan_id, step_id=self.step_id, tasks=tuple(tasks)))
 
-    async def run(self, actor: Actor) -> Dispatched:
-        """What came of those that were open, in the lanes of the files they touch."""
+    async def run(self, actor: Actor, why: str = "") -> Dispatched:
+        """What came of those that were open, in the lanes of the files they touch. `why`: what an agent says of them;
+        the user is told where one is asked for."""
         done = Dispatched()
         async with self._lanes.through(self.step_id):
             while (step := self.step()) and (task := next_task(step)):
@@ -76,21 +77,21 @@ class StepTasks:
                 if (step := self.step()) is None or next_task(step) is not task:
                     continue
                 if await self._may_run(task):
-                    await self._run_task(step, task, done, actor)
+                    await self._run_task(step, task, done, actor, why or step.name)
                 else:
                     self._tell(task, "cancelled", note(self._state.language, "task_left_out"))
         return done
 
-    async def _run_task(self, step: Step, task: Task, done: Dispatched, actor: Actor) -> None:
+    async def _run_task(self, step: Step, task: Task, done: Dispatched, actor: Actor, why: str) -> None:
         self._tell(task, "in_progress", None)
         action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
         action = action.model_copy(update={"action_id": task.action_id}) if task.action_id else action
         try:
-            ran, told = await self._runner.run(self.plan, step, action, actor)
+            ran, told = await self._runner.run(self.plan, step, action, actor, why)
             while ran.stop == "refused" and ran.refusal and not actor.inner:
                 # A no with a wish is no failure: the task is put as the user wants it, and asked for again.
                 action = await self._runner.put_differently(self.plan, step, task, action, ran.refusal)
-                ran, told = await self._runner.run(self.plan, step, action, actor)
+                ran, told = await self._runner.run(self.plan, step, action, actor, why)
         except asyncio.CancelledError:
             job = self._state.jobs[self._actor.job_id]
             cut_off = "pending" if only_asked(self._state, job) else "interrupted"

@@ -119,7 +119,7 @@ class StepWork:
             return await self._runner.dispatch(reading, actor)
         tasks = [self._task(one) for one in decision.actions]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
-        done = await self._tasks.run(actor)
+        done = await self._tasks.run(actor, decision.rationale)
         ran = {result.action_id for result in done.results}
         key = "not_run_refused" if done.stop == "refused" else "not_run_error"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")

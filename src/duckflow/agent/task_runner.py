@@ -50,7 +50,7 @@ class TaskRunner:
         """What is no task."""
         return await self._dispatcher.run(reading, actor)
 
-    async def run(self, plan: Plan, step: Step, action: Action, actor: Actor) -> tuple[Dispatched, str]:
+    async def run(self, plan: Plan, step: Step, action: Action, actor: Actor, why: str) -> tuple[Dispatched, str]:
         """What came of it, and that in words for the model."""
         language = self._drafter.state.language
         try:
@@ -59,7 +59,7 @@ class TaskRunner:
                 if operation and operation.body and operation.body not in action.args:
                     self._explain(plan, step, actor)
                     await self._look(plan, step, action, actor)
-                done = await self._dispatcher.run(_reading(action, step.name), actor)
+                done = await self._dispatcher.run(_reading(action, why), actor)
         except TimeoutError:
             return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
         except DuckflowError as problem:

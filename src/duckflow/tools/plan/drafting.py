@@ -117,6 +117,8 @@ class Drafter:
         values = self._told_of(plan, step)
         for name in ("failed", "files"):
             values[name] = one_line(values[name])
+        beside = [one for one in plan.steps if one.status == "in_progress" and one.step_id != step.step_id]
+        values["beside"] = "; ".join(f"{one.name} ({one.description})" for one in beside)
         asked = render(language, "step_agent", **values, constraints="; ".join(self.state.five.constraints))
         return "\n\n".join(filter(None, (material(plan, step, self.folder, language, texts=True), asked)))
 

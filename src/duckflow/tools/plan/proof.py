@@ -144,7 +144,7 @@ def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> 
 
 def _is_called(named: str, words: Sequence[str]) -> bool:
     """Whether a part of what was run is this command, perhaps with more arguments."""
-    wanted, ran = _called(named.split()), _called(words)
+    wanted, ran = _called([word for _, part in _parts(named) for word in part]), _called(words)
     if not wanted or not ran or wanted[0] != ran[0]:
         return False
     rest = iter(ran[1:])
