@@ -140,11 +140,9 @@ class JobRunner:
 
     async def aclose(self) -> None:
         """Stop everything; what was running can be resumed in the next session."""
-        tasks = self._tasks()
-        for task in tasks:
+        for task in self._tasks():
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self.rest()
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [running.task for running in self._running.values() if running.task]
@@ -186,10 +184,7 @@ class JobRunner:
             else:
                 _mark_interrupted(self._session, job)
         except ProviderUnreachable as problem:
-            # It goes on from where it is when the model is there again.
-            _mark_interrupted(self._session, job)
-            for what in (said(problem), say("job.interrupted", job=job.name)):
-                self._session.emit(Noticed(what=what))
+            _wait_for_model(self._session, job, problem)
         except Exception as problem:
             log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))
@@ -278,3 +273,10 @@ def _mark_interrupted(session: Session, job: Job) -> None:
                     TaskChanged(plan_id=job.plan_id, step_id=step.step_id, task_id=task.task_id, status=status)
                 )
     session.emit(JobChanged(job_id=job.job_id, status="interrupted"))
+
+
+def _wait_for_model(session: Session, job: Job, problem: ProviderUnreachable) -> None:
+    """It goes on from where it is when the model is there again, and the user says so."""
+    _mark_interrupted(session, job)
+    for what in (said(problem), say("job.interrupted", job=job.name)):
+        session.emit(Noticed(what=what))
