@@ -1,19 +1,24 @@
 """Pictures of real runs: `python -m benchmarks.pictures [FOLDER]` writes SVG files (default docs/pictures).
 
-Every picture is a terminal in which the program runs; only the model is played from a script. `make screenshots`.
+Every picture is a terminal in which the program runs; only the model is played: an endpoint on loopback says what a
+script has. `make screenshots`.
 """
 
-import io
+import json
+import shutil
 import sys
-import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from benchmarks.drawing import Drawing, Frame, cells_of
+from duckflow.state.action import DECIDE, RESPOND, wire_name
 from tests.journeys.story import act, decide, respond
+from tests.llm.fake_endpoint import Answer, Exchange, FakeEndpoint, chunk, says, sends
 from tests.ui.console.terminal import Terminal
 
 COLUMNS = 86
@@ -45,9 +50,8 @@ ENGLISH: Said = {
     "yes": "yes",
     "far": "How far is it?",
     "draft": "Shall I do it like this?",
-    "running": "The first step runs in the background now.",
-    "progress": "now: file_ops",
-    "body": "complete content of {}",
+    "yes_please": "yes, please",
+    "your_step": "Your step: ",
 }
 JAPANESE: Said = {
     "question": "`snake.py` はどうやって盤の外に出ないようにしていますか？",
@@ -75,25 +79,86 @@ JAPANESE: Said = {
     "yes": "はい",
     "far": "どこまで進んだ？",
     "draft": "この計画で進めますか",
-    "running": "最初のステップをバックグラウンドで始めました。",
-    "progress": "いま: file_ops",
-    "body": "{} の内容をすべて",
+    "yes_please": "はい、お願いします",
+    "your_step": "あなたのステップ: ",
 }
 HELLO = 'import sys\n\nname = sys.argv[1] if len(sys.argv) > 1 else "world"\nprint(f"Hello, {name}!")\n'
+HOME = Path("/tmp/ann")
+"""Readers see the folder's name in the pictures."""
+FOLDER = "snake"
+MODEL = "gpt-5-mini"
+USED = {"prompt_tokens": 2900, "completion_tokens": 160, "prompt_tokens_details": {"cached_tokens": 2048}}
 
 
-def picture(terminal: Terminal, path: Path) -> None:
-    """The screen as it stands, in its colours."""
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    for line in trimmed(terminal.styled()):
-        console.print(line, soft_wrap=True)
-    console.save_svg(str(path), title="duckflow")
+class PlayedModel(FakeEndpoint):
+    """Says the first line of the script that was not said yet and whose cue stands in the request."""
+
+    def __init__(self, script: list[tuple[str, Any]]) -> None:
+        super().__init__(says(""))
+        self._script = script
+
+    def next_answer(self) -> Answer:
+        asked = json.dumps(self.received[-1], ensure_ascii=False)
+        number = next((number for number, (cue, _) in enumerate(self._script) if cue in asked), -1)
+        if number < 0:
+            return _thinks
+        _, reply = self._script.pop(number)
+        if "actions" in reply:
+            return _calling(reply)
+        return says(json.dumps(reply, ensure_ascii=False), usage=USED)
+
+
+def _thinks(exchange: Exchange) -> None:
+    """For as long as a picture takes."""
+    exchange.begin()
+    exchange.event(chunk())
+    time.sleep(THINKING_SECONDS)
+
+
+def _calling(decision: dict[str, Any]) -> Answer:
+    """A Decision as a model with tools of its own gives it: what it says, and its calls."""
+    said = [one["args"]["text"] for one in decision["actions"] if one["operation"] == RESPOND]
+    why = decision["rationale"] if decision["rationale"] != decide()["rationale"] else ""
+    events: list[dict[str, Any]] = [chunk(text) for text in said or [why]]
+    made = [one for one in decision["actions"] if one["operation"] != RESPOND]
+    if not said or made:
+        fields = {name: decision[name] for name in ("alternative", "state_delta", "next_step") if decision.get(name)}
+        made.append({"operation": DECIDE, "args": fields, "reasoning": ""})
+    for index, one in enumerate(made):
+        args = one["args"] | ({"reasoning": one["reasoning"]} if one["reasoning"] else {})
+        function = {"name": wire_name(one["operation"]), "arguments": json.dumps(args, ensure_ascii=False)}
+        call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+        events.append({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]})
+    return sends(*events, chunk(finish="tool_calls" if made else "stop", usage=USED))
+
+
+@contextmanager
+def running(script: list[tuple[str, Any]], *options: str) -> Iterator[Terminal]:
+    """The program in a folder with a familiar name, and a model with one."""
+    shutil.rmtree(HOME, ignore_errors=True)
+    config = HOME / "home/config/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[memory]\nsummaries = false\n[ui]\nnotify = 'off'\n")
+    with PlayedModel(script) as server:
+        place = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-not-used"}
+        terminal = Terminal(HOME, None, "-m", MODEL, *options, columns=COLUMNS, folder=FOLDER, **place)
+        try:
+            terminal.wait_for(f"openai:{MODEL}")
+            yield terminal
+        finally:
+            terminal.close()
+            shutil.rmtree(HOME, ignore_errors=True)
 
 
 def trimmed(lines: list[Text]) -> list[Text]:
     """Without the empty rest of the screen."""
     last = max(number for number, line in enumerate(lines) if line.plain.strip())
     return lines[: last + 1]
+
+
+def frame(terminal: Terminal, seconds: float = 1.0) -> Frame:
+    """The screen as it stands, in its colours."""
+    return Frame([cells_of(line) for line in trimmed(terminal.styled())], seconds)
 
 
 def chat(terminal: Terminal, said: Said) -> None:
@@ -115,10 +180,6 @@ def duck_call(terminal: Terminal, said: Said) -> None:
 def plan(terminal: Terminal, said: Said) -> None:
     terminal.enter(said["goal"])
     terminal.wait_for(said["draft"])
-    terminal.enter(said["yes"])
-    terminal.wait_for("1/3 ")
-    terminal.enter(said["far"])
-    terminal.wait_for(said["progress"])
     terminal.wait_until(still)
 
 
@@ -136,46 +197,97 @@ def still(screen: str) -> bool:
     return not set(screen) & set("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 
-def _last(screen: str) -> str:
-    """The status bar."""
-    return screen.rstrip().rpartition("\n")[2]
-
-
-def scripts(said: Said) -> dict[str, list[Any]]:
+def scripts(said: Said) -> dict[str, list[tuple[str, Any]]]:
     write = decide(
-        act("file_ops.write_file", said["why"], path="hello.py"),
+        act("file_ops.write_file", said["why"], path="hello.py", content=HELLO),
         respond(said["done"]),
         rationale=said["rationale"],
         alternative=said["alternative"],
         state_delta={"goal": said["request"]},
     )
+    look = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
+    return {
+        "chat": [("", decide(respond(said["answer"]), step="PLANNING"))],
+        "gate": [("", write)],
+        "duck-call": [("", look)] * 5,
+        "plan": planning(said),
+        "status": [("", write)],
+    }
+
+
+def planning(said: Said) -> list[tuple[str, Any]]:
     steps: list[dict[str, Any]] = [
         {"name": said["core"], "description": said["core_text"], "success": said["core_done"], "depends_on": []},
         {"name": said["score"], "description": said["score_text"], "success": "", "depends_on": [1]},
         {"name": said["keys"], "description": said["keys_text"], "success": "", "depends_on": [1]},
     ]
-    files = ("board.py", "game.py", "score.py")
-    return {
-        "chat": [{"json": decide(respond(said["answer"]), step="PLANNING")}],
-        "gate": [{"json": write}, HELLO],
-        "duck-call": [{"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}] * 5,
-        "plan": [
-            {"json": decide(act("plan_tool.propose", goal=said["goal"]), step="PLANNING", next_step="pending_user")},
-            {"json": {"name": said["plan"], "steps": steps, "risks": [said["risk"]]}},
-            {
-                "json": decide(
-                    act("task_tool.generate_list"),
-                    act("task_loop.run", step_id="1"),
-                    next_step="defer",
-                    rationale=said["running"],
-                )
-            },
-            {"json": {"tasks": [act("file_ops.write_file", said["core"], path=path) for path in files]}},
-            {"text": "WIDTH, HEIGHT = 40, 20\n", "when": said["body"].format("board.py")},
-            {"text": "…", "when": said["body"].format("game.py"), "delay": 60},
-        ],
-        "status": [{"json": write}, HELLO],
-    }
+    return [
+        ("", decide(act("plan_tool.propose", goal=said["goal"]), step="PLANNING", next_step="pending_user")),
+        ("", {"name": said["plan"], "steps": steps, "risks": [said["risk"]]}),
+    ]
+
+
+THINKING_SECONDS = 40.0
+LETTERS = 6
+"""Typed at a time, as far as the moving picture goes."""
+SNAKE = {
+    "board.py": "WIDTH, HEIGHT = 40, 20\n",
+    "game.py": "from board import HEIGHT, WIDTH\n\n\ndef step(head, way):\n"
+    "    return ((head[0] + way[0]) % WIDTH, (head[1] + way[1]) % HEIGHT)\n",
+}
+
+
+def moving(said: Said) -> list[tuple[str, Any]]:
+    """A plan, its job, the job's Gate, and a Duck Call while it goes on."""
+    writes = [act("file_ops.write_file", said["core"], path=name, content=text) for name, text in SNAKE.items()]
+    look = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
+    return [
+        *planning(said),
+        (said["your_step"] + said["core"], decide(*writes, rationale=said["core_text"])),
+        *[(said["look"], look)] * 5,
+        ("", decide(act("task_loop.run"), next_step="defer")),
+    ]
+
+
+def movie(terminal: Terminal, said: Said) -> list[Frame]:
+    """What is seen on the way, as long as it takes to read."""
+    seen = [frame(terminal, 1.0)]
+
+    def typed(text: str) -> None:
+        for start in range(0, len(text), LETTERS):
+            terminal.type(text[start : start + LETTERS])
+            terminal.read(0.1)
+            seen.append(frame(terminal, 0.25))
+        terminal.type("\r")
+
+    typed(said["goal"])
+    terminal.wait_for(said["draft"])
+    terminal.wait_until(still)
+    seen.append(frame(terminal, 4.0))
+    typed(said["yes_please"])
+    terminal.wait_for("0/3")
+    seen.append(frame(terminal, 1.5))
+    terminal.wait_for(f"5. {said['yes']}")
+    time.sleep(1.0)
+    terminal.read(0.5)
+    seen.append(frame(terminal, 4.0))
+    typed("1")
+    terminal.wait_until(lambda screen: screen.count(f"5. {said['yes']}") == 2)
+    time.sleep(1.0)
+    terminal.read(0.5)
+    seen.append(frame(terminal, 2.0))
+    typed("1")
+    terminal.wait_for("1/3")
+    terminal.read(1.0)
+    seen.append(frame(terminal, 1.5))
+    typed(said["far"])
+    terminal.read(1.5)
+    seen.append(frame(terminal, 3.0))
+    typed(said["look"])
+    terminal.wait_until(lambda screen: screen.count("4. ") == 3)
+    terminal.read(0.5)
+    seen.append(frame(terminal, 5.0))
+    return seen
 
 
 SCENES: dict[str, Callable[[Terminal, Said], None]] = {
@@ -191,17 +303,12 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for language, said in (("en", ENGLISH), ("ja", JAPANESE)):
         for name, play in SCENES.items():
-            mode = ("--mode", "full-auto") if name == "plan" else ()
-            with tempfile.TemporaryDirectory() as top:
-                terminal = Terminal(Path(top), scripts(said)[name], "--lang", language, *mode, columns=COLUMNS)
-                try:
-                    terminal.wait_for("/help")
-                    terminal.wait_for("scripted:")
-                    play(terminal, said)
-                    terminal.wait_until(lambda screen: " · script" in _last(screen) or ":script" in _last(screen))
-                    picture(terminal, folder / f"{name}.{language}.svg")
-                finally:
-                    terminal.close()
+            with running(scripts(said)[name], "--lang", language) as terminal:
+                play(terminal, said)
+                terminal.wait_until(lambda screen: f"{MODEL} · " in screen.rstrip().rpartition("\n")[2])
+                Drawing().save([frame(terminal)], COLUMNS, folder / f"{name}.{language}.svg")
+        with running(moving(said), "--lang", language) as terminal:
+            Drawing().save(movie(terminal, said), COLUMNS, folder / f"movie.{language}.svg")
 
 
 if __name__ == "__main__":

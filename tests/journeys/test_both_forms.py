@@ -117,3 +117,14 @@ async def test_a_small_model_is_not_shown_texts_inside_json(tmp_path: Path) -> N
     assert await small.tell("hello") == "done"
     said = next(one.text for one in small.model.requests[0].messages if one.role == "assistant")
     assert json.loads(said)["actions"][0]["args"] == {"path": "a.txt"}
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_every_message_of_the_user_reaches_the_model(tmp_path: Path, native: bool) -> None:
+    """Also after a reply that told of its step by a call of its own."""
+    look = decide(act("file_ops.list_files"), next_step="continue")
+    story = Story(tmp_path, [look, *[decide(respond(text)) for text in ("one", "two", "three")]], native=native)
+    for text in ("the first wish", "the second wish", "the third wish"):
+        await story.tell(text)
+    sent = "\n".join(message.whole for message in story.model.requests[-1].messages)
+    assert [sent.count(f"the {number} wish") for number in ("first", "second", "third")] == [1, 1, 1]

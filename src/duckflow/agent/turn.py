@@ -246,7 +246,9 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
             outcome = "deferred"
         case "pending_user":
             outcome = "pending_user"
-    return Ending(outcome, say("turn.summary", text=decision.rationale) if silent else None)
+    # That a job has begun is told already.
+    told = silent and outcome != "deferred"
+    return Ending(outcome, say("turn.summary", text=decision.rationale) if told else None)
 
 
 def _note(turn: TurnSoFar) -> str:

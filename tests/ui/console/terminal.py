@@ -47,10 +47,11 @@ class Terminal:
         replies: list[Any] | None,
         *arguments: str,
         columns: int = 90,
+        folder: str = "work",
         command: tuple[str, ...] = (),
         **environment: str,
     ) -> None:
-        self.work = top / "work"
+        self.work = top / folder
         self.work.mkdir(exist_ok=True)
         script = top / "script.jsonl"
         if replies is not None:
