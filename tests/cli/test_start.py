@@ -27,6 +27,8 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
     assert not [name for name in ("pydantic", "rich", "duckflow.agent.session") if name in early]
     assert "duckflow.agent.session" in loaded[line:]
     assert not [name for name in loaded if name.partition(".")[0] in CLIENTS]
+    servers = ("duckflow.tools.outside.server", "duckflow.rpc", "duckflow.agent.policies.outside", "duckflow.server")
+    assert not [name for name in loaded if name.startswith(servers)]
 
 
 def test_a_sign_that_the_encoding_lacks_is_replaced(tmp_path: Path) -> None:

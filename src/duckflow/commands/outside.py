@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
-from duckflow.llm.json_fields import tables
+from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Texts, tell
-from duckflow.tools.outside.server import OutsideServer, text_of
-from duckflow.tools.outside.servers import OutsideServers
+
+if TYPE_CHECKING:
+    from duckflow.tools.outside.server import OutsideServer
+    from duckflow.tools.outside.servers import OutsideServers
 
 HELP = 90
 MARKS = {"ready": "✓", "failed": "✗", "login": "✗", "off": "–"}
@@ -22,7 +24,7 @@ Prompt = dict[str, Any]
 class OutsideCommands:
     """Where no server is named there is only the command that says so."""
 
-    def __init__(self, find: Callable[[], OutsideServers] | None) -> None:
+    def __init__(self, find: "Callable[[], OutsideServers] | None") -> None:
         self._find = find
 
     def group(self) -> Group:
@@ -37,7 +39,7 @@ class OutsideCommands:
                     typed = "_".join(f"{server.name}:{name}".split())
                     yield Command(typed, partial(self._prompt, server, prompt), own_help=help_text)
 
-    def _servers(self) -> dict[str, OutsideServer]:
+    def _servers(self) -> "dict[str, OutsideServer]":
         return self._find().servers if self._find else {}
 
     async def look(self) -> None:
@@ -64,7 +66,7 @@ class OutsideCommands:
         lines += [f"  /{name}:{text_of(one, 'name')} {_brief(one)}" for one in server.lists["prompts"]]
         return "\n".join(lines)
 
-    async def _prompt(self, server: OutsideServer, prompt: Prompt, context: CommandContext, typed: str) -> str:
+    async def _prompt(self, server: "OutsideServer", prompt: Prompt, context: CommandContext, typed: str) -> str:
         """Its text is said as if it had been typed."""
         assert self._find
         arguments = tables(prompt.get("arguments"))
@@ -81,7 +83,7 @@ class OutsideCommands:
         return ""
 
 
-def server_line(server: OutsideServer, words: Words) -> str:
+def server_line(server: "OutsideServer", words: Words) -> str:
     """One server and how it is."""
     counts = {kind: len(found) for kind, found in server.lists.items()}
     told = words(f"mcp.state.{server.state}", **counts, seconds=round(server.seconds, 1), reason=server.why)

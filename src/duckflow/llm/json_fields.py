@@ -1,5 +1,6 @@
 """Reads fields of JSON of which only the outline is known: what is missing or of another kind is empty."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 MOST_TOKENS = 1_000_000_000
@@ -14,6 +15,11 @@ def tables(value: Any) -> list[dict[str, Any]]:
     """Those of a list's items that are tables."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return [as_table(one) for one in items if isinstance(one, dict)]
+
+
+def text_of(table: Mapping[str, Any], *names: str) -> str:
+    """The first of these that is a text."""
+    return next((value for name in names if isinstance(value := table.get(name), str) and value), "")
 
 
 def first_table(value: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from duckflow.errors import ToolError
-from duckflow.llm.json_fields import as_table
+from duckflow.llm.json_fields import as_table, text_of
 from duckflow.rpc import RpcError
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.shown import shown_line
@@ -19,7 +19,7 @@ from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, result_text
 from duckflow.tools.outside.schema import plain_schema
-from duckflow.tools.outside.server import OutsideServer, text_of
+from duckflow.tools.outside.server import OutsideServer
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 

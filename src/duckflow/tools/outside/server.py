@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from duckflow.programs import find_program
 from duckflow.rpc import RpcError
@@ -231,8 +231,3 @@ class OutsideServer:
                 if kind == "tools":
                     raise
                 log.info("%s of %s could not be listed: %s", kind, self.name, problem)
-
-
-def text_of(table: Mapping[str, Any], *names: str) -> str:
-    """The first of these that is a text."""
-    return next((value for name in names if isinstance(value := table.get(name), str) and value), "")

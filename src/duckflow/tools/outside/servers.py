@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from duckflow.events.ports import Ask
-from duckflow.llm.json_fields import tables
+from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase
 from duckflow.tools.outside.content import KeptOutputs, block_text, resource_text
 from duckflow.tools.outside.elicitation import elicit
 from duckflow.tools.outside.outside_tool import OutsideTool, operation_names
 from duckflow.tools.outside.search_tools import CallTool, FindTools, ReadKept
-from duckflow.tools.outside.server import OutsideServer, Tokens, no_token, text_of
+from duckflow.tools.outside.server import OutsideServer, Tokens, no_token
 from duckflow.tools.outside.settings import McpSettings, ServerSettings
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
