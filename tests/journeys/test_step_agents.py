@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from duckflow.events.types import ActionFinished, DecisionMade, MessageAdded, Noticed
+from duckflow.events.types import ActionFinished, DecisionMade, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.llm.scripted import called
 from duckflow.state.question import Answer, Question
@@ -72,6 +72,7 @@ async def test_it_may_look_first_and_go_on_with_what_it_saw(tmp_path: Path) -> N
     kept = [event.message for event in story.all(MessageAdded) if event.message.job]
     assert {message.role for message in kept} >= {"user", "assistant", "tool"}, "all of it is on the record"
     assert not any("seven" in message.text for message in story.session.state.messages), "and not in the conversation"
+    assert "carry out one step" not in story.chat.memory.find("carry out one step")[1], "nor the user's own words"
 
 
 async def test_a_failing_check_comes_back_and_the_same_failure_twice_is_the_end(tmp_path: Path) -> None:
@@ -202,4 +203,5 @@ async def test_nothing_of_an_agent_changes_what_the_conversation_is_doing(tmp_pa
     assert (state.turn, len(story.all(DecisionMade))) == (2, 2)
     assert all(event.job for event in story.all(ActionFinished)[-2:])
     assert len(story.all(TasksPlanned)) == 2
+    assert not any("I do it." in event.text for event in story.all(TextStreamed)), "it does not speak in between"
     await until(story, lambda: bool(story.all(Noticed)))

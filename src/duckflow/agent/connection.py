@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import Session
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
-from duckflow.events.types import ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
+from duckflow.events.types import Event, ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying, Thought
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.message import ToolCall
@@ -170,14 +170,15 @@ class ModelConnection:
             self._left.append(self._connecting)
         await self._close_left()
 
-    async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body"]) -> Reply:
-        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone."""
+    async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
+        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone. Without a
+        `channel` nobody is told while it comes: the conversation may be streaming something else."""
         used = self._session.state.usage
         if self.budget_usd and used.cost_usd >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
         if self._max_tokens and used.prompt_tokens + used.completion_tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
-        provider, emit = await self.ready(), self._session.emit
+        provider, emit = await self.ready(), self._session.emit if channel else _tell_nobody
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
         live = shown()
@@ -189,7 +190,7 @@ class ModelConnection:
                     case Delta():
                         pieces.append(chunk.text)
                         if text := live.feed(chunk.text):
-                            emit(TextStreamed(text=text, channel=channel))
+                            emit(TextStreamed(text=text, channel=channel or "body"))
                     case Thought():
                         emit(TextStreamed(text=chunk.text, channel="think"))
                     case CallDelta():
@@ -203,12 +204,16 @@ class ModelConnection:
                         emit(Waiting(why=chunk.why))
                     case Finished():
                         if text := live.end():
-                            emit(TextStreamed(text=text, channel=channel))
+                            emit(TextStreamed(text=text, channel=channel or "body"))
                         usage = chunk.usage.model_copy(update={"seconds": now() - began})
-                        emit(UsageReported(model=provider.model, usage=usage))
+                        self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
         raise ModelError("model.no_end", model=provider.model)
+
+
+def _tell_nobody(_: Event) -> None:
+    """Where what goes on is not shown."""
 
 
 async def _leave(connecting: asyncio.Task[Connected]) -> None:

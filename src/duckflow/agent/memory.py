@@ -181,6 +181,9 @@ class ConversationMemory(AgentHistory):
     def _hear(self, event: Event) -> None:
         state = self._session.state
         match event:
+            case MessageAdded() if event.message.job and event.message.role == "user":
+                # What an agent was asked quotes files as they were then; the user has not said it.
+                pass
             case MessageAdded():
                 self._gravel.add(state.session_id, event.message)
             case ActionFinished() if event.result.ok:

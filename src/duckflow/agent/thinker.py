@@ -137,7 +137,7 @@ class Thinker:
             self._remembering.sent(request)
             try:
                 heard = partial(LiveReply, self._detectors, self._compiler.operations(), bool(tools))
-                reply = await self.connection.call(request, heard, "say" if self._streams else "body")
+                reply = await self.connection.call(request, heard, "say" if self._streams else "")
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise
