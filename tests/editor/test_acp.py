@@ -163,6 +163,23 @@ async def test_a_plan_is_told_as_it_advances_and_its_job_is_a_call(shell: Shell)
     assert job["status"] == "completed"
 
 
+async def test_a_job_asks_when_no_prompt_is_open(shell: Shell) -> None:
+    written = {"text": "x = 1\n", "when": "complete content of game.py"}
+    ended = {"json": report("It went well."), "when": "background job has ended"}
+    script = shell.script(PROPOSE, {"json": SNAKE}, run_step(1), {"json": write_tasks("game.py")}, written, ended)
+    editor = Editor()
+    async with opened(shell, editor, "-m", script) as session:
+        await session.say("make a snake game")
+        assert await session.say("yes") == "end_turn"
+        await editor.until(lambda: editor.requests)
+        (request,) = editor.requests
+        assert "Core loop" in text_of(request["toolCall"])
+        assert not (shell.work / "game.py").exists()
+        editor.answer("yes")
+        await editor.until(lambda: "It went well." in editor.said())
+    assert (shell.work / "game.py").exists()
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_a_duck_call_is_a_message_and_a_request_and_may_be_answered_in_words(shell: Shell, language: str) -> None:
     looks = [decide(act("file_ops.list_files", f"look {n}", path="."), next_step="continue") for n in range(4)]
