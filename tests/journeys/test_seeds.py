@@ -148,7 +148,7 @@ async def test_how_often_plans_and_tasks_succeed_is_kept_with_the_project(
     tmp_path: Path, language: str, told: str
 ) -> None:
     ended = when({"en": "has ended", "ja": "終わりました"}[language], report())
-    draft = {"name": "Game", "steps": SNAKE["steps"][:1], "risks": []}
+    draft: dict[str, Any] = {"name": "Game", "steps": SNAKE["steps"][:1], "risks": []}
     tasks = write_tasks("game.py", "score.py")
     bodies = [when("content of game.py", "x = 1\n"), when("content of score.py", "y = 1\n")]
     if language == "ja":
