@@ -72,6 +72,14 @@ async def test_who_asks_for_leave_has_not_acted_yet(
     assert told == [question] and (story.folder / "a.txt").exists() == written
 
 
+@pytest.mark.parametrize(("language", "question"), [("en", "May I run it?"), ("ja", "実行してもよろしいでしょうか。")])
+async def test_a_command_is_not_run_before_leave_is_given(tmp_path: Path, language: str, question: str) -> None:
+    both = decide(act("shell.run", command="touch a.txt"), respond(question), next_step="pending_user")
+    story = Story(tmp_path, [both], language=language)
+    assert await story.tell("go") == "pending_user"
+    assert story.said() == [question] and not (story.folder / "a.txt").exists()
+
+
 @pytest.mark.parametrize(("first", "written"), [("decision", False), ("write", True)])
 async def test_who_says_that_it_waits_does_not_act_after_it(tmp_path: Path, first: str, written: bool) -> None:
     """With tools the order of the calls tells."""

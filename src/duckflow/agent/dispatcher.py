@@ -89,8 +89,7 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        done, waiting = Dispatched(), self._preparation.in_order(reading.decision)
-        await self._toolbox.get_ready(waiting)
+        done, waiting = Dispatched(), await self._preparation.in_order(reading.decision)
         blocks = list(reading.blocks)
         while waiting:
             part = self._preparation.part(waiting)

@@ -34,10 +34,11 @@ class Preparation:
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
 
-    def in_order(self, decision: Decision) -> list[Action]:
-        """The actions as they are meant. Where the user is waited for and asked for leave, that comes before what would
-        change something."""
+    async def in_order(self, decision: Decision) -> list[Action]:
+        """The actions as they are meant, their tools ready. Where the user is waited for and asked for leave, that
+        comes before what would change something."""
         actions = [self._toolbox.meant(one) for one in decision.actions]
+        await self._toolbox.get_ready(actions)
         talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
         said = str(talks[-1].args.get("text", "")) if talks else decision.rationale
         if decision.next_step != "pending_user" or not any(map(self.changes, actions)) or not asks_leave(said):

@@ -247,7 +247,7 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
         case "pending_user":
             outcome = "pending_user"
     # That a job has begun is told already.
-    told = silent and outcome != "deferred"
+    told = silent and not (outcome == "deferred" and turn.state.live_jobs())
     return Ending(outcome, say("turn.summary", text=decision.rationale) if told else None)
 
 
