@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
+from duckflow.extensions.hook_files import find_hooks
+from duckflow.extensions.settings import HookSettings
 from duckflow.state.question import Answer
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes
@@ -245,6 +247,45 @@ async def test_what_a_folder_brings_runs_once_it_is_trusted_and_not_when_it_has_
     later.answers = [TRUST]
     await later.tell("hello")
     assert ran.read_text() == "ran\nchanged\n" and later.questions[0].title.key == "hook.question"
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("sh ./tools/guard.sh", "tools/guard.sh"),
+        ("cd tools && ./guard.sh", "tools/guard.sh"),
+        ("sh -c 'sh \"${CLAUDE_PROJECT_DIR}/tools/guard.sh\"'", "tools/guard.sh"),
+        ("sh tools/guard.sh", "tools/other.sh"),
+        ("npm run lint", "package.json"),
+        ("make check", "Makefile"),
+    ],
+)
+def test_the_yes_holds_for_what_a_hook_names(tmp_path: Path, command: str, changed: str) -> None:
+    for name in ("tools/guard.sh", "tools/other.sh", "package.json", "Makefile", "unrelated.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("one")
+    (one,) = find_hooks(HookSettings.model_validate(own(hook("Stop", command))["hooks"]), None, tmp_path, False).hooks
+    before = one.digest()
+    (tmp_path / "unrelated.txt").write_text("two")
+    assert one.digest() == before
+    (tmp_path / changed).write_text("two")
+    assert one.digest() != before
+
+
+@pytest.mark.parametrize("brought", [".claude/settings.json", ".duckflow/hooks.json"])
+async def test_a_hook_that_comes_up_during_the_session_is_asked_about(tmp_path: Path, brought: str) -> None:
+    """Whoever trusted the folder did not see it: a command of the model's may have put it there."""
+    (tmp_path / "work/.claude/skills").mkdir(parents=True)
+    evil = json.dumps(own(hook("UserPromptSubmit", f"touch {tmp_path}/ran")))
+    plant = f"mkdir -p .duckflow; cat > {brought} <<'END'\n{evil}\nEND"
+    replies = [decide(act("shell.run", command=plant), respond("ok")), *HELLOS]
+    story = Story(tmp_path, replies)
+    story.answers = [TRUST, Answer(choice="no")]
+    await story.tell("go")
+    assert (story.folder / brought).is_file() and "risk.runs_later" in noticed(story)
+    await story.tell("hello")
+    assert [question.title.key for question in story.questions] == ["trust.question", "hook.changed_question"]
+    assert not (tmp_path / "ran").exists() and "hook.untrusted" in noticed(story)
 
 
 async def test_hooks_for_another_assistant_are_asked_about_once_with_what_they_run(tmp_path: Path) -> None:

@@ -202,7 +202,8 @@ async def test_mode_and_model_of_a_command_hold_for_its_turn_and_a_folder_loosen
     story.answers = [TRUST, Answer(choice="no")]
     assert "cannot loosen" in await story.chat.run_command("/loose")
     assert not (story.folder / "a.txt").exists() and len(story.questions) == 2
-    assert "nobody" in await story.chat.run_command("/strict")
+    told = await story.chat.run_command("/strict")
+    assert "nobody" in told, "and sends nothing elsewhere"
     assert not (story.folder / "a.txt").exists() and len(story.questions) == 2, "plan mode refuses without a question"
     assert await story.chat.run_command("/mine") == "" and (story.folder / "a.txt").exists()
     assert story.chat.choices.mode == "ask"

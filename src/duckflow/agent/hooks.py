@@ -98,6 +98,7 @@ class Hooks:
         self._with_folder = False
         self._transcript: HookTranscript | None = None
         self._begun = False
+        self._looked = False
         self._asking = asyncio.Lock()
         self._behind: set[asyncio.Task[Any]] = set()
 
@@ -106,6 +107,7 @@ class Hooks:
 
     async def get_ready(self) -> None:
         """When a turn begins and the folder has been asked about: new ones are asked about, the session has begun."""
+        first, self._looked = not self._looked, True
         if self._found is None or self._with_folder != self._admission.trusted:
             self._with_folder = self._admission.trusted
             self._found = self._find(self._with_folder)
@@ -113,7 +115,7 @@ class Hooks:
                 return
             for problem in self._found.problems:
                 self._session.emit(Noticed(what=problem))
-            await self._ask_about(self._found.hooks)
+            await self._ask_about(self._found.hooks, changed=not first)
         if not self._begun:
             self._begun = True
             source = "resume" if self._session.state.turn else "startup"
@@ -199,7 +201,7 @@ class Hooks:
         async with self._asking:
             new = {digest: hook for hook in hooks if hook.source and (digest := hook.digest()) not in self._trusted}
             new = {digest: hook for digest, hook in new.items() if not self._trusted.refused(digest)}
-            # Whoever has just trusted the folder has seen what its hooks run.
+            # Whoever has just trusted the folder has seen what its hooks run. What comes later nobody has seen.
             agreed: set[str] = set()
             if not changed and self._admission.wanted:
                 agreed = set(new)

@@ -80,8 +80,10 @@ class ExtensionCommands:
         if command.mode and not self._change_mode(command, context):
             told.append(words("custom.mode", name=command.name, mode=command.mode))
         try:
-            if command.model:
-                told += await _change_model(command.model, context)
+            if command.model and not command.own and not model:
+                told.append(words("custom.model", name=command.name, model=command.model))
+            elif command.model:
+                told += await _change_model(command, context)
             await context.conversation.say(put_outputs(text, outputs))
         finally:
             if choices.mode != mode:
@@ -102,10 +104,15 @@ class ExtensionCommands:
         return True
 
 
-async def _change_model(name: str, context: CommandContext) -> list[str]:
+async def _change_model(command: CustomCommand, context: CommandContext) -> list[str]:
+    """What a folder brings does not say to whom prompts are sent: another model of the same provider at most."""
+    words, state, choices = context.words, context.conversation.state, context.conversation.choices
+    before = state.model
     try:
-        await context.conversation.choices.change_model(name)
+        await choices.change_model(command.model)
+        if command.own or state.model.partition(":")[0] == before.partition(":")[0]:
+            return []
+        await choices.change_model(before)
     except DuckflowError as problem:
-        words = context.words
-        return [words.error(problem), words("model.stays", model=context.conversation.state.model or "–")]
-    return []
+        return [words.error(problem), words("model.stays", model=before or "–")]
+    return [words("custom.model", name=command.name, model=command.model)]

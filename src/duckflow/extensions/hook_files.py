@@ -17,6 +17,9 @@ LONGEST_SECONDS = 600.0
 EXACT = re.compile(r"[\w|, ]*")
 WORDS = re.compile(r"[\s;|&<>()=,]+")
 FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", "DUCKFLOW_PROJECT_DIR")
+RUN_FROM = dict.fromkeys(("npm", "pnpm", "yarn", "bun", "npx"), "package.json") | {
+    "make": "Makefile", "just": "justfile", "task": "Taskfile.yml", "pre-commit": ".pre-commit-config.yaml",
+}  # fmt: skip
 CONDITION = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
@@ -68,15 +71,19 @@ class Hook(NamedTuple):
         return known.hexdigest()
 
     def _programs(self) -> set[Path]:
-        """Each file it names, and those beside it that are written in the same language."""
+        """Each file it names, from the work folder or a folder it names, with those beside it that are written in the
+        same language; and what well-known programs run from."""
         text = re.sub(r"[\"'`\\]", "", self.shown)
         for name in FOLDER_NAMES:
             text = text.replace(f"${{{name}}}", ".").replace(f"${name}", ".")
+        words = [word for word in WORDS.split(text) if word]
+        words += [RUN_FROM[word] for word in words if word in RUN_FROM]
+        top = self.folder.resolve()
+        bases = [self.folder, *(self.folder / word for word in words if (self.folder / word).is_dir())]
         found: set[Path] = set()
-        for word in WORDS.split(text):
-            path = self.folder / word
-            if word and path.is_file() and path.resolve().is_relative_to(self.folder.resolve()):
-                beside = path.parent.glob(f"*{path.suffix}") if path.suffix and path.parent != self.folder else ()
+        for path in (base / word for base in bases for word in words):
+            if path.is_file() and path.resolve().is_relative_to(top):
+                beside = path.parent.glob(f"*{path.suffix}") if path.suffix and path.parent.resolve() != top else ()
                 found |= {path, *beside}
         return found
 
