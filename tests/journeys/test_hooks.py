@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,13 @@ async def test_a_hook_that_misbehaves_is_told_of_and_nothing_is_lost(
                 break
             await asyncio.sleep(0.05)
         assert not processes("sleep 317"), "what it started is ended with it"
+
+
+async def test_what_a_hook_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
+    story = Story(tmp_path, HELLOS, settings=own(hook("Stop", "sleep 20 & echo hi")))
+    start = time.monotonic()
+    assert await story.tell("hello") == "done"
+    assert time.monotonic() - start < 15 and "hook.too_slow" not in noticed(story)
 
 
 async def test_a_hook_sees_no_secrets_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

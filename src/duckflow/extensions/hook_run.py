@@ -5,7 +5,9 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -13,7 +15,7 @@ from duckflow.extensions.hook_files import FOLDER_NAMES, Hook
 from duckflow.programs import find_program
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
-from duckflow.tools.shell.process import looks_secret
+from duckflow.tools.shell.process import Pipe, looks_secret
 
 MOST_PRINTED = 1_000_000
 LONGEST_TEXT = 10_000
@@ -119,52 +121,55 @@ def _text(value: Any) -> str:
 async def _printed(hook: Hook, told: bytes, environment: Mapping[str, str]) -> Printed:
     shell = find_program("bash", hook.folder) or "/bin/sh"
     argv = (hook.command, *hook.arguments) if hook.arguments is not None else (shell, "-c", hook.command)
-    child = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=hook.folder,
-        env=dict(environment),
-        start_new_session=True,
-    )
-    assert child.stdin and child.stdout and child.stderr
-    telling = asyncio.create_task(_tell(child.stdin, told))
-    out, err = bytearray(), bytearray()
-    heard = [asyncio.create_task(_take(child.stdout, out)), asyncio.create_task(_take(child.stderr, err))]
-    ended = asyncio.create_task(child.wait())
+    out, err, flooded = bytearray(), bytearray(), asyncio.Event()
+    # Pipes of our own: asyncio would wait for whatever still holds its pipes after the program has ended.
+    pipes = [Pipe(partial(_take, into, flooded)) for into in (out, err)]
     try:
-        await asyncio.wait([ended, *heard], return_when=asyncio.FIRST_EXCEPTION)
-        for task in heard:
-            if task.done():
-                task.result()
-        code = await ended
-        # Something that it left running may still hold its output.
-        await asyncio.wait(heard, timeout=DRAINED_SECONDS)
-        return Printed(128 - code if code < 0 else code, _decoded(out), _decoded(err))
+        child = await _start(argv, told, hook.folder, environment, pipes)
+        ended = asyncio.create_task(child.wait())
+        too_much = asyncio.create_task(flooded.wait())
+        try:
+            await asyncio.wait([ended, too_much], return_when=asyncio.FIRST_COMPLETED)
+            if flooded.is_set():
+                raise FloodError
+            code = await ended
+            for pipe in pipes:
+                await pipe.drained(DRAINED_SECONDS)
+        finally:
+            if child.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(child.pid, signal.SIGKILL)
+            too_much.cancel()
+            await asyncio.gather(ended, too_much, return_exceptions=True)
     finally:
-        if not ended.done():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
-        for task in (telling, *heard):
-            task.cancel()
-        await asyncio.gather(ended, telling, *heard, return_exceptions=True)
+        for pipe in pipes:
+            pipe.close()
+    return Printed(128 - code if code < 0 else code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-async def _tell(stdin: asyncio.StreamWriter, told: bytes) -> None:
-    with contextlib.suppress(OSError):
-        stdin.write(told)
-        await stdin.drain()
-        stdin.close()
-        await stdin.wait_closed()
+async def _start(
+    argv: Sequence[str], told: bytes, folder: Path, environment: Mapping[str, str], pipes: Sequence[Pipe]
+) -> asyncio.subprocess.Process:
+    with tempfile.TemporaryFile() as given:
+        given.write(told)
+        given.seek(0)
+        child = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=given,
+            stdout=pipes[0].end,
+            stderr=pipes[1].end,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    for pipe in pipes:
+        pipe.started()
+    return child
 
 
-async def _take(stream: asyncio.StreamReader, into: bytearray) -> None:
-    while piece := await stream.read(65_536):
+def _take(into: bytearray, flooded: asyncio.Event, piece: bytes) -> None:
+    """What comes after too much is read and dropped, so that nobody waits at a full pipe."""
+    if len(into) <= MOST_PRINTED:
         into += piece
-        if len(into) > MOST_PRINTED:
-            raise FloodError
-
-
-def _decoded(data: bytearray) -> str:
-    return data.decode("utf-8", "replace")
+    else:
+        flooded.set()

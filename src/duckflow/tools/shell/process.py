@@ -208,10 +208,10 @@ class Pipe:
         os.close(self.end)
         self.end = -1
 
-    async def drained(self) -> bool:
+    async def drained(self, seconds: float = PATIENCE_SECONDS) -> bool:
         """Whether everything was read; not so when a process that cannot be ended still holds the pipe."""
         try:
-            await asyncio.wait_for(self._ended.wait(), PATIENCE_SECONDS)
+            await asyncio.wait_for(self._ended.wait(), seconds)
         except TimeoutError:
             self.close()
             return False
