@@ -83,7 +83,7 @@ class Tool(ABC, Generic[A]):
     led_in_tasks: bool = False
     """Whether a small model may plan tasks with it."""
     outside: bool = False
-    """It is a program of somebody else's, beyond sandbox and undo: asked for in every mode, unless a rule covers it."""
+    """It is a program of somebody else's, outside of the sandbox: asked for in every mode, unless a rule covers it."""
     allowed: bool = False
     """The user's settings are such a rule."""
     counts_as: StepKind | None = None

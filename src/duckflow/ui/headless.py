@@ -176,7 +176,9 @@ class Headless:
         outcome = self._ended.outcome if self._ended else "done" if self._said else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
-            why = self._words("headless.gate", files=", ".join(_what(self._gate)))
+            others = self._gate.gate and all(one.startswith("mcp__") for one in self._gate.gate.operations)
+            key = "headless.gate_outside" if others else "headless.gate"
+            why = self._words(key, files=", ".join(_what(self._gate)))
         code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * (self._job_failed or not fits)
         answer = "\n\n".join(self._said)
         if self._shape:

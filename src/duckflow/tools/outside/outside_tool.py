@@ -123,8 +123,8 @@ class OutsideTool(Tool[OutsideArgs]):
         return Done(text, self._shown(text), ok=result.get("isError") is not True)
 
     def _shown(self, text: str) -> Phrase:
-        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-        return say("mcp.called", server=self.server.name, tool=self.name, text=shorten(first, SHOWN))
+        brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
+        return say("mcp.called", server=self.server.name, tool=self.name, text=brief)
 
 
 def _told(given: Table) -> list[str]:
