@@ -91,6 +91,7 @@ async def test_a_failing_check_comes_back_and_the_same_failure_twice_is_the_end(
     assert "AssertionError: 4" in "".join(one.whole for one in story.model.requests[4].messages)
     steps = next(iter(story.session.state.plans.values())).steps
     assert [step.status for step in steps] == ["completed", "failed", "pending"]
+    assert "AssertionError: 4" in steps[0].found and steps[0].found in story.prompt(-1), "what was mended is told"
     assert len(story.model.requests) == 8
 
 

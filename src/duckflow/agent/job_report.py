@@ -31,7 +31,7 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
         "status": status,
         "goal": plan.goal if plan else "",
         "steps": "; ".join(
-            f"{step.name}: {step.status}{unverified if step.unverified else ''}"
+            f"{step.name}: {step.status}{unverified if step.unverified else ''} {step.found}".rstrip()
             for step in steps_of(drafter.state, job)
         ),
         "counts": note(language, "job_counts", done=str(now.done), failed=str(now.failed), left=str(now.left)),

@@ -1,6 +1,7 @@
 """One step of a plan, carried out. Its tasks are the calls of an agent with a context of its own, or a drafted list
 where the model cannot call tools; as long as they succeed nobody is asked between them."""
 
+import json
 import logging
 
 from duckflow.agent.actor import Actor
@@ -22,9 +23,12 @@ from duckflow.state.progress import task_line
 from duckflow.state.schedule import has_none_left, next_task
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
+from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
 
 log = logging.getLogger(__name__)
+
+CAUSE = 160
 
 
 class StepWork:
@@ -44,6 +48,8 @@ class StepWork:
         self._repaired = False
         self._anew = False
         """It was opened again with all its tasks done: other ones are needed."""
+        self._mended = ""
+        """What failed on the way: the report and later steps are told."""
 
     async def carry_out(self) -> bool:
         """Whether the step is completed, or gone from the plan."""
@@ -101,6 +107,7 @@ class StepWork:
         await self._runner.read_files(self._tasks.plan, step)
         tasks = await self._drafter.tasks(self._tasks.plan, step)
         if failed:
+            self._note_failure(step)
             self._repaired = True
             self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=task_line(failed))))
         self._tasks.plan_anew(tasks)
@@ -117,6 +124,7 @@ class StepWork:
         decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
         if step is None or decision.objection() or any(one.operation in talk for one in decision.actions):
             return await self._runner.dispatch(reading, actor)
+        self._note_failure(step)
         tasks = [self._task(one) for one in decision.actions]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
         done = await self._tasks.run(actor, decision.rationale)
@@ -131,6 +139,12 @@ class StepWork:
                 message = Message(role="tool", operation=task.operation, text=text, answers=task.action_id)
                 actor.emit(MessageAdded(message=message))
         return done
+
+    def _note_failure(self, step: Step) -> None:
+        if failed := _failed_task(step):
+            # In quotes that it cannot close: a program wrote it.
+            cause = json.dumps(" ".join(telling_part(failed.result or "", CAUSE).split()), ensure_ascii=False)
+            self._mended = note(self._state.language, "step_mended", task=task_line(failed), cause=cause)
 
     def _task(self, action: Action) -> Task:
         for operation in self._drafter.operations():
@@ -169,7 +183,7 @@ class StepWork:
 
     def _completed(self, step: Step, found: str = "") -> bool:
         evidence = proof(self._state, step, self._drafter.folder)
-        self._mark("completed", evidence, found)
+        self._mark("completed", evidence, " ".join(filter(None, (self._mended, found))))
         told = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
             self._actor.emit(Noticed(what=told if evidence else say("plan.step_unverified", step=step.name)))
