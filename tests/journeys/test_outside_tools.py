@@ -81,6 +81,24 @@ async def test_the_settings_allow_by_server_and_tool(tmp_path: Path) -> None:
     assert story.all(GateOpened)[0].question.gate.operations == ("mcp__math__odd_name",)
 
 
+async def test_a_secret_is_asked_for_whatever_the_rules_say(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4" * 5
+    replies = calls(act("mcp__math__write", path=str(tmp_path / "file"), text=f"token = {secret}"))
+    story = Story(tmp_path, replies, mode="full-auto", settings=settings(("*",), math=entry()))
+    async with told(story):
+        assert await story.tell("write") == "gate"
+    assert [choice.key for choice in story.questions[0].choices] == ["yes", "no"]
+
+
+async def test_what_is_denied_is_not_told_of(tmp_path: Path) -> None:
+    given = settings(("*",), math=entry())
+    given["mcp"]["deny"] = ["math/w*"]
+    story = Story(tmp_path, calls(act("mcp__math__write", path="x", text="y")), settings=given)
+    async with told(story):
+        await story.tell("write")
+    assert "mcp__math__write" not in story.prompt(0) and "unknown operation" in results(story)[0].for_model
+
+
 async def test_plan_mode_asks_for_what_claims_to_read_and_refuses_the_rest(tmp_path: Path) -> None:
     file = tmp_path / "file"
     actions = [act("mcp__math__add", a=1, b=1), act("mcp__math__write", path=str(file), text="x")]

@@ -115,6 +115,8 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
     server = ConversationServer(conversation)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, conversation.sessions.leave)
     try:
+        if wired.outside:
+            await wired.outside.offer(wired.toolbox)
         await conversation.work.resume_all()
         await server.serve(path)
         over = asyncio.create_task(conversation.sessions.over())

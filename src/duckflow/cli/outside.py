@@ -14,6 +14,7 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.memory.tokens import count
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.profile import ANY_MODEL
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 from duckflow.tools.outside.settings import McpSettings, ServerSettings, describe_entry
@@ -49,6 +50,12 @@ class Outside:
     def start_own(self) -> None:
         """In the background."""
         self._loading = self._loading or asyncio.create_task(self._start_own())
+
+    async def offer(self, toolbox: Toolbox) -> None:
+        """Before jobs go on that no turn of this process has begun: they may use tools of servers."""
+        servers = await self._started()
+        await servers.first_answers()
+        servers.offer(toolbox, ANY_MODEL.window)
 
     async def aclose(self) -> None:
         if self._loading:

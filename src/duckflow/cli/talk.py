@@ -166,6 +166,8 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
         if wired.outside:
             wired.outside.start_own()
         if chosen.resume_jobs:
+            if wired.outside:
+                await wired.outside.offer(wired.toolbox)
             await wired.conversation.work.resume_all()
         await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
         wanted = over.result() if over.done() else None
