@@ -27,12 +27,18 @@ pytestmark = [
 
 
 class Acpx:
-    """One agent in one folder; the agent ends soon after its last prompt."""
+    """One agent in one folder; it ends so many seconds after its last prompt."""
 
-    def __init__(self, shell: Shell, script: str, *flags: str) -> None:
+    def __init__(self, shell: Shell, script: str, *flags: str, seconds: int = 1) -> None:
         self._shell = shell
-        agent = " ".join([sys.executable, "-m", "duckflow", "acp", "-m", script, *flags])
-        self._command = [str(NODE), str(ACPX), "--agent", agent, "--cwd", str(shell.work), "--ttl", "1"]
+        self._agent = " ".join([sys.executable, "-m", "duckflow", "acp", "-m", script, *flags])
+        self._command = [str(NODE), str(ACPX), "--agent", self._agent, "--cwd", str(shell.work), "--ttl", str(seconds)]
+
+    def wait_until_gone(self) -> None:
+        end = time.monotonic() + SECONDS
+        while processes(self._agent):
+            assert time.monotonic() < end, "the agent never ended"
+            time.sleep(0.1)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -70,8 +76,9 @@ def test_a_session_with_a_mode_that_is_cancelled_and_gone_on_with(shell: Shell) 
     acpx = Acpx(shell, shell.script(WRITE, DONE, slow, DONE))
     acpx.run("sessions", "new")
     assert "All done." in acpx.run("--approve-all", "prompt", "make hello.py")
-    time.sleep(3)  # the agent has ended; the next prompt loads the session again
-    later = Acpx(shell, shell.script(slow, DONE))
+    acpx.wait_until_gone()
+    # So that the session is loaded again.
+    later = Acpx(shell, shell.script(slow, DONE), seconds=60)
     assert "mode set: full-auto" in later.run("set-mode", "full-auto")
     running = later.start("--approve-all", "prompt", "run it")
     wait_until_running("sleep 606.17")
@@ -80,6 +87,8 @@ def test_a_session_with_a_mode_that_is_cancelled_and_gone_on_with(shell: Shell) 
     assert processes("sleep 606.17") == {}
     assert "All done." in later.run("prompt", "finish")
     assert "make hello.py" in later.run("sessions")
+    later.run("sessions", "close")
+    later.wait_until_gone()
 
 
 def test_a_plan_and_a_duck_call(shell: Shell) -> None:
