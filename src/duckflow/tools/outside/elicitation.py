@@ -43,9 +43,9 @@ async def elicit(ask: Ask, server: str, params: Table) -> Table:
 
 
 async def _confirmed(ask: Ask, server: str, message: str) -> bool:
-    title = say("mcp.asks", server=server, text=message)
-    choices = (Choice(key="yes", label=say("mcp.accept")), NO)
-    return (await ask(Question(kind="choice", title=title, choices=choices))).choice == "yes"
+    title, choices = say("mcp.asks", server=server), (Choice(key="yes", label=say("mcp.accept")), NO)
+    question = Question(kind="choice", title=title, details=(_own(message),), choices=choices)
+    return (await ask(question)).choice == "yes"
 
 
 def _fields(schema: Table) -> dict[str, Table]:
@@ -54,11 +54,12 @@ def _fields(schema: Table) -> dict[str, Table]:
 
 def _question(server: str, message: str, name: str, field: Table, *warnings: Phrase) -> Question:
     about = str(field.get("description") or field.get("title") or name)
-    title = say("mcp.asks_for", server=server, text=message, field=name)
-    details = (*warnings, _own(about)) if about != name else warnings
+    title = say("mcp.asks_for", server=server, field=name)
+    details = (*warnings, _own(message), *((_own(about),) if about != name else ()))
     default = field.get("default")
     offered = tuple(_choices(field))
-    standing = () if default is None else (Choice(key="default", label=say("mcp.default", value=str(default))),)
+    told = say("mcp.default_choice" if offered else "mcp.default", value=str(default))
+    standing = () if default is None else (Choice(key="default", label=told),)
     if offered:
         return Question(kind="choice", title=title, details=details, choices=(*offered, *standing, NO))
     typed = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
