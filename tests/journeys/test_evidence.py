@@ -12,7 +12,11 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.events.types import Noticed, PlanChanged
 from duckflow.events.work import StepChanged
 from duckflow.i18n.words import Words
-from duckflow.state.plan import Step
+from duckflow.safety.workspace import Workspace
+from duckflow.state.agent import AgentState
+from duckflow.state.plan import Step, Task, TaskList
+from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.plan.proof import proof
 from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -254,3 +258,21 @@ async def test_who_only_looks_at_the_output_does_not_hide_how_it_ended(tmp_path:
     story = Story(tmp_path, [on(run(command)), decide(respond("ok"))])
     await story.tell("check it")
     assert story.session.state.evidence[-1].text == f"{command}: exit code {code}"
+
+
+@pytest.mark.parametrize(
+    ("success", "shown"),
+    [("the snake moves ten steps in a test", ""), ("ヘビが十歩動くテストが通る", ""), ("", "there: game.py")],
+)
+def test_files_alone_do_not_show_a_criterion_that_names_none(tmp_path: Path, success: str, shown: str) -> None:
+    (tmp_path / "game.py").write_text("x = 1\n")
+    written = Task(
+        operation="file_ops.write_file",
+        reasoning="it is needed",
+        effect="write",
+        makes=("game.py",),
+        status="completed",
+    )
+    step = Step(name="Core", description="game.py", success=success, task_list=TaskList(tasks=[written]))
+    state = AgentState(session_id="s", folder=str(tmp_path), language="en")
+    assert proof(state, step, WorkFolder(Workspace(tmp_path))) == shown

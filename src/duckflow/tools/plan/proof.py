@@ -33,8 +33,8 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     """What shows it, newer than the last change it concerns; nothing when something of it is not shown.
 
     What its criterion names must be there, and have ended as it says: the exit code of something else shows nothing.
-    Where it names nothing, a command counts that was the step's own task, runs a file of the step, or runs the tests;
-    without one, the files that the step was to make must be there."""
+    Where it names nothing, a command counts that was the step's own task, runs a file of the step, or runs the tests.
+    A step without any criterion is shown by the files that it was to make, too."""
     if wanted := named_in(step.success):
         made = [*made_by(step), *state.files_changed]
         shown = [show(one, state.evidence, folder, made) for one in wanted]
@@ -44,7 +44,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     if own:
         return own[-1].text if own[-1].ok else ""
     runs = any(task.effect == "run" for task in step.tasks)
-    return "" if runs or not files or not all(map(folder.exists, files)) else _there(files)
+    return "" if step.success.strip() or runs or not files or not all(map(folder.exists, files)) else _there(files)
 
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
