@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -133,15 +133,17 @@ def _calling(decision: dict[str, Any]) -> Answer:
 
 
 @contextmanager
-def running(script: list[tuple[str, Any]], *options: str) -> Iterator[Terminal]:
+def running(script: list[tuple[str, Any]], *options: str) -> Generator[Terminal]:
     """The program in a folder with a familiar name, and a model with one."""
     shutil.rmtree(HOME, ignore_errors=True)
     config = HOME / "home/config/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text("[memory]\nsummaries = false\n[ui]\nnotify = 'off'\n")
     with PlayedModel(script) as server:
-        place = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-not-used"}
-        terminal = Terminal(HOME, None, "-m", MODEL, *options, columns=COLUMNS, folder=FOLDER, **place)
+        line = ("-m", MODEL, *options)
+        terminal = Terminal(
+            HOME, None, *line, columns=COLUMNS, folder=FOLDER, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="sk-not-used"
+        )
         try:
             terminal.wait_for(f"openai:{MODEL}")
             yield terminal

@@ -13,7 +13,7 @@ from duckflow.events.work import StepChanged, TaskChanged
 from duckflow.i18n.words import Words
 from duckflow.state.action import Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList, dependency_problems
-from duckflow.state.schedule import next_task, side_by_side, startable
+from duckflow.state.schedule import next_task, startable
 
 WRITE = Operation(name="file_ops.write_file", parameters={}, effect="write", paths=("path",), makes=("path",))
 
@@ -33,7 +33,7 @@ def large_plan(steps: int, tasks: int) -> Plan:
 def schedule(plan: Plan) -> int:
     """Walk through the whole plan as a job would; the number of tasks run."""
     wanted, ran = {step.step_id for step in plan.steps}, 0
-    while ready := side_by_side(startable(plan, wanted), [], 2):
+    while ready := startable(plan, wanted)[:2]:
         for step in ready:
             while task := next_task(step):
                 task.status, ran = "completed", ran + 1
