@@ -1,5 +1,6 @@
 """Draws terminal screens as SVG by the outlines of their letters, so that they look the same on a machine without the
-fonts; several screens make a moving picture. Needs fontTools and the fonts below (`.ci/programs pictures`)."""
+fonts; several screens make a moving picture. Needs fontTools and three fonts (on Debian: fonts-dejavu-core,
+fonts-noto-cjk, fonts-symbola)."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -16,7 +16,7 @@ DUCK = decide(respond("日本 🦆"), step="PLANNING")
 def two_lines(done: subprocess.CompletedProcess[str]) -> str:
     """What was said: short, and no traceback."""
     assert "Traceback" not in done.stderr + done.stdout
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("·")]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("·", "🦆"))]
     assert len(lines) == 2, done.stderr
     return done.stderr
 

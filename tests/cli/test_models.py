@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from duckflow.llm.local.weights import Weights
 from duckflow.store.paths import Paths
 from tests.cli.shell import Shell
@@ -30,6 +32,7 @@ def test_local_models_are_listed_with_what_they_take_and_one_is_recommended(tmp_
     assert "deepseek:deepseek-chat" in keyed and "openai:" not in keyed
 
 
+@pytest.mark.slow
 def test_a_model_of_the_users_own_by_its_path(tmp_path: Path) -> None:
     """A real small one: whatever it says, it is asked and the conversation ends."""
     weights = Weights(Paths.of_user().models, os.environ).pull("smollm2-135m")

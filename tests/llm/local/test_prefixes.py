@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.connect import Places, connect
 from duckflow.llm.local.settings import LocalSettings
@@ -35,6 +37,7 @@ async def read_tokens(weights: Path, top: Path, text: str, disk: int = 1024) -> 
     return end.usage.prompt_tokens - end.usage.cached_tokens
 
 
+@pytest.mark.slow
 async def test_the_second_start_reads_only_what_is_new(tmp_path: Path, smollm2: Path) -> None:
     before = await read_tokens(smollm2, tmp_path, "Who swims?")
     [slot] = (tmp_path / "prefixes").iterdir()
@@ -45,6 +48,7 @@ async def test_the_second_start_reads_only_what_is_new(tmp_path: Path, smollm2: 
     assert await read_tokens(smollm2, tmp_path, "Who swims?") == before
 
 
+@pytest.mark.slow
 async def test_nothing_is_kept_where_the_user_wants_that(tmp_path: Path, smollm2: Path) -> None:
     await read_tokens(smollm2, tmp_path, "Who swims?", disk=0)
     assert not (tmp_path / "prefixes").exists()
