@@ -77,3 +77,14 @@ async def test_a_new_conversation_is_left_for(tmp_path: Path, command: str) -> N
     [left] = story.all(ConversationLeft)
     wanted = await story.chat.sessions.over()
     assert left.where == "other_session" and wanted is not None and wanted.new
+
+
+async def test_what_was_gone_back_from_is_not_quoted_from_memory_either(tmp_path: Path) -> None:
+    talk = [decide(respond("The teapot is blue."), step="PLANNING"), decide(respond("Hm."), step="PLANNING")]
+    story = Story(tmp_path, [decide(respond("Hello."), step="PLANNING"), *talk])
+    await story.tell("hello there")
+    await story.tell("which colour has the teapot?")
+    go(story, "2", "talk")
+    await story.chat.run_command("/back")
+    await story.tell("which colour has the teapot again?")
+    assert "The teapot is blue." not in story.prompt()

@@ -117,9 +117,8 @@ class ConversationMemory(AgentHistory):
         return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
 
     def own_messages(self) -> list[Message]:
-        state = self._session.state
-        gone = {number for first, last in state.aside for number in range(first, last)}
-        said = [one for number, one in enumerate(state.messages) if one.role == "user" and number not in gone]
+        gone = self._set_aside()
+        said = [one for one in self._session.state.messages if one.role == "user" and one.message_id not in gone]
         return [one for one in said if not one.meanwhile]
 
     def go_back(self, message: Message) -> None:
@@ -129,6 +128,10 @@ class ConversationMemory(AgentHistory):
 
     async def aclose(self) -> None:
         self._gravel.close()
+
+    def _set_aside(self) -> set[str]:
+        state = self._session.state
+        return {one.message_id for first, last in state.aside for one in state.messages[first:last]}
 
     def _asked(self) -> str:
         return last_request(self._session.state.messages)
@@ -145,7 +148,10 @@ class ConversationMemory(AgentHistory):
             return ""
         from duckflow.memory.recalled import quote_hits, select_relevant
 
+        gone = self._set_aside()
         found = select_relevant(self._found(asked, self._settings.evidence_hits, NEAR), asked)
+        # What the user went back from does not come back by itself.
+        found = [one for one in found if one.message_id not in gone]
         self._refer(found)
         return quote_hits(found, self._settings.evidence_tokens)
 
