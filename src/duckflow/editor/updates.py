@@ -217,6 +217,8 @@ class Updates:
             case happened.Waiting() if event.why.key.startswith(RETRY):
                 return self._tell(event.why)
             case happened.ReplyRejected():
+                # That it is asked again is told once.
+                self._streamed = []
                 return self._tell(Phrase(key="reply.rejected", values={"reason": event.reason}))
             case happened.Noticed():
                 return self._tell(event.what)

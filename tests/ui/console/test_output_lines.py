@@ -1,6 +1,15 @@
 """What is shown of a command's output."""
 
-from duckflow.ui.console.screen import OutputLines
+import io
+
+from rich.console import Console
+
+from duckflow.events.types import ActionStarted, OutputStreamed, ReplyRejected, StreamReset, TextStreamed
+from duckflow.i18n.words import Words
+from duckflow.state.action import Action
+from duckflow.state.phrase import say
+from duckflow.ui.console.printer import Printer
+from duckflow.ui.console.screen import OutputLines, Screen
 
 
 def test_the_first_lines_come_at_once_and_the_last_ones_at_the_end() -> None:
@@ -36,3 +45,23 @@ def test_a_line_without_an_end_stays_short() -> None:
     for _ in range(50):
         output.add("x" * 1000)
     assert len(output.end()[1][0]) <= 400
+
+
+def test_what_was_said_before_a_call_stands_before_its_output() -> None:
+    shown = io.StringIO()
+    screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
+    ls = Action(operation="shell.run", args={"command": "ls"}, reasoning="to see")
+    screen.hear(TextStreamed(text="I look around.", channel="say"))
+    screen.hear(ActionStarted(action=ls, doing=say("wait.you"), effect="run"))
+    screen.hear(OutputStreamed(text="a.py\nb.py\n"))
+    assert shown.getvalue().split() == ["I", "look", "around.", "│", "a.py", "│", "b.py"]
+
+
+def test_a_reply_that_cannot_be_used_is_told_of_once() -> None:
+    shown = io.StringIO()
+    screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
+    screen.hear(TextStreamed(text="I write it.", channel="say"))
+    screen.hear(ReplyRejected(reason="no JSON", attempt=1))
+    screen.hear(StreamReset())
+    said, told = shown.getvalue().strip().split("\n")
+    assert said.strip() == "I write it." and "could not be used; asking again" in told

@@ -142,6 +142,9 @@ class Screen:
                     self.note(self._words("stream.again"))
                 self._streamed = []
             case happened.ReplyRejected():
+                self._reply.end()
+                # That it is asked again is told once.
+                self._streamed = []
                 self.note(self._words("reply.rejected", reason=event.reason))
             case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(event.plan, self._words), self._printer)
@@ -153,6 +156,9 @@ class Screen:
                 self.say(job_summary(name, event.status, event.report, self._words))
             case happened.ActionStarted() if event.doing and not event.job:
                 self.wait.doing = event.doing
+                if event.effect != "talk":
+                    # What was said before it stands before all that it shows.
+                    self._reply.end()
             case happened.ActionFinished():
                 self._show_result(event)
             case happened.Noticed():
