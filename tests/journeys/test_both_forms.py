@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from duckflow.events.types import Noticed, PhaseMoved
+from duckflow.events.types import DecisionMade, Event, Intervened, Noticed, PhaseMoved, TextStreamed
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
@@ -40,6 +42,42 @@ async def test_the_gate_shows_it_and_takes_the_users_own_text(tmp_path: Path, na
     assert gate and "+three" in gate.diff and gate.intent == ("needed",)
     assert gate.editable == "<<<<<<< SEARCH\ntwo\n=======\nthree\n>>>>>>> REPLACE"
     assert (story.folder / "a.txt").read_text() == "one\nfour\n"
+    result = next(one.text for one in story.model.requests[-1].messages if "Changed a.txt" in one.text)
+    assert "The user edited this" in result and "four" in result.partition("The user edited this")[2]
+    assert "+three" not in result, "the model learns what was done, not only what it proposed"
+
+
+@both
+async def test_a_command_that_the_user_has_edited_is_told_as_it_ran(tmp_path: Path, native: bool) -> None:
+    replies = [decide(act("shell.run", command="touch mine"), next_step="continue"), decide(respond("Done."))]
+    story = Story(tmp_path, replies, mode="ask", native=native)
+    story.answers = [Answer(choice="edit", text="touch yours")]
+    assert await story.tell("say it") == "done"
+    told = story.prompt()
+    assert "The user edited this before allowing it" in told and "touch yours]" in told
+
+
+@both
+async def test_what_the_user_says_to_a_duck_call_stays_in_the_conversation(tmp_path: Path, native: bool) -> None:
+    look = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
+    replies = [*[look] * 4, decide(act("file_ops.find_files", pattern="*"), step="PLANNING", next_step="continue")]
+    story = Story(tmp_path, [*replies, decide(respond("Found.")), decide(respond("Blue."))], native=native)
+    story.answers = [Answer(choice="free", text="only in blue, please")]
+    assert await story.tell("look") == "done"
+    await story.tell("and what colour?")
+    for request in story.model.requests[4:]:
+        told = "\n".join(one.text for one in request.messages)
+        assert "The user says: only in blue, please" in told
+
+
+async def test_an_answer_with_a_word_about_the_work_is_told_at_once_and_only_once(tmp_path: Path) -> None:
+    named: dict[str, Any] = {"rationale": "Teapot.", "state_delta": {"goal": "a name"}, "actions": []}
+    for number, after in enumerate((decide(respond("Teapot.")), "")):
+        (tmp_path / str(number)).mkdir()
+        story = Story(tmp_path / str(number), [named, after], native=True)
+        assert await story.tell("a name for the shop?") == "done"
+        assert story.said() == ["Teapot."] and not story.all(Intervened)
+        assert story.ending().why is None, "nothing is told in its place either"
 
 
 @both
@@ -78,6 +116,7 @@ async def test_what_the_user_says_after_a_word_about_the_step_is_heard(tmp_path:
     await story.tell("write it")
     await story.tell("make it blue")
     assert "make it blue" in story.prompt()
+    assert "DONE" not in story.model.requests[-1].messages[-1].text, "what has changed before is over"
 
 
 async def test_without_a_word_about_the_step_a_change_is_execution(tmp_path: Path) -> None:
@@ -128,3 +167,74 @@ async def test_every_message_of_the_user_reaches_the_model(tmp_path: Path, nativ
         await story.tell(text)
     sent = "\n".join(message.whole for message in story.model.requests[-1].messages)
     assert [sent.count(f"the {number} wish") for number in ("first", "second", "third")] == [1, 1, 1]
+
+
+async def test_a_reason_is_shown_once_and_never_the_name_of_a_call(tmp_path: Path) -> None:
+    bare = {"rationale": "", "actions": [act("file_ops.write_file", "to see it", path="a.txt", content="one")]}
+    said = {"rationale": "I write.", "actions": [{**WRITE, "reasoning": ""}]}
+    story = Story(tmp_path, [bare, said, decide(respond("Done."))], mode="ask", native=True)
+    story.answers = [Answer(choice="yes"), Answer(choice="yes")]
+    assert await story.tell("write it") == "done"
+    gates = [question.gate for question in story.questions if question.gate]
+    assert [(gate.intent, gate.rationale) for gate in gates] == [(("to see it",), ""), (("I write.",), "")]
+    calls = [call.arguments for one in story.model.requests[-1].messages for call in one.calls]
+    assert ['"reasoning": "to see it"' in one for one in calls if "a.txt" in one] == [True, False]
+
+
+@both
+async def test_why_the_step_has_changed_is_told_in_the_language_of_the_conversation(
+    tmp_path: Path, native: bool
+) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond("書きました。"))]
+    story = Story(tmp_path, replies, mode="ask", language="ja", native=native)
+    story.answers = [Answer(choice="yes")]
+    assert await story.tell("書いて") == "done"
+    assert "AWAITING_APPROVAL → EXECUTION (ユーザーが許可しました)" in story.prompt()
+
+
+@both
+async def test_what_was_seen_of_a_reply_before_it_was_stopped_is_known(tmp_path: Path, native: bool) -> None:
+    told = "There are many names for a shop, and all of them are long"
+    whole = told if native else json.dumps(decide(respond(told)))
+    slow = ScriptedReply(whole, chunk=8, delay=0.02)
+    story = Story(tmp_path, [slow, decide(respond("Leaf."))], native=native)
+
+    def stop(_: int, event: Event) -> None:
+        if isinstance(event, TextStreamed) and "names" in "".join(one.text for one in story.all(TextStreamed)):
+            story.chat.interrupt()
+
+    story.chat.hear(stop)
+    assert await story.tell("a name?") == "interrupted"
+    await story.tell("shorter")
+    prompt = story.prompt()
+    assert prompt.count("There are many names") == 1 and prompt.index("many names") < prompt.index("shorter")
+
+
+@both
+@pytest.mark.parametrize(
+    ("hello", "short"), [("Hello, who are you?", "write it"), ("こんにちは、どなたですか。", "書いて")]
+)
+async def test_what_has_been_answered_is_not_the_goal_of_a_short_request(
+    tmp_path: Path, native: bool, hello: str, short: str
+) -> None:
+    replies = [decide(respond("Duckflow."), step="PLANNING"), decide(WRITE, next_step="continue"), decide(respond("."))]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell(hello)
+    await story.tell(short)
+    assert [event.goal for event in story.all(DecisionMade) if event.goal] == [short]
+    assert f"Goal: {hello}" not in story.prompt()
+
+
+async def test_a_yes_goes_on_with_what_was_asked_for(tmp_path: Path) -> None:
+    replies = [decide(respond("Shall I?"), step="PLANNING", next_step="pending_user"), decide(WRITE)]
+    story = Story(tmp_path, replies, native=True)
+    await story.tell("write down one and two")
+    await story.tell("yes")
+    assert [event.goal for event in story.all(DecisionMade) if event.goal] == ["write down one and two"]
+
+
+async def test_a_turn_that_ends_without_a_word_says_nothing_in_its_place(tmp_path: Path) -> None:
+    silent: dict[str, Any] = {"rationale": "", "actions": [], "confidence": 0.9}
+    story = Story(tmp_path, [decide(WRITE, next_step="continue"), silent], native=True)
+    assert await story.tell("write it") == "done"
+    assert story.ending().why is None

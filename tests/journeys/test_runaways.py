@@ -100,7 +100,6 @@ NOTHING: dict[str, tuple[bool, Any]] = {
     "no actions, and done": (False, decide(rationale="hm")),
     "an empty reply": (True, ScriptedReply("")),
     "only what it is doing": (True, ScriptedReply("", calls=(ONLY_DECIDES,))),
-    "only what it is doing, with a thought": (True, ScriptedReply("I note this.", calls=(ONLY_DECIDES,))),
     "only done": (True, ScriptedReply("", calls=(SAYS_DONE,))),
 }
 
@@ -113,6 +112,12 @@ async def test_nothing_decided_twice_is_asked_about(tmp_path: Path, kind: str, l
     assert await story.tell("Make main.py print the numbers from 1 to 10.") == "pacemaker"
     assert len(story.model.requests) == 2
     assert all(one.text or one.calls for one in story.model.requests[1].messages), "nothing empty is sent back"
+
+
+async def test_who_only_says_what_it_is_doing_twice_has_said_it(tmp_path: Path) -> None:
+    story = prepared(tmp_path, iter([ScriptedReply("I note this.", calls=(ONLY_DECIDES,))] * 9), native=True)
+    assert await story.tell("What do you think of the weather?") == "done"
+    assert len(story.model.requests) == 2 and story.said() == ["I note this."]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from duckflow.state.one_question import last_question
 from duckflow.state.phase import Phase
 
 TELLING = 12
-"""A shorter message ("yes, go on") says nothing of a goal."""
+"""A shorter message ("yes, go on") may say nothing of a goal: then it is what it goes on with."""
+DONE = '"next_step":"done"'
+"""In a Decision's message."""
 RECENT = 20
 MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
 """Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
@@ -52,9 +54,14 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     """Work begins: without a goal in other words it is what the user said."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
-    said = [one.text for one in state.messages[-RECENT:] if one.role == "user"]
-    telling = next((text for text in reversed(said) if len(text) >= TELLING), said[-1] if said else "")
-    return shorten(telling, 200)
+    said: list[str] = []
+    for message in reversed(state.messages[-RECENT:]):
+        if message.role == "user":
+            said.append(message.text)
+        answered = message.role == "assistant" and DONE in message.text
+        if said and (answered or len(said[-1]) >= TELLING):
+            break
+    return shorten(next((text for text in said if len(text) >= TELLING), said[0] if said else ""), 200)
 
 
 def _question_in(result: ActionResult) -> str:

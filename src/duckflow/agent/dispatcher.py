@@ -182,9 +182,12 @@ class Dispatcher:
         """The action with the user's own text in place of the proposed one."""
         args = {**one.action.args, one.tool.editable(one.args): text}
         prepared = self._preparation.prepare([one.action.model_copy(update={"args": args})], {})
+        told = self._note("edited", text=text.rstrip())
         if prepared.problem:
+            prepared.problem.for_model += f"\n{told}"
             await self._fail(one.action, prepared.problem, done, actor)
         else:
+            self._hooks.tell_with(one.action.action_id, told)
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
     async def _with_body(self, action: Action, blocks: list[str], actor: Actor) -> Action:

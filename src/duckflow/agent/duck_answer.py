@@ -49,7 +49,13 @@ class DuckCallAnswers:
                 self._second_opinion()
             case _:
                 pass
+        if resolution.text:
+            # It stays in the conversation: what is only told once is forgotten with the next request.
+            self._keep(note(state.language, "user_says", text=resolution.text))
         return None
+
+    def _keep(self, text: str) -> None:
+        self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
 
     def _set_attempts_aside(self) -> None:
         """The attempts of this turn leave the context; the user's own words stay."""
@@ -75,8 +81,7 @@ class DuckCallAnswers:
         ]
         stock = "\n".join(lines)
         self._session.emit(Noticed(what=say("duck.stock", text=stock)))
-        text = f"{told('stock')}\n{stock}"
-        self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
+        self._keep(f"{told('stock')}\n{stock}")
 
 
 def _quoted(text: str) -> str:

@@ -29,7 +29,7 @@ class Phases:
             self._move(there, decision.rationale, by_model=True)
             return True
         possible = ", ".join(self._table.targets(here)) or "-"
-        why = note(self._session.state.language, "step_refused", here=here, there=there, possible=possible)
+        why = self._why("step_refused", here=here, there=there, possible=possible)
         self._session.emit(PhaseRefused(source=here, target=there, why=why))
         self._session.emit(MessageAdded(message=Message(role="system", text=why, turn=self._session.state.turn)))
         return False
@@ -58,23 +58,23 @@ class Phases:
             if self._session.state.phase is not Phase.AWAITING_APPROVAL:
                 return
             if not allowed:
-                self._move(Phase.PLANNING, why or "the user said no", status=Status.REQUIRES_USER_INPUT)
+                self._move(Phase.PLANNING, why or self._why("moved_no"), status=Status.REQUIRES_USER_INPUT)
             elif before is not Phase.AWAITING_APPROVAL:
                 # A look that was asked for while planning is no reason to begin.
-                self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, "the user said yes")
+                self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, self._why("moved_yes"))
 
         if self._table.allows(before, Phase.AWAITING_APPROVAL):
-            self._move(Phase.AWAITING_APPROVAL, "the user is asked", status=Status.REQUIRES_USER_INPUT)
+            self._move(Phase.AWAITING_APPROVAL, self._why("moved_asked"), status=Status.REQUIRES_USER_INPUT)
         try:
             yield answer
         finally:
             if not answered:
-                answer(False, "interrupted")
+                answer(False, self._why("moved_interrupted"))
 
     def refused(self, why: str) -> None:
         """What was to be done may not be, without anybody being asked."""
         if self._session.state.phase is Phase.EXECUTION:
-            self._move(Phase.PLANNING, why or "refused", status=Status.REQUIRES_USER_INPUT)
+            self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False) -> bool:
         """`done` was said. True when the work is over; false when one review loop must look at what happened.
@@ -82,7 +82,7 @@ class Phases:
         `failed`: what speaks against it. What is called done all the same is shown as unverified."""
         worked = reviewed or self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
         if self._session.state.phase is Phase.EXECUTION:
-            self._move(Phase.REVIEW, "execution finished")
+            self._move(Phase.REVIEW, self._why("moved_executed"))
             if failed and not reviewed:
                 return False
         state = self._session.state
@@ -93,7 +93,7 @@ class Phases:
         if state.phase is Phase.REVIEW:
             if state.review is None:
                 self._session.emit(Reviewed(review=_computed(state, failed)))
-            why = f"unverified: {failed}" if failed else "every result since the last change succeeded"
+            why = self._why("moved_unverified", failed=failed) if failed else self._why("moved_succeeded")
             self._move(Phase.DONE, why, status=Status.SUCCESS)
         return True
 
@@ -102,25 +102,28 @@ class Phases:
         state = self._session.state
         drafted = state.plan is not None and state.plan.status == "draft"
         if drafted and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
-            self._move(Phase.AWAITING_APPROVAL, "the plan needs a yes", status=Status.REQUIRES_USER_INPUT)
+            self._move(Phase.AWAITING_APPROVAL, self._why("moved_plan_waits"), status=Status.REQUIRES_USER_INPUT)
         else:
             self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
 
     def plan_approved(self) -> None:
         if self._session.state.phase is not Phase.EXECUTION:
-            self._move(Phase.EXECUTION, "the user approved the plan")
+            self._move(Phase.EXECUTION, self._why("moved_plan_approved"))
 
     def plan_refused(self) -> None:
         if self._session.state.phase is not Phase.PLANNING:
-            self._move(Phase.PLANNING, "the user refused the plan")
+            self._move(Phase.PLANNING, self._why("moved_plan_refused"))
 
     def job_ended(self, completed: bool, why: str) -> None:
         """A job that failed sends back to planning; the last one of a plan that is completed ends the work."""
         state = self._session.state
         if not completed:
-            self.recover(why or "a background job failed")
+            self.recover(why or self._why("moved_job_failed"))
         elif state.plan is not None and state.plan.status == "completed" and not state.turn_open:
             self.finish()
+
+    def _why(self, key: str, **values: str) -> str:
+        return note(self._session.state.language, key, **values)
 
     def _move(self, target: Phase, why: str, status: Status = Status.IN_PROGRESS, by_model: bool = False) -> None:
         source = self._session.state.phase

@@ -10,7 +10,15 @@ from duckflow.agent.history import AgentHistory
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable, ToolsRefused
 from duckflow.events.ports import Emit
-from duckflow.events.types import Noticed, ReplyRejected, StreamReset
+from duckflow.events.types import (
+    DecisionMade,
+    Event,
+    LoopBegan,
+    Noticed,
+    ReplyRejected,
+    StreamReset,
+    TextStreamed,
+)
 from duckflow.llm.decision import Reading, read_decision
 from duckflow.llm.native import read_native
 from duckflow.llm.partial import LiveText
@@ -22,6 +30,7 @@ from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.offer import Narrow
+from duckflow.prompts.template import note
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, NativeReply, PromptMessage
@@ -31,6 +40,27 @@ from duckflow.state.phrase import said
 from duckflow.state.profile import ModelProfile
 
 SHRINKS = 2
+
+
+class BegunReply:
+    """What the user has seen of a reply that is not whole yet."""
+
+    def __init__(self) -> None:
+        self._seen = ""
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case TextStreamed(channel="say"):
+                self._seen += event.text
+            case LoopBegan() | StreamReset() | DecisionMade():
+                self._seen = ""
+            case _:
+                pass
+
+    def interrupted(self, language: str) -> str:
+        """For the model: the turn was stopped, and how far it had come with its words."""
+        seen = self._seen.strip()
+        return note(language, "interrupted") + (f"\n{note(language, 'interrupted_saying', text=seen)}" if seen else "")
 
 
 class LiveReply:
@@ -92,8 +122,8 @@ class Thinker:
                 continue
             except ReplyUnusable as problem:
                 attempt += 1
-                self._emit(StreamReset())
                 self._emit(ReplyRejected(reason=problem.correction, attempt=attempt))
+                self._emit(StreamReset())
                 if attempt > self._settings.reply_attempts:
                     raise
                 form = "" if profile.native_tools else "JSON"

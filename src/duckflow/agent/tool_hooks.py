@@ -51,6 +51,11 @@ class ToolHooks:
                 checked.refused.append((one.action, self._refusal(one, str(problem))))
         return checked
 
+    def tell_with(self, action_id: str, *told: str) -> None:
+        """What the model is to learn with the result: what was done is not just what it proposed."""
+        if lines := [line for line in (self._contexts.get(action_id, ""), *told) if line]:
+            self._contexts[action_id] = "\n".join(lines)
+
     async def after(self, one: Ready, outcome: Done, actor: Actor) -> Done:
         """The result, with what hooks have to say to it."""
         told = [self._contexts.pop(one.action.action_id, "")]
@@ -85,8 +90,7 @@ class ToolHooks:
                 one = prepare(one.action.model_copy(update={"args": args}))
                 actor.emit(Noticed(what=say("hook.changed", operation=operation, subject=subject_of(args))))
                 context.append(self._note("hook_changed", args=str(args)))
-        if any(context):
-            self._contexts[one.action.action_id] = "\n".join(filter(None, context))
+        self.tell_with(one.action.action_id, *context)
         if reply.decision == "ask":
             return one._replace(asks=say("hook.asks", reason=reply.reason))
         return one._replace(allowed=reply.decision == "allow" and self._hooks.settings.may_allow)

@@ -13,7 +13,7 @@ from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.agent.session import StateOwner
-from duckflow.agent.thinker import Thinker
+from duckflow.agent.thinker import BegunReply, Thinker
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, Outcome, TurnBegan, TurnEnded
@@ -21,7 +21,7 @@ from duckflow.events.views import Attachment
 from duckflow.llm.decision import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.template import note, notes
+from duckflow.prompts.template import notes
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
@@ -55,6 +55,8 @@ class Turn:
         self._duck = duck
         self._policies = policies
         self._recoveries = 0
+        self._begun = BegunReply()
+        session.subscribe(self._begun.hear)
 
     async def run(
         self, text: str, attachments: Sequence[Attachment], meanwhile: Callable[[], str], begin: Begin | None
@@ -70,7 +72,7 @@ class Turn:
             turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
             outcome, why = await self._open(turn, begin)
         except asyncio.CancelledError:
-            self._add(Message(role="system", text=note(self._session.state.language, "interrupted"), turn=number))
+            self._add(Message(role="system", text=self._begun.interrupted(self._session.state.language), turn=number))
             self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
@@ -228,7 +230,7 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     decision, done = turn.last.decision, turn.last.done
     before = turn.loops[-2] if len(turn.loops) > 1 else None
     answered = before and before.decision.next_step == "done" and before.done.ran(RESPOND) and not decision.actions
-    silent = not done.ran(RESPOND) and not answered
+    silent = not (done.ran(RESPOND) or answered or decision.rationale in turn.said())
     match decision.next_step:
         case _ if done.stop:
             return None
@@ -247,7 +249,8 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
         case "pending_user":
             outcome = "pending_user"
     # That a job has begun is told already.
-    told = silent and not (outcome == "deferred" and turn.state.live_jobs())
+    begun = outcome == "deferred" and turn.state.live_jobs()
+    told = silent and not begun and decision.rationale.strip("-")
     return Ending(outcome, say("turn.summary", text=decision.rationale) if told else None)
 
 

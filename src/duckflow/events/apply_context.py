@@ -12,6 +12,7 @@ from duckflow.state.plan import Plan
 
 def begin_anew(state: AgentState) -> None:
     """A new request after one that is done: its goal is reached. What the user forbade stays forbidden."""
+    state.last_delta = ""
     if state.plan is None or not state.plan.under_way:
         _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
 

@@ -46,7 +46,7 @@ def _reading(
     said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState, reply: NativeReply | None
 ) -> Reading:
     known = {wire_name(one.name): one for one in operations}
-    rationale = shorten(said.partition("\n")[0], 200) or ", ".join(call.name for call in calls) or "-"
+    rationale = shorten(said.partition("\n")[0], 200)
     given: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
     waits_from: int | None = None
@@ -56,16 +56,19 @@ def _reading(
             given |= {name: value for name, value in args.items() if value is not None}
             waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
         else:
-            actions.append(_action(call.name, args, known.get(wire_name(call.name)), said and rationale))
+            actions.append(_action(call.name, args, known.get(wire_name(call.name)), rationale))
+    # Who says nothing before its calls says why with them.
+    rationale = rationale or shorten("; ".join(dict.fromkeys(str(one["reasoning"]) for one in actions)), 200) or "-"
     # Who only says something of itself has neither acted nor answered, unless its work is done or it says so.
-    wants = given.get("next_step", "done" if not calls or _has_results(state) else "continue")
-    ends = bool(said or calls) and not actions and wants != "continue"
+    spoken = _has_spoken(state)
+    wants = given.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
+    ends = bool(said or calls or spoken) and not actions and wants != "continue"
     called = [known.get(wire_name(str(one["operation"]))) for one in actions]
     changing = any(one and one.changes for one in called)
     # Who asks and only looks around asks nobody but itself.
     asks = (not actions or any(one and one.effect != "read" for one in called)) and ends_asking(said)
     told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
-    if ends or asks:
+    if ends or asks or not actions:
         actions = [*told, *actions]
     elif waits_from is not None and any(one and one.changes for one in called[waits_from:]):
         # It waits for the user: what it would change after saying so is not done.
@@ -74,6 +77,14 @@ def _reading(
     if changing and given.get("step") != Phase.AWAITING_APPROVAL:
         given.pop("step", None)
     return Reading(_decision(fields, given, operations), native=reply)
+
+
+def _has_spoken(state: AgentState) -> bool:
+    """Whether what it said last in this turn was for the user: who says nothing more then has said it all."""
+    last = next((one for one in reversed(state.messages) if one.role in ("assistant", "user")), None)
+    if last is None or last.role == "user" or last.turn != state.turn:
+        return False
+    return f'"operation":"{RESPOND}"' in last.text
 
 
 def _has_results(state: AgentState) -> bool:

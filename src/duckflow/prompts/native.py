@@ -136,7 +136,7 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
     for call in native.calls:
         action, name = (None, "") if call.name == DECIDE else next(waiting, (None, ""))
         ids.append(name)
-        calls.append(_call(action, call, str(decision.get("rationale", ""))) if action else call)
+        calls.append(_call(action, call, str(decision.get("rationale", "")) if native.text else "") if action else call)
     return PromptMessage("assistant", native.text, tuple(calls), extra=native.extra), ids
 
 
