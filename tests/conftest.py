@@ -31,5 +31,18 @@ class Handles:
             return 0
 
 
+TERMINALS, EVIDENCE = "tests/ui/console/", "tests/journeys/test_evidence.py"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts whole programs in both languages does so in English only in the long run."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        values: tuple[object, ...] = tuple(callspec.params.values()) if callspec else ()
+        if item.nodeid.startswith((TERMINALS, EVIDENCE)) and "en" in values:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Handles())

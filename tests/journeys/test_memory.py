@@ -43,6 +43,7 @@ async def talk(story: Story, turns: int) -> None:
         assert await story.tell(chatter(number)) == "done"
 
 
+@pytest.mark.slow
 async def test_something_said_300_turns_ago_is_found_by_the_model(tmp_path: Path) -> None:
     replies: list[Line] = [answer("noted"), *[answer(f"seen {number}") for number in range(300)]]
     recall = decide(act("memory.recall", text="staging database port"), step="PLANNING", next_step="continue")

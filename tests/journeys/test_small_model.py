@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from duckflow.agent.bodies import SCRIPT_TOKENS
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.llm.scripted import Line, Scripted, ScriptedReply
@@ -102,6 +104,7 @@ async def test_what_fails_as_soon_as_it_is_loaded_is_mended_too(tmp_path: Path) 
     assert "AttributeError: 'int' object has no attribute 'count'" in mended
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_mended_is_called_unverified(tmp_path: Path) -> None:
     story = small(tmp_path, [WRITE, WRONG, SCRIPT, AS_WRONG, WRONG])
     assert await story.tell(REQUEST) == "done"

@@ -90,6 +90,7 @@ def test_a_session_that_is_open_elsewhere_is_not_opened_twice(tmp_path: Path) ->
         Journal(tmp_path / "s.db")
 
 
+@pytest.mark.slow
 def test_another_program_at_the_file_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 3)

@@ -111,6 +111,7 @@ async def test_a_cancelled_reply_frees_the_server_for_the_next(server: LocalServ
         assert [slot["is_processing"] for slot in slots] == [False]
 
 
+@pytest.mark.slow
 async def test_a_common_prefix_is_read_once_even_with_another_talk_in_between(server: LocalServer) -> None:
     long = {"role": "system", "content": "You are a duck. " * 40}
 
@@ -128,6 +129,7 @@ async def test_a_common_prefix_is_read_once_even_with_another_talk_in_between(se
         assert kept > cold * 0.8 > new
 
 
+@pytest.mark.slow
 async def test_it_is_gone_after_closing_and_can_start_again(smollm2: Path) -> None:
     server = LocalServer(smollm2, SETTINGS)
     await asyncio.gather(server.start(), server.start())

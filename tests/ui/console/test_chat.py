@@ -82,6 +82,7 @@ def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> No
     assert terminal.wait_for_end() == 0
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_after_a_restart(tmp_path: Path, opened: list[Terminal]) -> None:
     first = open_terminal(opened, tmp_path, [ANSWER], "remember me")
     first.wait_for("はそのまま")

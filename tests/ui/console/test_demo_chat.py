@@ -52,6 +52,7 @@ def test_enter_sends_what_is_suggested_and_everything_can_be_answered_otherwise(
     assert "duckflow init" in tour.shown() and list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_can_be_left_at_any_time(tour: Terminal, tmp_path: Path) -> None:
     tour.wait_for("sends: Hello!")
     tour.answer("")

@@ -190,6 +190,7 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     until(lambda: not path.exists(), "the process has not ended")
 
 
+@pytest.mark.slow
 def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, opened: list[Terminal]) -> None:
     top = sockets
     terminal = start(opened, top, REPLIES)
@@ -211,6 +212,7 @@ def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, o
 
 
 @LANGUAGES
+@pytest.mark.slow
 def test_two_terminals_see_the_same_and_the_first_answer_counts(
     sockets: Path, opened: list[Terminal], language: str
 ) -> None:
@@ -231,6 +233,7 @@ def test_two_terminals_see_the_same_and_the_first_answer_counts(
 
 
 @LANGUAGES
+@pytest.mark.slow
 def test_leaving_a_joined_terminal_stops_nothing(sockets: Path, opened: list[Terminal], language: str) -> None:
     top, says = sockets, SAYS[language]
     detach(at_its_gate(opened, top, language), language)
@@ -266,6 +269,7 @@ def test_a_second_terminal_joins_a_chat_and_stays_when_the_first_leaves_its_job_
 
 
 @LANGUAGES
+@pytest.mark.slow
 def test_a_dead_process_is_told_and_the_session_is_opened_here(
     sockets: Path, opened: list[Terminal], language: str
 ) -> None:
