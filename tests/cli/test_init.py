@@ -19,7 +19,9 @@ def asked(shell: Shell, *answers: str) -> tuple[int, str]:
     """`duckflow init` at a terminal, answered line by line."""
     line, where = f"{DUCKFLOW} init", str(shell.work)
     spawn: Any = pexpect.spawn
-    process = spawn("/bin/sh", ["-c", line], cwd=where, env=shell.environment, timeout=60, encoding="utf-8")
+    process = spawn(
+        "/bin/sh", ["-c", line], cwd=where, env=shell.environment, timeout=60, encoding="utf-8", use_poll=True
+    )
     process.setecho(False)
     for answer in answers:
         process.expect("› ")

@@ -69,6 +69,7 @@ class Terminal:
             env=same | {"HOME": str(top)} | settings | environment,
             dimensions=(40, columns),
             timeout=PATIENCE,
+            use_poll=True,
         )
 
         # Fingers wait a moment before they type; a terminal answers at once.

@@ -27,7 +27,7 @@ class Looked:
     """What the flags of a terminal were in each mode."""
 
     def __init__(self) -> None:
-        self.process: Any = pexpect.spawn(sys.executable, ["-c", LOOK], encoding="utf-8", timeout=60)
+        self.process: Any = pexpect.spawn(sys.executable, ["-c", LOOK], encoding="utf-8", timeout=60, use_poll=True)
         self.lines = str(self.process.read()).split("\r\n")
 
 
