@@ -1,0 +1,169 @@
+"""What a fleet works on and what comes of it. Everything travels as JSON, between processes and machines."""
+
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from duckflow.state.mode import Mode
+from duckflow.state.noun import Value, new_id
+from duckflow.state.phrase import Phrase
+from duckflow.state.question import Choice
+
+MOST_ATTEMPTS = 4
+BRANCHES = "duckflow/"
+
+AttemptOutcome = Literal["done", "failed", "cancelled", "budget"]
+
+
+class FleetTask(Value):
+    """One thing to do in one repository."""
+
+    name: str
+    repository: str
+    """The absolute path of its top folder."""
+    prompt: str
+    checks: tuple[str, ...] = ()
+    """Commands that the fleet runs itself in the end; each must end with 0."""
+    mode: Mode = Mode.FULL_AUTO
+    model: str = ""
+    budget_usd: float = Field(0.0, ge=0)
+    """For each attempt; 0 without a limit."""
+    minutes: float = Field(60.0, gt=0)
+    """For each attempt, without the time in which it waits for an answer."""
+    attempts: int = Field(1, ge=1, le=MOST_ATTEMPTS)
+    setup: str = ""
+    """A command that is run in a fresh worktree."""
+    include: tuple[str, ...] = ()
+    """Patterns of ignored files that a worktree gets a copy of, such as `.env`."""
+    may_touch: tuple[str, ...] = ()
+    """Patterns of the files that may change; none: all."""
+    base: str = ""
+    """What it starts from: as given a branch or a commit, nothing for what is checked out; the full commit once the
+    fleet has been started."""
+    onto: str = ""
+    """The branch that was checked out then: where `merge` puts it."""
+    pick: Literal["ask", "best"] = "ask"
+    cancel_losers: bool = False
+    """Attempts that still run are cancelled when one is clearly good."""
+
+
+class AttemptOrder(Value):
+    """Have a go at a task."""
+
+    fleet: str
+    task: FleetTask
+    number: int = Field(ge=1)
+    go_on: str | None = None
+    """The branch to go on from, where an earlier go at the same attempt was cut off; else it begins at the base."""
+    mend: str = ""
+    """A commit that the branch does not go together with: it is merged into the worktree, and the conflicts are the
+    work."""
+
+    @property
+    def branch(self) -> str:
+        return f"{BRANCHES}{self.task.name}-{self.number}"
+
+    @property
+    def attempt_id(self) -> str:
+        return f"{self.fleet}.{self.task.name}.{self.number}"
+
+
+class CheckResult(Value):
+    """A check that the fleet has run."""
+
+    command: str
+    code: int
+    output: str = ""
+    """Its end."""
+
+
+class FileChange(Value):
+    """A file that differs from the base."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+
+
+class AttemptReport(Value):
+    """What came of an attempt."""
+
+    order: AttemptOrder
+    outcome: AttemptOutcome
+    branch: str = ""
+    """Empty where nothing was changed."""
+    commit: str = ""
+    checks: tuple[CheckResult, ...] = ()
+    evidence: tuple[str, ...] = ()
+    """Commands with their exit codes that the attempt ran itself after its last change."""
+    files: tuple[FileChange, ...] = ()
+    touched_outside: tuple[str, ...] = ()
+    """Files that it changed but should not have."""
+    findings: tuple[str, ...] = ()
+    """Of the review."""
+    rating: int = Field(0, ge=0, le=10)
+    """Of the review; 0 where there was none."""
+    said: str = ""
+    """Its last words."""
+    cost_usd: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    session_id: str = ""
+    open: Phrase | None = None
+    """Why it is not done."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it may be merged."""
+        whole = len(self.checks) == len(self.order.task.checks) and not any(check.code for check in self.checks)
+        return self.outcome == "done" and bool(self.commit) and whole and not self.touched_outside
+
+    @property
+    def lines_changed(self) -> int:
+        return sum(file.added + file.removed for file in self.files)
+
+
+class Asked(Value):
+    """A question of an attempt, in the inbox."""
+
+    asked_id: str = Field(default_factory=new_id("ask"))
+    fleet: str
+    task: str
+    attempt: int
+    kind: Literal["gate", "duck", "question"]
+    title: Phrase
+    points: tuple[Phrase, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    same: str = ""
+    """Equal for questions that ask the same."""
+
+
+class Answered(Value):
+    """What a person says to it: the key of a choice, or words that are read as typed."""
+
+    asked_id: str
+    text: str = ""
+    choice: str = ""
+    for_all_same: bool = False
+    """Also to all that ask the same now."""
+
+
+class Desk(Protocol):
+    """Where an attempt tells how it goes and puts its questions."""
+
+    async def ask(self, asked: Asked) -> Answered:
+        """Kept until somebody answers."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A line for `fleet logs`."""
+        ...
+
+    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
+        """How far it is; `state` is one word: setup, working, waiting, checks, review."""
+        ...
+
+
+CarryOut = Callable[[AttemptOrder, Desk], Awaitable[AttemptReport]]
+"""Cancelled, it ends all processes of the attempt and leaves its branch with what there is."""
