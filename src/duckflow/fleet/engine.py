@@ -1,0 +1,141 @@
+"""The engine of a fleet: keeps tasks, attempts and questions, has them carried out, and outlives its workers."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, Protocol
+
+from duckflow.fleet.task import Answered, Asked, AttemptOutcome, AttemptReport, FleetTask
+from duckflow.state.noun import Value
+
+TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
+"""`choose`: its attempts have ended and a person has to pick one. `done`: one is picked."""
+
+AttemptProgress = Literal["queued", "running"] | AttemptOutcome
+
+Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], Awaitable[int | None]]
+"""The number of the best attempt that may be merged. With `True` others still run: only one that is clearly good."""
+
+
+class FleetState(Value):
+    """A fleet and how far it is."""
+
+    fleet: str
+    started: float
+    """Seconds since 1970, as all times here."""
+    budget_usd: float
+    """0 without a limit."""
+    cost_usd: float
+    tokens: int
+    tasks: dict[TaskProgress, int]
+
+    @property
+    def ended(self) -> bool:
+        return not (self.tasks.get("waiting", 0) or self.tasks.get("running", 0))
+
+
+class TaskState(Value):
+    """A task of a fleet and how far it is."""
+
+    fleet: str
+    task: FleetTask
+    place: str
+    """The machine that it is carried out on."""
+    state: TaskProgress
+    picked: int | None
+    """The attempt that was picked, by a person or as the best one."""
+    merged: str
+    """The commit that it became on the user's branch."""
+
+
+class AttemptState(Value):
+    """An attempt and how far it is."""
+
+    fleet: str
+    task: str
+    number: int
+    state: AttemptProgress
+    doing: str
+    """One word of its own."""
+    worker: str
+    goes: int
+    """How often it was begun: more than once where a worker died."""
+    started: float
+    ended: float
+    cost_usd: float
+    tokens: int
+    open_questions: int
+    report: AttemptReport | None
+
+
+class LogLine(Value):
+    """A line of an attempt, or of the engine about it."""
+
+    line: int
+    """Grows from line to line."""
+    at: float
+    task: str
+    attempt: int
+    text: str
+
+
+class Limit(Value):
+    """How much of one model the fleets of a database may use at a time, over all machines."""
+
+    model: str
+    at_once: int | None = None
+    per_minute: int | None = None
+    """Attempts that may begin."""
+
+
+class Engine(Protocol):
+    """What `duckflow fleet` and the page know of it. All but `work` answer within milliseconds."""
+
+    def start(
+        self,
+        tasks: Sequence[FleetTask],
+        *,
+        budget_usd: float = 0.0,
+        places: Sequence[str] = (),
+        limits: Sequence[Limit] = (),
+    ) -> str:
+        """A new fleet; its id. Tasks are dealt out to the places in turn, all to this machine where none is named."""
+        ...
+
+    async def work(self, fleet: str = "") -> None:
+        """Be a worker of this machine, until that fleet has ended, or for ever. Raises `LeaseLost` if it took so long
+        to say that it lives that others may have taken over; whatever it did has been ended then."""
+        ...
+
+    def fleets(self) -> tuple[FleetState, ...]:
+        """The newest first."""
+        ...
+
+    def tasks(self, fleet: str) -> tuple[TaskState, ...]: ...
+
+    def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]: ...
+
+    def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
+        """The lines after line `after`."""
+        ...
+
+    def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
+        """Every question that waits for an answer, the oldest first."""
+        ...
+
+    def answer(self, answered: Answered) -> int:
+        """How many questions that has answered; 0 where somebody else was faster."""
+        ...
+
+    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> None:
+        """End what runs, with all its processes, and never begin what waits."""
+        ...
+
+    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "") -> None:
+        """As many attempts as the task has, with new numbers; or this one again, from its branch, to mend what does
+        not go together with the commit."""
+        ...
+
+    def pick(self, fleet: str, task: str, attempt: int) -> None: ...
+
+    def merged(self, fleet: str, task: str, commit: str) -> None:
+        """Note that the picked attempt is on the user's branch now."""
+        ...
