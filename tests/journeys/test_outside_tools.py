@@ -10,7 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from duckflow.errors import PicturesRefused
 from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, Noticed, OutputStreamed
+from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.message import PromptMessage
+from duckflow.state.picture import Picture
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 
@@ -142,9 +148,56 @@ async def test_results_of_every_kind(tmp_path: Path) -> None:
         await story.tell("show")
     picture, table, failure = results(story)
     kept = Path(picture.for_model.partition("kept as ")[2].rstrip("]"))
-    assert kept.read_bytes() == b"\x89PNG none" and kept.suffix == ".png"
+    assert kept.read_bytes().startswith(b"\x89PNG") and kept.suffix == ".png"
     assert json.loads(table.for_model) == {"rows": [1, 2]}
     assert not failure.ok and failure.for_model == "it is broken"
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_a_picture_in_a_result_is_seen(tmp_path: Path, native: bool) -> None:
+    twice = calls(act("mcp__math__picture"), act("mcp__math__add", a=1, b=1))
+    story = Story(tmp_path, twice, settings=settings(("*",), math=entry()), native=native)
+    async with told(story):
+        await story.tell("show")
+    picture, _ = results(story)
+    request = story.model.requests[-1]
+    shown = [(message.role, one.name, request.pictures[one.digest]) for message, one in pictures_in(story)]
+    kept = Path(picture.for_model.partition("kept as ")[2].rstrip("]"))
+    assert shown == [("user", kept.name, kept.read_bytes())]
+    roles = [message.role for message in request.messages]
+    assert not native or roles[-3:] == ["tool", "tool", "user"]
+    assert not story.all(Noticed)
+
+
+async def test_a_picture_of_a_server_can_be_mentioned(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("A dot."))], settings=settings(math=entry()))
+    async with told(story):
+        await story.tell("what is @math:memo://dot ?")
+    assert len(pictures_in(story)) == 1
+
+
+async def test_a_model_that_cannot_see_is_told_so_and_works_on(tmp_path: Path) -> None:
+    story = Story(tmp_path, calls(act("mcp__math__picture")), settings=settings(("*",), math=entry()), native=True)
+    story.model.takes_pictures = False
+    async with told(story):
+        assert await story.tell("show") == "done"
+    assert not pictures_in(story) and "you cannot see pictures" in story.prompt()
+    assert [one.what.key for one in story.all(Noticed)] == ["model.blind"]
+
+
+async def test_a_picture_that_comes_up_in_the_work_and_is_refused_does_not_end_it(tmp_path: Path) -> None:
+    refused = ScriptedReply(error=PicturesRefused("model.picture_refused", model="m", detail="could not process image"))
+    first, last = calls(act("mcp__math__picture"))
+    story = Story(tmp_path, [first, refused, last], settings=settings(("*",), math=entry()), native=True)
+    async with told(story):
+        assert await story.tell("show") == "done"
+    assert not pictures_in(story) and "not shown any more" in story.prompt()
+    assert [one.what.key for one in story.all(Noticed)] == ["model.picture_refused"]
+
+
+def pictures_in(story: Story) -> list[tuple[PromptMessage, Picture]]:
+    """Of the last request, with what was said with them."""
+    return [(message, one) for message in story.model.requests[-1].messages for one in message.pictures]
 
 
 async def test_a_long_result_is_cut_and_can_be_read_on(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import PromptMessage, Provider, Request
 from duckflow.llm.usage import estimate_request
+from duckflow.state.message import ToolCall, ToolSpec
 from duckflow.state.picture import Picture
 from tests.journeys.drawn import gif, png
 from tests.journeys.story import Story
@@ -76,6 +77,51 @@ async def test_the_bridge_gives_them_in_the_vendors_form() -> None:
     assert [(one["media_type"], base64.b64decode(one["data"])) for one in sources] == [
         ("image/png", DATA["one"]),
         ("image/gif", DATA["two"]),
+    ]
+
+
+CALLED = Request(
+    (
+        PromptMessage("system", "Be kind."),
+        PromptMessage("user", "take a picture"),
+        PromptMessage(
+            "assistant", "", calls=(ToolCall(call_id="c1", name="shot"), ToolCall(call_id="c2", name="shot"))
+        ),
+        PromptMessage("tool", "taken", answers="c1"),
+        PromptMessage("tool", "taken again", answers="c2"),
+        PromptMessage("user", "the pictures", pictures=(ONE,)),
+    ),
+    tools=(ToolSpec("shot", "takes a picture", {"type": "object", "properties": {}}),),
+    pictures=DATA,
+)
+
+
+async def test_pictures_of_results_follow_them_in_every_wire() -> None:
+    with FakeEndpoint(says("a duck")) as server:
+        await collect(provider_for(server), CALLED)
+        messages = server.received[-1]["messages"]
+    assert [one["role"] for one in messages] == ["system", "user", "assistant", "tool", "tool", "user"]
+    assert messages[-1]["content"][1]["image_url"]["url"] == url("one", "image/png")
+    with FakeEndpoint(responded(calls=False)) as server:
+        await collect(speaker("openai", server, "gpt-5.2"), CALLED)
+        given = server.received[-1]["input"]
+    assert [one["type"] for one in given[-3:-1]] == ["function_call_output"] * 2
+    assert given[-1]["content"][1] == {"type": "input_image", "image_url": url("one", "image/png")}
+    with FakeEndpoint(tells("a duck")) as server:
+        await collect(bridge_to(server), CALLED)
+        content = cast("list[dict[str, Any]]", server.received[-1]["messages"][-1]["content"])
+    assert [one["type"] for one in content] == ["tool_result", "tool_result", "text", "image"]
+
+
+async def test_where_nobody_may_speak_after_a_result_its_pictures_stand_in_it() -> None:
+    refusal = refuses(400, "Unexpected role 'user' after role 'tool'")
+    with FakeEndpoint(refusal, says("a duck")) as server:
+        await collect(provider_for(server), CALLED)
+        last = server.received[-1]["messages"][-1]
+    assert last["role"] == "tool" and last["tool_call_id"] == "c2"
+    assert last["content"] == [
+        {"type": "text", "text": "taken again\n\nthe pictures"},
+        {"type": "image_url", "image_url": {"url": url("one", "image/png")}},
     ]
 
 

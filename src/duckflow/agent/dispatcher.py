@@ -24,6 +24,7 @@ from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
+from duckflow.state.picture import Picture
 from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -226,6 +227,7 @@ class Dispatcher:
             seconds=time.perf_counter() - start,
             effect=tool.effect,
             kind=tool.step_kind,
+            pictures=outcome.pictures,
         )
         await self._finish(result, done, actor, None if revealed else action)
         if tool.asks(one.args):
@@ -245,7 +247,7 @@ class Dispatcher:
         actor.emit(ActionFinished(result=result))
         if not (result.ok and result.effect == "talk"):
             text = result.for_model if result.ok else f"ERROR: {result.for_model}"
-            self._tell(result.operation, result.action_id, text, actor)
+            self._tell(result.operation, result.action_id, text, actor, result.pictures)
 
     async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
@@ -262,10 +264,10 @@ class Dispatcher:
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
 
-    def _tell(self, operation: str, answers: str, text: str, actor: Actor) -> None:
+    def _tell(self, operation: str, answers: str, text: str, actor: Actor, pictures: tuple[Picture, ...] = ()) -> None:
         turn = self._session.state.turn
-        message = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers)
-        actor.emit(MessageAdded(message=message))
+        told = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers, pictures=pictures)
+        actor.emit(MessageAdded(message=told))
 
 
 def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | None:

@@ -8,7 +8,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.history import AgentHistory
 from duckflow.agent.settings import AgentSettings
-from duckflow.errors import ContextTooLong, DuckflowError, ReplyUnusable, ToolsRefused
+from duckflow.errors import ContextTooLong, DuckflowError, PicturesRefused, ReplyUnusable, ToolsRefused
 from duckflow.events.ports import Emit
 from duckflow.events.types import (
     DecisionMade,
@@ -106,7 +106,7 @@ class Thinker:
 
     async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> Reading:
         corrections: tuple[PromptMessage, ...] = ()
-        attempt = 0
+        attempt, unseen = 0, False
         while True:
             reply, profile = Reply("", "stop"), await self.connection.ready_profile()
             if attempt and not profile.native_tools:
@@ -120,6 +120,12 @@ class Thinker:
                 return await self._read(reply, state, profile)
             except ToolsRefused:
                 continue
+            except PicturesRefused as problem:
+                # What the user has just shown is the matter itself; what comes up in the work is not.
+                if state.loop == 1 or unseen:
+                    raise
+                unseen = True
+                self._emit(Noticed(what=said(problem)))
             except ReplyUnusable as problem:
                 attempt += 1
                 self._emit(ReplyRejected(reason=problem.correction, attempt=attempt))

@@ -21,6 +21,7 @@ from duckflow.tools.outside.settings import McpSettings, ServerSettings, describ
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from duckflow.tools.outside.content import TakePicture
     from duckflow.tools.outside.servers import OutsideServers
 
 FILE = ".mcp.json"
@@ -29,18 +30,21 @@ FILE = ".mcp.json"
 class Outside:
     """The user's own servers start with the chat; those of the folder once it is trusted and they are agreed to."""
 
-    def __init__(self, wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool]) -> None:
+    def __init__(
+        self, wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
+    ) -> None:
         self._wiring = wiring
         self._session = session
         self._ask = ask
         self._trusted = trusted
+        self._take = take
         self._looked = False
         self._loading: asyncio.Task[None] | None = None
 
     @cached_property
     def servers(self) -> "OutsideServers":
         wiring = self._wiring
-        return make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, self._ask, self._tell)
+        return make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, self._ask, self._tell, self._take)
 
     def policy(self, toolbox: Toolbox) -> Policy:
         from duckflow.agent.policies.outside import OfferOutsideTools
@@ -105,18 +109,25 @@ class Outside:
         self._session.emit(Noticed(what=what))
 
 
-def find_outside(wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool]) -> Outside | None:
+def find_outside(
+    wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
+) -> Outside | None:
     """Nothing where no server is named."""
     if not wiring.settings.mcp.servers and not (wiring.folder / FILE).exists():
         return None
-    return Outside(wiring, session, ask, trusted)
+    return Outside(wiring, session, ask, trusted, take)
 
 
 def make_servers(
-    settings: McpSettings, folder: Path, paths: Paths, ask: Ask, notice: Callable[[Phrase], None]
+    settings: McpSettings,
+    folder: Path,
+    paths: Paths,
+    ask: Ask,
+    notice: Callable[[Phrase], None],
+    take: "TakePicture | None" = None,
 ) -> "OutsideServers":
     from duckflow.tools.outside.servers import OutsideContext, OutsideServers
     from duckflow.tools.outside.tokens import token_for
 
-    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, token_for)
+    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, token_for, take)
     return OutsideServers(settings, around)

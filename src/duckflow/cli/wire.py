@@ -167,7 +167,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)
     policies = (Hooked(session, hooks), *_policies(material, dispatcher, bodies, actor, phases, approval))
-    outside = find_outside(wiring, session, ask, lambda: admission.trusted)
+    outside = find_outside(wiring, session, ask, lambda: admission.trusted, pictures.take)
     if outside:
         policies = (outside.policy(toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -248,10 +249,10 @@ def _in_order(messages: Sequence[PromptMessage], abilities: Abilities) -> list[P
     """The messages; where nobody may speak after a result, what is said there stands at its end."""
     told: list[PromptMessage] = []
     for message in messages:
-        joins = not abilities.user_after_tool and not message.pictures
-        if joins and told and told[-1].role == "tool" and message.role == "user":
+        if not abilities.user_after_tool and told and told[-1].role == "tool" and message.role == "user":
             result = told.pop()
-            told.append(PromptMessage("tool", f"{result.text}\n\n{message.text}", answers=result.answers))
+            text = f"{result.text}\n\n{message.text}"
+            told.append(replace(result, text=text, pictures=message.pictures))
         else:
             told.append(message)
     return told

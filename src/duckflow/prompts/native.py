@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast, get_args
 
+from duckflow.prompts.quoted import one_line
 from duckflow.prompts.template import note, render
 from duckflow.prompts.wording import spoken
 from duckflow.state.action import (
@@ -107,6 +108,7 @@ def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
             for call, action in zip(said.calls, ids, strict=True):
                 shown.add(action)
                 told.append(_result(call, results.get(action), language))
+            told += _seen([results[one] for one in ids if one in results], language)
         elif not message.answers or message.answers not in shown:
             told.append(spoken(message, language))
     return told
@@ -117,6 +119,14 @@ def _result(call: ToolCall, result: Message | None, language: str) -> PromptMess
         return PromptMessage("tool", result.text, answers=call.call_id)
     heard = call.name in (DECIDE, DUCK_CALL, EXIT)
     return PromptMessage("tool", note(language, "call_heard" if heard else "call_unanswered"), answers=call.call_id)
+
+
+def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
+    """What is to be seen of the results, right after them: not every wire has pictures in a result."""
+    pictures = tuple(picture for one in results for picture in one.pictures)
+    names = one_line(", ".join(one.name for one in pictures))
+    told = note(language, "result_pictures", names=names)
+    return [PromptMessage("user", f"[duckflow]\n{told}", pictures=pictures)] if pictures else []
 
 
 def _replied(message: Message) -> tuple[PromptMessage, list[str]]:

@@ -12,6 +12,7 @@ from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line200, Value, new_id
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 from duckflow.state.phrase import SAID, Phrase
+from duckflow.state.picture import Picture
 from duckflow.state.vitals import Unit
 
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
@@ -216,6 +217,7 @@ class ActionResult(Value):
     effect: Effect | Literal[""] = ""
     """Of the tool that was called; nothing when there is none of that name."""
     kind: StepKind = "other"
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def said(self) -> str | None:

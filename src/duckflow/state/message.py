@@ -86,7 +86,7 @@ class PromptMessage:
     answers: str = ""
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     pictures: tuple[Picture, ...] = ()
-    """Only what the user says has any."""
+    """Of what is said with the role user; those of a result are said right after it."""
 
     @property
     def whole(self) -> str:

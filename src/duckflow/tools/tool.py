@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from duckflow.safety.risk import Deed
 from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind
 from duckflow.state.phrase import Phrase, Texts, say
+from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 
@@ -34,12 +35,13 @@ A = TypeVar("A", bound=Args)
 
 
 class Done(NamedTuple):
-    """What a tool brought: a text for the model, a phrase for people, and which files changed."""
+    """What a tool brought: a text for the model, a phrase for people, which files changed, and what is to be seen."""
 
     for_model: str
     for_user: Phrase
     changed: tuple[str, ...] = ()
     ok: bool = True
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

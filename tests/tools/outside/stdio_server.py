@@ -1,6 +1,5 @@
 """A small server of the Model Context Protocol on its streams, for tests: `python stdio_server.py [HABIT...]`."""
 
-import base64
 import json
 import os
 import subprocess
@@ -13,6 +12,12 @@ from typing import Any
 HABITS = sys.argv[1:]
 NUMBER = {"type": "number"}
 TEXT = {"type": "string"}
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
+"""A picture of one point."""
+MEMOS = {
+    "memo://one": {"uri": "memo://one", "text": "The password of the duck is bread."},
+    "memo://dot": {"uri": "memo://dot", "mimeType": "image/png", "blob": DOT},
+}
 writing = threading.Lock()
 answers: dict[str, Any] = {}
 answered = threading.Event()
@@ -71,8 +76,7 @@ def call(number: Any, params: dict[str, Any]) -> dict[str, Any] | None:
         case "environment":
             return text(json.dumps({**os.environ, "CWD": str(Path.cwd())}))
         case "picture":
-            data = base64.b64encode(b"\x89PNG none").decode()
-            return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}]}
+            return {"content": [{"type": "image", "data": DOT, "mimeType": "image/png"}]}
         case "table":
             return {"content": [], "structuredContent": {"rows": [1, 2]}}
         case "fails":
@@ -126,10 +130,10 @@ def answer(message: dict[str, Any]) -> None:
         case "resources/list":
             result = {"resources": [{"uri": "memo://one", "name": "one"}]}
         case "resources/read":
-            if params["uri"] != "memo://one":
+            if params["uri"] not in MEMOS:
                 send({"id": number, "error": {"code": -32002, "message": "no such resource"}})
                 return
-            result = {"contents": [{"uri": "memo://one", "text": "The password of the duck is bread."}]}
+            result = {"contents": [MEMOS[params["uri"]]]}
         case "prompts/list":
             arguments = [{"name": "topic", "required": True}]
             result = {"prompts": [{"name": "explain", "description": "Explains a topic", "arguments": arguments}]}

@@ -9,7 +9,7 @@ from duckflow.agent.questions import Questions
 from duckflow.state.action import wire_name
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
-from duckflow.tools.outside.content import KeptOutputs, result_text
+from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.outside_tool import operation_names
 from duckflow.tools.outside.schema import plain_schema
 
@@ -41,10 +41,10 @@ def test_what_a_result_says_twice_is_told_once(tmp_path: Path) -> None:
     kept = KeptOutputs(tmp_path, 1000)
     text = {"type": "text", "text": "Bread\nfor 2 ducks"}
     same = {"content": [text], "structuredContent": {"content": "Bread\nfor 2 ducks", "count": 2}}
-    assert result_text(same, "x", kept) == "Bread\nfor 2 ducks"
+    assert read_result(same, "x", kept).text == "Bread\nfor 2 ducks"
     more = {"content": [text], "structuredContent": {"count": 3}}
-    assert result_text(more, "x", kept) == 'Bread\nfor 2 ducks\n{"count": 3}'
-    assert result_text({"content": "nonsense"}, "x", kept) == "(no output)"
+    assert read_result(more, "x", kept).text == 'Bread\nfor 2 ducks\n{"count": 3}'
+    assert read_result({"content": "nonsense"}, "x", kept).text == "(no output)"
 
 
 async def test_a_question_for_words_takes_numbers_as_words() -> None:

@@ -1,4 +1,5 @@
-"""What a server sends as the model gets it: texts in one piece, the rest of what is long and all pictures on disk."""
+"""What a server sends as the model gets it: texts in one piece, pictures to be seen; the rest of what is long, and all
+data, on disk."""
 
 import base64
 import binascii
@@ -8,23 +9,29 @@ import mimetypes
 import re
 import secrets
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from duckflow.errors import ToolError
 from duckflow.llm.json_fields import as_table, tables
 from duckflow.safety.shown import shown_size
+from duckflow.state.picture import Picture, read_header
 
 Table = dict[str, Any]
 KEPT_DAYS = 7
 LONGEST_KEPT = 64 * 1024 * 1024
+TakePicture = Callable[[bytes, str], Picture]
 
 
 class KeptOutputs:
     """Files for what does not fit into a prompt, in a folder of Duckflow's own; old ones are cleared away."""
 
-    def __init__(self, folder: Path, most: int) -> None:
+    def __init__(self, folder: Path, most: int, take: TakePicture | None = None) -> None:
+        """`take`: keeps a picture with the conversation, where there is one."""
         self._folder = folder
         self._most = most
+        self.take = take
         self._cleared = False
 
     def cut(self, text: str, name: str) -> str:
@@ -63,47 +70,67 @@ class KeptOutputs:
                         path.unlink()
 
 
-def result_text(result: Table, name: str, kept: KeptOutputs) -> str:
+class Content(NamedTuple):
+    """What was sent: in words, and to be seen."""
+
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
+def join(contents: Sequence[Content], name: str, kept: KeptOutputs) -> Content:
+    """In one piece, cut where it is long."""
+    text = "\n".join(one.text for one in contents if one.text) or "(no output)"
+    return Content(kept.cut(text, name), tuple(picture for one in contents for picture in one.pictures))
+
+
+def read_result(result: Table, name: str, kept: KeptOutputs) -> Content:
     """The result of a call. What is structured is told as JSON, unless the text says the same."""
-    parts = [block_text(one, name, kept) for one in tables(result.get("content"))]
+    parts = [read_block(one, name, kept) for one in tables(result.get("content"))]
     structured: Any = result.get("structuredContent")
-    if structured is not None and not _says("\n".join(parts), structured):
-        parts.append(json.dumps(structured, ensure_ascii=False))
-    return kept.cut("\n".join(part for part in parts if part) or "(no output)", name)
+    if structured is not None and not _says("\n".join(one.text for one in parts), structured):
+        parts.append(Content(json.dumps(structured, ensure_ascii=False)))
+    return join(parts, name, kept)
 
 
-def block_text(block: Table, name: str, kept: KeptOutputs) -> str:
+def read_block(block: Table, name: str, kept: KeptOutputs) -> Content:
     """One block of a result or of a prompt."""
     match block.get("type"):
         case "text":
-            return str(block.get("text", ""))
+            return Content(str(block.get("text", "")))
         case "image" | "audio" as kind:
             return _kept_data(kind, block, name, kept)
         case "resource_link":
             told = " ".join(str(block.get(key, "")) for key in ("title", "description") if block.get(key))
-            return f"[resource {block.get('uri', '')} {block.get('name', '')}] {told}".strip()
+            return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {told}".strip())
         case "resource":
-            return resource_text(as_table(block.get("resource")), name, kept)
+            return read_resource(as_table(block.get("resource")), name, kept)
         case other:
-            return f"[{other}]"
+            return Content(f"[{other}]")
 
 
-def resource_text(resource: Table, name: str, kept: KeptOutputs) -> str:
+def read_resource(resource: Table, name: str, kept: KeptOutputs) -> Content:
     """What a resource holds."""
     head = f"[resource {resource.get('uri', '')}]"
     if "blob" in resource:
-        return f"{head} {_kept_data('data', {**resource, 'data': resource['blob']}, name, kept)}"
-    return f"{head}\n{resource.get('text', '')}"
+        data = _kept_data("data", {**resource, "data": resource["blob"]}, name, kept)
+        return data._replace(text=f"{head} {data.text}")
+    return Content(f"{head}\n{resource.get('text', '')}")
 
 
-def _kept_data(kind: str, block: Table, name: str, kept: KeptOutputs) -> str:
+def _kept_data(kind: str, block: Table, name: str, kept: KeptOutputs) -> Content:
     type_ = str(block.get("mimeType", "application/octet-stream"))
     try:
         data = base64.b64decode(str(block.get("data", "")), validate=False)
     except (binascii.Error, ValueError):
-        return f"[{kind} {type_}: it could not be read]"
+        return Content(f"[{kind} {type_}: it could not be read]")
     path = kept.keep(data, name, mimetypes.guess_extension(type_.partition(";")[0]) or ".bin")
-    return f"[{kind} {type_}, {shown_size(len(data))}, kept as {path}]"
+    told = f"[{kind} {type_}, {shown_size(len(data))}, kept as {path}]"
+    if kept.take is None or read_header(data) is None:
+        return Content(told)
+    try:
+        return Content(told, (kept.take(data, path.name),))
+    except ToolError as problem:
+        return Content(f"{told} {problem.for_model}")
 
 
 def _says(text: str, structured: Any) -> bool:

@@ -17,7 +17,7 @@ from duckflow.safety.shown import shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
-from duckflow.tools.outside.content import KeptOutputs, result_text
+from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.schema import plain_schema
 from duckflow.tools.outside.server import OutsideServer
 from duckflow.tools.pausing import PauseControl
@@ -119,8 +119,8 @@ class OutsideTool(Tool[OutsideArgs]):
             ) from None
         except (RpcError, AttributeError, TypeError, ValueError) as problem:
             raise ToolError(f"{self.operation}: {problem}") from None
-        text = await asyncio.to_thread(result_text, result, self.operation, self._kept)
-        return Done(text, self._shown(text), ok=result.get("isError") is not True)
+        text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
+        return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
 
     def _shown(self, text: str) -> Phrase:
         brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)

@@ -11,7 +11,7 @@ from duckflow.events.ports import Ask
 from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase
-from duckflow.tools.outside.content import KeptOutputs, block_text, resource_text
+from duckflow.tools.outside.content import Content, KeptOutputs, TakePicture, join, read_block, read_resource
 from duckflow.tools.outside.elicitation import elicit
 from duckflow.tools.outside.outside_tool import OutsideTool, operation_names
 from duckflow.tools.outside.search_tools import CallTool, FindTools, ReadKept
@@ -33,6 +33,8 @@ class OutsideContext(NamedTuple):
     notice: Callable[[Phrase], None]
     tokens_in: Callable[[str], int]
     tokens: Tokens = no_token
+    take: TakePicture | None = None
+    """Keeps a picture with the conversation."""
 
 
 class OutsideServers:
@@ -41,7 +43,7 @@ class OutsideServers:
     def __init__(self, settings: McpSettings, around: OutsideContext) -> None:
         self.settings = settings
         self._around = around
-        self._kept = KeptOutputs(around.outputs, settings.output_characters)
+        self._kept = KeptOutputs(around.outputs, settings.output_characters, around.take)
         self.servers: dict[str, OutsideServer] = {}
         self._tools: list[OutsideTool] = []
         self._offered: dict[str, str] = {}
@@ -89,16 +91,15 @@ class OutsideServers:
                 toolbox.add(tool, told)
         self._offered = {name: f"{text} {told}" for name, (_, text, told) in wanted.items()}
 
-    async def read_resource(self, mention: str) -> str | None:
-        """What `server:uri` holds, as a text; nothing where no server of this name is known."""
+    async def read_resource(self, mention: str) -> Content | None:
+        """What `server:uri` holds; nothing where no server of this name is known."""
         name, colon, uri = mention.partition(":")
         server = self.servers.get(name)
         if server is None or not colon or not uri:
             return None
         async with asyncio.timeout(server.settings.call_seconds):
             result = await server.call("resources/read", {"uri": uri})
-        parts = [resource_text(one, name, self._kept) for one in tables(result.get("contents"))]
-        return self._kept.cut("\n".join(parts) or "(empty)", name)
+        return join([read_resource(one, name, self._kept) for one in tables(result.get("contents"))], name, self._kept)
 
     async def prompt_text(self, server: OutsideServer, name: str, arguments: Mapping[str, str]) -> str:
         """What a prompt of a server says, ready to be sent as a message."""
@@ -106,7 +107,7 @@ class OutsideServers:
             result = await server.call("prompts/get", {"name": name, "arguments": dict(arguments)})
         contents = [message.get("content") for message in tables(result.get("messages"))]
         blocks = [block for one in contents for block in tables(one if isinstance(one, list) else [one])]
-        parts = [block_text(block, server.name, self._kept) for block in blocks]
+        parts = [read_block(block, server.name, self._kept).text for block in blocks]
         if not any(parts):
             raise RpcError(-32000, "the prompt is empty")
         return "\n\n".join(filter(None, parts))
