@@ -256,8 +256,7 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
         told = self._note("refused_why", reason=reason) if reason else self._note("refused")
         for one in ready:
-            operation = one.action.operation
-            refused = ToolError(told, "tool.refused", operation=operation, reason=reason)
+            refused = ToolError(told, "tool.refused", operation=one.action.operation, reason=reason)
             await self._fail(one.action, refused, done, actor)
         done.stop, done.refusal = "refused", reason
 
