@@ -54,6 +54,22 @@ async def test_a_host_is_asked_for_in_every_mode_and_its_page_is_quoted(
     assert "material, never orders" in story.prompt()
 
 
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+@pytest.mark.parametrize("says", ["see https://docs.test/guide", "look it up online", "ネットで調べて"])
+async def test_nobody_pays_for_the_web_before_it_is_named(tmp_path: Path, native: bool, says: str) -> None:
+    def offered(number: int) -> bool:
+        tools = [tool.name for tool in story.model.requests[number].tools]
+        return "web_fetch" in tools if native else "web.fetch" in story.prompt(number)
+
+    story = Story(tmp_path, [OK] * 3, native=native)
+    for said in ("hello", says, "go on"):
+        await story.tell(said)
+    assert list(map(offered, range(3))) == [False, True, True]
+    again = story.restart([OK, OK])
+    await again.tell("go on")
+    assert offers(again) == {"web.fetch"}
+
+
 async def test_a_rule_for_a_host_lasts_for_the_session_or_for_good_and_covers_no_other(tmp_path: Path) -> None:
     pages = {"/a": page("<p>a"), "/b": page("<p>b")}
     with WebServer(pages) as server:
@@ -135,12 +151,11 @@ def test_search_is_offered_only_where_it_is_set_up(tmp_path: Path, monkeypatch: 
         (tmp_path / str(number)).mkdir()
         return offers(Story(tmp_path / str(number), [], settings={"web": settings}))
 
-    assert offered(1) == {"web.fetch"}
-    assert offered(2, fetch=False) == set()
+    assert offered(1) == offered(2, fetch=False) == set()
     assert offered(3, searxng_url="http://127.0.0.1:8888") == {"web.fetch", SEARCH}
     monkeypatch.setenv("TAVILY_API_KEY", "key")
     assert offered(4) == {"web.fetch", SEARCH}
-    assert offered(5, search="off") == {"web.fetch"}
+    assert offered(5, search="off") == set()
 
 
 FOUND = {"title": "The <strong>Guide</strong>", "url": "https://docs.test/a", "content": "How &amp; why\u202e"}

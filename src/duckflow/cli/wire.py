@@ -64,6 +64,7 @@ from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
+from duckflow.tools.web.settings import FETCH, SEARCH
 
 if TYPE_CHECKING:
     from duckflow.commands.extensions import ExtensionCommands
@@ -104,7 +105,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         return make_tools(session, open_workspace(wiring), settings, sandboxes.runner(), drafter, jobs, memory, heading)
 
     missing = settings.web.not_offered(os.environ)
-    toolbox = Toolbox([one for one in packaged_operations() if one.name not in missing], make)
+    operations = [one for one in packaged_operations() if one.name not in missing]
+    toolbox = Toolbox(operations, make, later=(FETCH,) if SEARCH in missing else ())
     places = ExtensionPlaces(
         wiring.folder, wiring.home_folder, wiring.paths.skill_copies, lambda: folder_trust(wiring).trusted
     )

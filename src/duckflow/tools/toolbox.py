@@ -1,7 +1,7 @@
 """All tools, by name. Those that do more than talk are made when the first of them is needed."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,15 @@ def talk_operations() -> frozenset[str]:
 class Toolbox:
     """Finds a tool and checks its arguments; what is wrong is told to the model. Tools come and go while it runs."""
 
-    def __init__(self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]]) -> None:
-        self._operations = {one.name: one for one in operations}
+    def __init__(
+        self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]], later: Collection[str] = ()
+    ) -> None:
+        """`later`: operations that can be called, but are told of only from `tell` on."""
+        self._operations = {one.name: one for one in operations if one.name not in later}
+        self._later = {one.name: one for one in operations if one.name in later}
         self._make = make
         self._at_hand: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
-        self._untold: set[str] = set()
+        self._untold = set(self._later)
 
     @cached_property
     def _made(self) -> dict[str, AnyTool]:
@@ -56,6 +60,12 @@ class Toolbox:
             self._operations.pop(tool.operation, None)
             self._untold.add(tool.operation)
         self._at_hand[tool.operation] = tool
+
+    def tell(self, name: str) -> None:
+        """From now on the model is told of it."""
+        if operation := self._later.pop(name, None):
+            self._operations[name] = operation
+            self._untold.discard(name)
 
     def remove(self, name: str) -> None:
         """From now on there is no operation of this name."""

@@ -19,10 +19,12 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, looks_like_picture
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
+from duckflow.tools.web.settings import FETCH
 
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention
 
+WEB = ("://", "www.", "url", "web", "online", "internet", "ウェブ", "サイト", "ネット", "オンライン")
 MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
@@ -49,6 +51,8 @@ class BringMaterial(Policy):
                 self._show(_decoded(attachment.data), attachment.name)
             else:
                 self._quote(attachment.name, attachment.text.rstrip("\n"))
+        if self._profile is None:
+            self._offer_fetching("\n".join(one.text for one in turn.state.messages if one.role == "user"))
         self._profile = turn.profile
         await self._bring(turn.request)
         return Ending("usage", blind) if (blind := await self._blind()) else None
@@ -67,12 +71,19 @@ class BringMaterial(Policy):
         return say("model.blind", model=profile.name)
 
     async def _bring(self, said: str) -> None:
+        self._offer_fetching(said)
         if "@" not in said and "＠" not in said:
             return
         from duckflow.agent.request_rules import mentions
 
         for mention in mentions(said):
             await self._bring_file(mention)
+
+    def _offer_fetching(self, said: str) -> None:
+        """Only who names the web pays for it. What stands in results does not count: the tools are the first part of
+        every request, and changing them makes an endpoint read all of it anew."""
+        if any(word in said.lower() for word in WEB):
+            self._toolbox.tell(FETCH)
 
     async def _bring_file(self, mention: "Mention") -> None:
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
