@@ -125,6 +125,7 @@ def _attach(add: Add, words: Words) -> None:
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
     add("--trust", action="store_true", help=words("cli.trust"))
     add("--host", action="store_true", help=argparse.SUPPRESS)
+    add("--begin", action="store_true", help=argparse.SUPPRESS)
     add("--max-budget-usd", type=_positive(float), help=argparse.SUPPRESS)
     add("--max-tokens", type=_positive(int), help=argparse.SUPPRESS)
     add("--add-dir", action="append", default=[], help=argparse.SUPPRESS)

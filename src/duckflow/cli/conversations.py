@@ -98,8 +98,8 @@ def enter_folder(journal: Path) -> bool:
     return True
 
 
-def new_session(wiring: Wiring) -> ChosenSession:
-    session_id = new_session_id()
+def new_session(wiring: Wiring, session_id: str = "") -> ChosenSession:
+    session_id = session_id or new_session_id()
     journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
     return ChosenSession(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
 

@@ -95,20 +95,20 @@ def _talk_options(options: Options, session: str, words: Words) -> Options:
     from duckflow.cli.arguments import make_parser
 
     talk = make_parser("", words).read(["-r", session])
-    given = ("model", "mode", "trust", "max_budget_usd", "max_tokens", "add_dir")
+    given = ("model", "mode", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
     return Options(**vars(talk) | {name: getattr(options, name) for name in given}, resume_jobs=True)
 
 
 async def _host(options: Options, words: Words, paths: Paths) -> int:
     from functools import partial
 
-    from duckflow.cli.conversations import wanted_session
+    from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_wiring
     from duckflow.cli.wire import wire
 
-    options = _talk_options(options, options.session, words)
-    here = partial(make_wiring, options, words, paths)
-    chosen = wanted_session(options, here(), here)
+    talk = _talk_options(options, options.session, words)
+    here = partial(make_wiring, talk, words, paths)
+    chosen = new_session(here(), options.session) if options.begin else wanted_session(talk, here(), here)
     wired, session = wire(chosen.wiring, chosen.session), chosen.session
     conversation = wired.conversation
     path = session.path.with_suffix(SUFFIX)
@@ -120,7 +120,7 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
         await conversation.work.resume_all()
         await server.serve(path)
         over = asyncio.create_task(conversation.sessions.over())
-        idle = asyncio.create_task(_until_idle(conversation, server))
+        idle = asyncio.create_task(_until_closed() if options.begin else _until_idle(conversation, server))
         await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         path.unlink(missing_ok=True)
@@ -129,6 +129,13 @@ async def _host(options: Options, words: Words, paths: Paths) -> int:
         server.close()
     # Connections end with the process, when the session is free for others.
     os._exit(0)
+
+
+async def _until_closed() -> None:
+    """Until nobody holds the other end of stdin any more: whoever has started this is gone, however it ended."""
+    closed = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed.set())
+    await closed.wait()
 
 
 async def _until_idle(conversation: InnerConversation, server: ConversationServer) -> None:

@@ -229,7 +229,7 @@ def _start_host(journal: Path, wiring: Wiring, mode: str) -> bool:
     }
     given = [word for flag, value in flags.items() if value for word in (flag, str(value))]
     given += ["--trust"] * wiring.trust + [word for added in wiring.added for word in ("--add-dir", str(added))]
-    command = [sys.executable, "-m", "duckflow", "attach", "--host", *given, journal.stem]
+    command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", *given, journal.stem]
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
     for _ in range(HOST_TRIES):

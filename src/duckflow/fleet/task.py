@@ -8,7 +8,7 @@ from pydantic import Field
 from duckflow.state.mode import Mode
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
-from duckflow.state.question import Choice
+from duckflow.state.question import Question
 
 MOST_ATTEMPTS = 4
 BRANCHES = "duckflow/"
@@ -27,11 +27,11 @@ class FleetTask(Value):
     """Commands that the fleet runs itself in the end; each must end with 0."""
     mode: Mode = Mode.FULL_AUTO
     model: str = ""
-    budget_usd: float = Field(0.0, ge=0)
+    budget_usd: float = Field(default=0.0, ge=0)
     """For each attempt; 0 without a limit."""
-    minutes: float = Field(60.0, gt=0)
+    minutes: float = Field(default=60.0, gt=0)
     """For each attempt, without the time in which it waits for an answer."""
-    attempts: int = Field(1, ge=1, le=MOST_ATTEMPTS)
+    attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
     setup: str = ""
     """A command that is run in a fresh worktree."""
     include: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class AttemptReport(Value):
     """Files that it changed but should not have."""
     findings: tuple[str, ...] = ()
     """Of the review."""
-    rating: int = Field(0, ge=0, le=10)
+    rating: int = Field(default=0, ge=0, le=10)
     """Of the review; 0 where there was none."""
     said: str = ""
     """Its last words."""
@@ -131,10 +131,8 @@ class Asked(Value):
     fleet: str
     task: str
     attempt: int
-    kind: Literal["gate", "duck", "question"]
-    title: Phrase
-    points: tuple[Phrase, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    question: Question
+    """Whole, as the attempt puts it: a Gate with its diff, a Duck Call, or what the model wants to know."""
     same: str = ""
     """Equal for questions that ask the same."""
 

@@ -1,0 +1,77 @@
+"""What attempts need of this machine: a Duckflow process, commands in the sandbox, a review, a place for worktrees."""
+
+import asyncio
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+from duckflow.config.load import load
+from duckflow.fleet.attempt import Workshop, marks_of
+from duckflow.fleet.host import HostCall
+from duckflow.fleet.review import AttemptReview, run_review
+from duckflow.fleet.task import AttemptOrder, CheckResult, FleetTask
+from duckflow.i18n.words import Words
+from duckflow.programs import find_program
+from duckflow.remote.wire import SUFFIX
+from duckflow.state.mode import Mode
+from duckflow.store.paths import Paths
+from duckflow.store.sessions import Sessions, new_session_id
+
+PROGRAM = (sys.executable, "-P", "-m", "duckflow")
+"""Not what lies in the folder that it works in."""
+KEPT = 4000
+"""Characters of a command's output."""
+TOO_LONG = 124
+"""The exit code of a command that was ended, as `timeout` gives it."""
+
+
+def make_workshop(words: Words, paths: Paths) -> Workshop:
+    # Beside Duckflow's own files, which no command may see.
+    worktrees = paths.data.with_name(f"{paths.data.name}-worktrees")
+    return Workshop(worktrees, partial(_call, words, paths), partial(_run, paths), partial(_review, words), words)
+
+
+def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:
+    session = new_session_id()
+    limit = ("--max-budget-usd", str(task.budget_usd)) if task.budget_usd else ()
+    command = (*PROGRAM, "attach", "--host", "--begin", *_flags(task, words), "--mode", task.mode, *limit, session)
+    return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
+
+
+async def _review(words: Words, order: AttemptOrder, folder: Path, prompt: str) -> AttemptReview | None:
+    command = (*PROGRAM, *_flags(order.task, words), "--mode", Mode.PLAN, "-p", prompt)
+    return await run_review(command, folder, marks_of(order))
+
+
+def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
+    return (*(("-m", task.model) if task.model else ()), "--lang", words.language)
+
+
+async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool) -> CheckResult:
+    """In the sandbox of the repository's own settings, not of those that the attempt may have changed."""
+    from duckflow.safety.sandbox.choose import choose
+    from duckflow.tools.shell.output import CommandOutput
+    from duckflow.tools.shell.process import Process, caches, environment
+
+    settings = load(paths.user_config, Path(order.task.repository), {}).settings
+    sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
+    output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
+    try:
+        shell = find_program("bash", folder) or "/bin/sh"
+        launch = sandbox.launch((shell, "-c", command), network)
+        seen = environment(os.environ, settings.shell.environment, network) | marks_of(order)
+        seen |= caches(seen, launch.environment.get("TMPDIR", "")) | settings.shell.set_environment
+        process = await Process.start(launch, str(folder), seen, output.take)
+        try:
+            async with asyncio.timeout(settings.shell.longest_seconds):
+                code = await process.wait()
+        except TimeoutError:
+            await process.end()
+            code = TOO_LONG
+        except BaseException:
+            await process.end()
+            raise
+    finally:
+        sandbox.close()
+    return CheckResult(command=command, code=code, output=output.text(failed=bool(code)).strip()[-KEPT:])

@@ -1,0 +1,235 @@
+"""An attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import DuckflowError
+from duckflow.fleet.host import Host, HostCall
+from duckflow.fleet.review import AttemptReview, review_prompt
+from duckflow.fleet.talk import AttemptTalk, TurnResult
+from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
+from duckflow.fleet.worktree import Worktree, open_worktree
+from duckflow.i18n.words import Words
+from duckflow.state.phrase import Phrase, said, say
+
+MARK = "DUCKFLOW_FLEET_ATTEMPT"
+MENDS = 1
+"""So often an attempt hears of checks that fail."""
+ANSWERS = 5
+"""So many questions of the model in its own words are put to the person."""
+OUTPUT_TOLD = 3000
+
+RunCommand = Callable[[AttemptOrder, Path, str, bool], Awaitable[CheckResult]]
+"""In that folder, in the sandbox; with the network or without."""
+
+
+class Workshop(NamedTuple):
+    """What an attempt needs of the machine that it is made on."""
+
+    worktrees: Path
+    call: Callable[[FleetTask, Path], HostCall]
+    run: RunCommand
+    review: Callable[[AttemptOrder, Path, str], Awaitable[AttemptReview | None]]
+    words: Words
+
+
+def marks_of(order: AttemptOrder) -> dict[str, str]:
+    """In the environment of every process of an attempt, so that they are found again when their worker is dead."""
+    return {MARK: order.attempt_id}
+
+
+class Attempts:
+    """Carries out attempts on this machine, any number at once."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._workshop = workshop
+
+    async def carry_out(self, order: AttemptOrder, desk: Desk) -> AttemptReport:
+        """Cancelled, everything it has started is ended and what there is stays on its branch."""
+        return await Attempt(order, desk, self._workshop).run()
+
+
+class Attempt:
+    """One go."""
+
+    def __init__(self, order: AttemptOrder, desk: Desk, workshop: Workshop) -> None:
+        self._order = order
+        self._task = order.task
+        self._desk = desk
+        self._workshop = workshop
+        self._words = workshop.words
+        self._began = time.monotonic()
+        self._report = AttemptReport(order=order, outcome="failed")
+
+    async def run(self) -> AttemptReport:
+        """What went wrong is in the report."""
+        worktree: Worktree | None = None
+        try:
+            self._desk.progress(0.0, 0, "setup")
+            worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
+            outcome, why = await self._work(worktree)
+        except DuckflowError as problem:
+            outcome, why = "failed", said(problem)
+        except asyncio.CancelledError:
+            if worktree:
+                # What cancels it twice must not leave half of it behind.
+                await asyncio.shield(self._close(worktree))
+            raise
+        if worktree:
+            why = await self._close(worktree) or why
+        if outcome == "done" and why:
+            outcome = "failed"
+        return self._report.model_copy(
+            update={"outcome": outcome, "open": why, "seconds": round(time.monotonic() - self._began, 1)}
+        )
+
+    async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
+        try:
+            async with asyncio.timeout(self._task.minutes * 60) as timeout:
+                result = await self._talk(worktree, await self._prepare(worktree), timeout)
+        except TimeoutError:
+            return "budget", say("fleet.too_long", minutes=self._task.minutes)
+        if not result.fine:
+            return "budget" if result.outcome == "budget" else "failed", result.why or say("fleet.stopped")
+        return "done", await self._judge(worktree)
+
+    async def _talk(self, worktree: Worktree, prompt: str, timeout: asyncio.Timeout) -> TurnResult:
+        call = self._workshop.call(self._task, worktree.folder)
+        host = await Host.open(call, worktree.folder, marks_of(self._order))
+        self._update(session_id=call.session_id)
+        self._note(say("fleet.note.session", session=call.session_id))
+        talk = AttemptTalk(host.conversation, self._order, self._desk, self._words, timeout)
+        try:
+            return await self._lead(talk, prompt, worktree)
+        finally:
+            state = host.conversation.state
+            self._update(
+                cost_usd=state.usage.cost_usd,
+                tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
+                evidence=tuple(one.text for one in state.evidence),
+            )
+            await talk.close()
+            await host.end()
+
+    async def _prepare(self, worktree: Worktree) -> str:
+        """The set-up; what is to be said."""
+        task = self._task
+        if task.setup:
+            done = await self._workshop.run(self._order, worktree.folder, task.setup, True)
+            if done.code:
+                raise DuckflowError("fleet.setup_failed", command=task.setup, code=done.code, output=done.output)
+        told = [self._words("fleet.prompt")]
+        told += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
+        told += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
+        told += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
+        if self._order.mend:
+            await worktree.git.ends("merge", "--no-commit", "--no-ff", self._order.mend)
+            if files := await worktree.conflicts():
+                told += [self._words("fleet.prompt_conflict", files=", ".join(files))]
+            else:
+                failing = [check for check in await self._check(worktree) if check.code]
+                told += [self._failing(failing)] if failing else [self._words("fleet.prompt_merged")]
+        return "\n\n".join([task.prompt.strip(), *told])
+
+    async def _lead(self, talk: AttemptTalk, prompt: str, worktree: Worktree) -> TurnResult:
+        """Until the checks hold, or there is no more to say."""
+        mends, answers = MENDS, ANSWERS
+        while True:
+            result = await talk.say(prompt)
+            self._update(said=talk.said)
+            if not result.fine:
+                return result
+            talk.doing = "checks"
+            commit = await self._commit(worktree)
+            checks = await self._check(worktree) if commit else ()
+            failing = [check for check in checks if check.code]
+            talk.doing = "working"
+            if commit and checks and not failing:
+                return result
+            if result.question and answers:
+                answers -= 1
+                prompt = await talk.ask(result.question)
+            elif failing and mends:
+                mends -= 1
+                prompt = self._failing(failing)
+            else:
+                return result
+
+    def _failing(self, checks: list[CheckResult]) -> str:
+        shown = "\n\n".join(f"$ {one.command}\n{one.output[-OUTPUT_TOLD:]}\n(exit code {one.code})" for one in checks)
+        return self._words("fleet.prompt_failing", checks=shown)
+
+    async def _commit(self, worktree: Worktree) -> str:
+        left = [name for name in await worktree.conflicts() if _marked(worktree.folder / name)]
+        if left:
+            raise DuckflowError("fleet.conflict_left", files=", ".join(left))
+        commit = await worktree.commit(self._order)
+        self._update(
+            commit=commit,
+            branch=self._order.branch if commit else "",
+            files=await worktree.changes(commit) if commit else (),
+            touched_outside=await worktree.outside(commit, self._task.may_touch) if commit else (),
+        )
+        return commit
+
+    async def _check(self, worktree: Worktree) -> tuple[CheckResult, ...]:
+        checks: list[CheckResult] = []
+        for command in self._task.checks:
+            checks.append(await self._workshop.run(self._order, worktree.folder, command, False))
+            self._note(say("fleet.note.check", command=command, code=checks[-1].code))
+        self._update(checks=tuple(checks))
+        return tuple(checks)
+
+    async def _judge(self, worktree: Worktree) -> Phrase | None:
+        """What speaks against it; where several attempts are made, a review of what does not."""
+        report = self._report
+        if not report.commit:
+            return say("fleet.nothing_changed")
+        if failing := [check.command for check in report.checks if check.code]:
+            return say("fleet.checks_failed", checks=", ".join(failing))
+        if report.touched_outside:
+            return say("fleet.touched_outside", files=", ".join(report.touched_outside))
+        if self._task.attempts > 1:
+            self._desk.progress(report.cost_usd, report.tokens, "review")
+            diff = await worktree.git("diff", "--no-color", worktree.start, report.commit)
+            prompt = review_prompt(report, diff, self._words)
+            if found := await self._workshop.review(self._order, worktree.folder, prompt):
+                self._update(
+                    rating=found.rating,
+                    findings=found.findings,
+                    cost_usd=report.cost_usd + found.cost_usd,
+                    tokens=report.tokens + found.tokens,
+                )
+                self._note(say("fleet.note.review", rating=found.rating, findings="; ".join(found.findings) or "–"))
+        return None
+
+    async def _close(self, worktree: Worktree) -> Phrase | None:
+        """What there is stays on the branch; a branch without anything goes."""
+        problem: Phrase | None = None
+        try:
+            if not self._report.commit and not self._order.mend:
+                await self._commit(worktree)
+        except DuckflowError as failed:
+            problem = said(failed)
+        await worktree.remove()
+        if not self._report.commit and not problem:
+            await worktree.drop_branch(self._order)
+        return problem
+
+    def _update(self, **values: object) -> None:
+        self._report = self._report.model_copy(update=values)
+
+    def _note(self, what: Phrase) -> None:
+        self._desk.note(self._words.phrase(what))
+
+
+def _marked(path: Path) -> bool:
+    """Whether both sides of a conflict still stand in it."""
+    try:
+        lines = path.read_text("utf-8", "replace").split("\n")
+    except OSError:
+        return False
+    return any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in lines)

@@ -1,0 +1,141 @@
+"""Git as the fleet calls it: no hooks, no questions, no signatures, and always in the folder that is named."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.programs import find_program
+
+QUIET = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
+    *("-c", "core.quotePath=false", "-c", "advice.detachedHead=false", "-c", "gc.auto=0", "-c", "maintenance.auto=0"),
+)
+ELSEWHERE = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE"),
+    *("GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE", "GIT_CONFIG_PARAMETERS"),
+)
+NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
+"""For those who have not told git who they are."""
+LOCK = "duckflow-worktrees.lock"
+LOCK_SECONDS = 0.05
+LONGEST_REASON = 400
+
+
+class GitFailed(DuckflowError):
+    """Git ended with an error; `reason` is what it said."""
+
+    def __init__(self, command: str, reason: str) -> None:
+        super().__init__("fleet.git", command=command, reason=reason)
+
+
+class GitResult(NamedTuple):
+    """How a call of git ended."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class Git:
+    """The repository around one folder."""
+
+    def __init__(self, folder: Path, marks: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.marks = marks or {}
+        """What shows in the environment whose processes they are."""
+
+    async def __call__(self, *words: str, given: str = "") -> str:
+        """What it prints, without the last line's end; GitFailed when it fails."""
+        done = await self.ends(*words, given=given)
+        if done.code:
+            raise GitFailed(f"git {words[0]}", (done.errors or done.output).strip()[-LONGEST_REASON:])
+        return done.output.removesuffix("\n")
+
+    async def ends(self, *words: str, given: str = "") -> GitResult:
+        """The same, where an error is an answer, too."""
+        program = find_program("git", self.folder)
+        if program is None:
+            raise UsageError("fleet.no_git")
+        process = await asyncio.create_subprocess_exec(
+            *(program, *QUIET, *words),
+            cwd=self.folder,
+            env={**_environment(), **self.marks},
+            stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            output, errors = await process.communicate(os.fsencode(given) if given else None)
+        except asyncio.CancelledError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+            raise
+        return GitResult(process.returncode or 0, os.fsdecode(output), os.fsdecode(errors))
+
+    async def names(self, *words: str) -> tuple[str, ...]:
+        """What it prints with `-z`."""
+        return tuple(name for name in (await self(*words)).split("\0") if name)
+
+    async def commit_of(self, name: str) -> str:
+        """The full id of the commit that the name means; nothing where there is none."""
+        done = await self.ends("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return "" if done.code else done.output.strip()
+
+    async def checked_out(self) -> str:
+        """The branch; nothing for a bare commit."""
+        done = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
+        return done.output.strip()
+
+    async def holds(self, older: str, newer: str) -> bool:
+        """Whether the older commit is part of the newer one's past."""
+        return not (await self.ends("merge-base", "--is-ancestor", older, newer)).code
+
+    async def move_branch(self, branch: str, commit: str, before: str) -> None:
+        """Only when it still stands where it stood `before`; nothing: when it is not there."""
+        await self("update-ref", "-m", "duckflow fleet", f"refs/heads/{branch}", commit, before or "0" * len(commit))
+
+    async def commit(self, message: str, *more: str) -> str:
+        """Everything that is not ignored; the new commit, or the old one where nothing has changed."""
+        await self("add", "--all")
+        merging = await self.commit_of("MERGE_HEAD")
+        if merging or (await self.ends("diff", "--cached", "--quiet")).code:
+            known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
+            name = () if known else NAMELESS
+            await self(*name, "commit", "--quiet", "--no-verify", "--file=-", *more, given=message)
+        return await self("rev-parse", "HEAD")
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """What git cannot do twice at once in one repository; other processes wait, too."""
+        import fcntl
+
+        common = Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        handle = os.open(common / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    await asyncio.sleep(LOCK_SECONDS)
+            yield
+        finally:
+            os.close(handle)
+
+
+def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]:
+    """Patterns as people write them, from the top of the repository: `src` is all that is in it, `*.py` any such file
+    there, `**/*.py` also deeper."""
+    magic = "top,exclude,glob" if exclude else "top,glob"
+    return tuple(f":({magic}){pattern.removeprefix('./').rstrip('/')}" for pattern in patterns)
+
+
+def _environment() -> dict[str, str]:
+    """Without what would lead git elsewhere."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ELSEWHERE)}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}

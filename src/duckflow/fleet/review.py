@@ -1,0 +1,74 @@
+"""A look at an attempt by somebody who has not made it: a run of its own that reads only."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from duckflow.fleet.task import AttemptReport
+from duckflow.i18n.words import Words
+
+LONGEST_DIFF = 60_000
+MOST_FINDINGS = 12
+SECONDS = 900.0
+SHAPE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "rating": {"type": "integer", "minimum": 1, "maximum": 10},
+        "findings": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["rating", "findings"],
+}
+
+
+class AttemptReview(NamedTuple):
+    """How good it is, from 1 to 10; what is wrong with it; and what the look has cost."""
+
+    rating: int
+    findings: tuple[str, ...]
+    cost_usd: float = 0.0
+    tokens: int = 0
+
+
+def review_prompt(report: AttemptReport, diff: str, words: Words) -> str:
+    shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
+    evidence = "\n".join([*(f"{check.command}: {check.code}" for check in report.checks), *report.evidence])
+    return words("fleet.review", prompt=report.order.task.prompt, evidence=evidence or "–", diff=shown)
+
+
+async def run_review(command: Sequence[str], folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
+    """Nothing where it gave no answer that can be read: a review is a help, and nobody waits for it for ever."""
+    process = await asyncio.create_subprocess_exec(
+        *(*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json"),
+        cwd=folder,
+        env={**os.environ, **marks},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    return _read(output)
+
+
+def _read(output: bytes) -> AttemptReview | None:
+    try:
+        told: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
+        found, usage = cast("dict[str, Any]", told["structured"]), cast("dict[str, Any]", told["usage"])
+        findings = tuple(map(str, found["findings"]))[:MOST_FINDINGS]
+        tokens = int(usage["prompt_tokens"]) + int(usage["completion_tokens"])
+        return AttemptReview(int(found["rating"]), findings, float(usage["cost_usd"]), tokens)
+    except (ValueError, KeyError, TypeError):
+        return None

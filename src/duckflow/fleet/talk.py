@@ -1,0 +1,171 @@
+"""A front end without a person: leads the conversation of an attempt, and takes what it asks to the fleet's desk."""
+
+import asyncio
+import hashlib
+from typing import NamedTuple
+
+from duckflow.commands.plan_tree import plan_tree
+from duckflow.errors import DuckflowError
+from duckflow.events import types as happened
+from duckflow.events.ports import Conversation
+from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, Desk
+from duckflow.i18n.words import Words
+from duckflow.state.mode import Mode
+from duckflow.state.phrase import SAID, Phrase, say
+from duckflow.state.question import Choice, Question
+
+FINE = ("done", "pending_user", "deferred", "exit")
+UNFINISHED = ("draft", "approved", "in_progress")
+
+
+class TurnResult(NamedTuple):
+    """How what was said has ended."""
+
+    outcome: happened.Outcome
+    why: Phrase | None = None
+    question: str = ""
+    """What the model waits for an answer to."""
+
+    @property
+    def fine(self) -> bool:
+        return self.outcome in FINE
+
+
+class AttemptTalk:
+    """Says what is to be done. Time stands still for the attempt while its questions wait."""
+
+    def __init__(
+        self, conversation: Conversation, order: AttemptOrder, desk: Desk, words: Words, timeout: asyncio.Timeout
+    ) -> None:
+        self._conversation = conversation
+        self._order = order
+        self._desk = desk
+        self._words = words
+        self._timeout = timeout
+        self._left, self._open = 0.0, 0
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._ended: happened.TurnEnded | None = None
+        self.said = ""
+        self.doing = "working"
+        conversation.hear(self._hear)
+
+    async def say(self, text: str) -> TurnResult:
+        """To the end of the turn, of its jobs and of the plan that it makes."""
+        self._tell_progress()
+        outcome = await self._conversation.say(text)
+        await self._conversation.work.jobs_over()
+        reached, result = -1, self._result(outcome)
+        state = self._conversation.state
+        while result.fine and (plan := state.plan) and plan.status in UNFINISHED and plan.done() > reached:
+            reached = plan.done()
+            if plan.status != "draft":
+                outcome = await self._conversation.say(self._words("plan.go_on"))
+            elif self._conversation.choices.mode == Mode.FULL_AUTO or await self._approved():
+                outcome = await self._conversation.work.approve_plan()
+            else:
+                return TurnResult("gate", say("fleet.plan_refused"))
+            await self._conversation.work.jobs_over()
+            result = self._result(outcome)
+        return result
+
+    async def ask(self, text: str) -> str:
+        """What the model wants to know; the person's words."""
+        question = Question(kind="text", title=Phrase(key=SAID, values={"text": text}))
+        return (await self._put(question)).text
+
+    async def close(self) -> None:
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    def _result(self, outcome: happened.Outcome) -> TurnResult:
+        why = self._ended.why if self._ended else None
+        asked = self._conversation.state.asked if outcome == "pending_user" else ""
+        return TurnResult(outcome, why, (asked and self.said) or asked)
+
+    async def _approved(self) -> bool:
+        plan = self._conversation.state.plan
+        assert plan
+        question = Question(
+            kind="choice",
+            title=say("plan.ask"),
+            details=(Phrase(key=SAID, values={"text": plan_tree(plan, self._words)}),),
+            choices=(Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))),
+        )
+        return (await self._put(question)).choice == "yes"
+
+    def _hear(self, number: int, event: happened.Event) -> None:
+        match event:
+            case QuestionAsked():
+                question = event.question
+                self._asking[question.question_id] = asyncio.create_task(self._settle(question))
+            case QuestionClosed():
+                # Whoever is attached may have answered it.
+                if task := self._asking.pop(event.question_id, None):
+                    task.cancel()
+            case happened.UsageReported():
+                self._tell_progress()
+            case happened.ActionFinished():
+                if event.result.for_user.key == SAID:
+                    self.said = str(event.result.for_user.values["text"])
+                self._desk.note(self._words.phrase(event.result.for_user))
+            case happened.Noticed():
+                self._desk.note(self._words.phrase(event.what))
+            case happened.TurnEnded():
+                self._ended = event
+                if event.why:
+                    self._desk.note(self._words.phrase(event.why))
+            case _:
+                pass
+
+    def _tell_progress(self, doing: str = "") -> None:
+        usage = self._conversation.state.usage
+        self._desk.progress(usage.cost_usd, usage.prompt_tokens + usage.completion_tokens, doing or self.doing)
+
+    async def _settle(self, question: Question) -> None:
+        """Until it has an answer that fits."""
+        while True:
+            answered = await self._put(question)
+            # From here on it is closed by this very answer.
+            self._asking.pop(question.question_id, None)
+            try:
+                taken = await self._conversation.answer(question.question_id, answered.text, answered.choice)
+            except DuckflowError:
+                return
+            if taken.meaning in ("answer", "closed"):
+                return
+            question = question.model_copy(update={"details": (*question.details, *taken.told)})
+
+    async def _put(self, question: Question) -> Answered:
+        order = self._order
+        asked = Asked(
+            fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
+        )
+        self._stand_still(1)
+        try:
+            return await self._desk.ask(asked)
+        finally:
+            self._stand_still(-1)
+
+    def _same(self, question: Question) -> str:
+        """Equal for those who ask the same, each in a folder of its own."""
+        gate = question.gate
+        told = [question.kind, self._words.phrase(question.title), *map(self._words.phrase, question.details)]
+        told += [*gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
+        text = "\0".join(told).replace(self._conversation.state.folder, ".")
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def _stand_still(self, more: int) -> None:
+        self._open += more
+        if self._timeout.expired():
+            return
+        now = asyncio.get_running_loop().time()
+        if more > 0 and self._open == 1:
+            self._left = (self._timeout.when() or now) - now
+            self._timeout.reschedule(None)
+            self._tell_progress("waiting")
+        elif self._open == 0:
+            self._timeout.reschedule(now + self._left)
+            self._tell_progress()

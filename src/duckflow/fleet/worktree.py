@@ -1,0 +1,186 @@
+"""The folder of an attempt: a worktree of its own, on a commit, with the ignored files that it needs."""
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from duckflow.errors import UsageError
+from duckflow.fleet.git import Git, GitFailed, pathspecs
+from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, say
+
+Note = Callable[[Phrase], None]
+USUAL = (".env", ".env.local")
+"""Ignored files without which much does not run."""
+GLOB = re.compile(r"[*?\[]")
+TITLE = 60
+
+
+class Worktree:
+    """Made by `open_worktree`. `start` is the commit that its changes are counted from."""
+
+    def __init__(self, git: Git, main: Git, start: str) -> None:
+        self.git = git
+        self.start = start
+        self._main = main
+
+    @property
+    def folder(self) -> Path:
+        return self.git.folder
+
+    async def commit(self, order: AttemptOrder) -> str:
+        """What there is, onto the attempt's branch; nothing where nothing differs from the start. A worktree that has
+        been led away from its start is refused: nothing is ever put on another base."""
+        commit = await self.git.commit(message_of(order))
+        if not await self.git.holds(self.start, commit):
+            raise UsageError("fleet.led_away", base=self.start[:12], branch=order.branch)
+        before = await self._main.commit_of(f"refs/heads/{order.branch}")
+        if not (await self.git.ends("diff", "--quiet", self.start, commit)).code and not order.mend:
+            return ""
+        if before != commit:
+            await self._main.move_branch(order.branch, commit, before)
+        return commit
+
+    async def changes(self, commit: str) -> tuple[FileChange, ...]:
+        rows = await self.git.names("diff", "--numstat", "--no-renames", "-z", self.start, commit)
+        split = [row.split("\t", 2) for row in rows]
+        return tuple(FileChange(path=path, added=_count(plus), removed=_count(minus)) for plus, minus, path in split)
+
+    async def outside(self, commit: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """Files that changed though they should not."""
+        if not allowed:
+            return ()
+        specs = (":(top)", *pathspecs(allowed, exclude=True))
+        return await self.git.names("diff", "--name-only", "--no-renames", "-z", self.start, commit, "--", *specs)
+
+    async def conflicts(self) -> tuple[str, ...]:
+        """Files with both sides in them."""
+        return await self.git.names("diff", "--name-only", "--diff-filter=U", "-z")
+
+    async def drop_branch(self, order: AttemptOrder) -> None:
+        """Where there is nothing on it."""
+        await self._main.ends("update-ref", "-d", f"refs/heads/{order.branch}", self.start)
+
+    async def remove(self) -> None:
+        await remove_worktree(self._main, self.folder)
+
+
+def place_of(worktrees: Path, repository: Path, name: str) -> Path:
+    """By the repository's path, so that two of the same name do not meet."""
+    short = hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]
+    return worktrees / f"{repository.name}-{short}" / name
+
+
+def message_of(order: AttemptOrder) -> str:
+    return f"{order.task.name}: {shorten(order.task.prompt, TITLE)}\n\n{order.task.prompt.strip()}\n"
+
+
+async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
+    """A fresh one. What an earlier go at the same attempt has left is kept on its branch first."""
+    task, main = order.task, Git(Path(order.task.repository), marks)
+    folder = place_of(worktrees, main.folder, f"{task.name}-{order.number}")
+    await _settle(order, main, folder, note)
+    base = await _known(main, task.base)
+    before = await main.commit_of(f"refs/heads/{order.branch}")
+    start = before if before and (order.go_on or order.mend) else base
+    if before and not order.go_on and not await main.holds(before, base):
+        raise UsageError("fleet.branch_there", branch=order.branch)
+    if start != before:
+        await main.move_branch(order.branch, start, before)
+    git = await add_worktree(main, folder, start)
+    await _bring(task, main, folder, note)
+    await _tell_what_is_missing(git, note)
+    return Worktree(git, main, order.mend or base)
+
+
+async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
+    """Several at once in one repository would fail now and then, so the short part of it is done one by one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    async with main.alone():
+        await main("worktree", "add", "--no-checkout", "--detach", "--quiet", str(folder), commit)
+    git = Git(folder, main.marks)
+    await git("reset", "--hard", "--quiet")
+    return git
+
+
+async def remove_worktree(main: Git, folder: Path) -> None:
+    """Also one that was only half made."""
+    await main.ends("worktree", "unlock", str(folder))
+    async with main.alone():
+        if (await main.ends("worktree", "remove", "--force", "--force", str(folder))).code:
+            await asyncio.to_thread(shutil.rmtree, folder, True)
+            await main.ends("worktree", "prune")
+
+
+async def _known(main: Git, base: str) -> str:
+    """The commit; fetched where it is not there yet."""
+    if not await main.commit_of(base):
+        await main.ends("fetch", "--quiet", "--all")
+    if found := await main.commit_of(base):
+        return found
+    raise UsageError("fleet.no_base", base=base, repository=str(main.folder))
+
+
+async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> None:
+    if not folder.exists():
+        await main.ends("worktree", "prune")
+        return
+    if order.go_on:
+        try:
+            if await _keep(order, main, Git(folder, main.marks)):
+                note(say("fleet.note.kept", branch=order.branch))
+        except GitFailed as problem:
+            note(say("fleet.note.not_kept", reason=str(problem.values["reason"])))
+    await remove_worktree(main, folder)
+
+
+async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
+    """What is not on the branch yet. Where there is no index it was only half made: everything would look removed."""
+    if not (left.folder / ".git").exists() or not Path(await left("rev-parse", "--git-path", "index")).exists():
+        return False
+    await left.ends("merge", "--abort")
+    commit = await left.commit(message_of(order))
+    before = await main.commit_of(f"refs/heads/{order.branch}")
+    if commit == before or not before or not await main.holds(before, commit):
+        return False
+    await main.move_branch(order.branch, commit, before)
+    return True
+
+
+async def _bring(task: FleetTask, main: Git, folder: Path, note: Note) -> None:
+    """The ignored files that the task names, from the user's checkout."""
+    for pattern in task.include:
+        found = await main.names("ls-files", "-oi", "--exclude-standard", "-z", "--", *pathspecs([pattern]))
+        if not found and not GLOB.search(pattern):
+            there = (main.folder / pattern).exists()
+            raise UsageError("fleet.include_known" if there else "fleet.include_missing", file=pattern)
+        for name in found:
+            await asyncio.to_thread(_copy, main.folder / name, folder / name)
+        note(say("fleet.note.included", files=", ".join(found) or "–", pattern=pattern))
+    for name in USUAL:
+        if (main.folder / name).exists() and not (folder / name).exists():
+            note(say("fleet.note.not_included", file=name))
+
+
+async def _tell_what_is_missing(git: Git, note: Note) -> None:
+    if (git.folder / ".gitmodules").exists():
+        note(say("fleet.note.submodules"))
+    attributes = git.folder / ".gitattributes"
+    if attributes.is_file() and "filter=lfs" in attributes.read_text("utf-8", "replace"):
+        there = (await git.ends("lfs", "version")).code == 0
+        note(say("fleet.note.lfs" if there else "fleet.note.no_lfs"))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _count(text: str) -> int:
+    """Git counts no lines in what is no text."""
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,132 @@
+"""A place for the stories of attempts: a real repository, a real Duckflow process with a scripted model, a desk."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.fleet.attempt import Attempts
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptReport, FleetTask
+from duckflow.i18n.words import Words
+from duckflow.store.paths import Paths
+from tests.journeys.story import act, decide, respond
+
+WAIT_SECONDS = 60.0
+
+
+def write(path: str, text: str, *more: dict[str, Any]) -> dict[str, Any]:
+    return decide(act("file_ops.write_file", path=path, content=text), *more, respond("Done."))
+
+
+class Repository:
+    """A repository with a first commit on `main`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "A User")
+        self.git("config", "user.email", "user@example.com")
+        self.write("shop.py", "PRICE = 1\n")
+        self.write(".gitignore", ".env\n*.log\n")
+        self.commit("first")
+
+    def git(self, *words: str) -> str:
+        command = ["git", "-C", str(self.folder), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text, "utf-8")
+
+    def commit(self, message: str) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+        return self.git("rev-parse", "HEAD")
+
+    def show(self, branch: str, name: str) -> str:
+        return self.git("show", f"{branch}:{name}")
+
+    def branches(self) -> list[str]:
+        return self.git("branch", "--format=%(refname:short)").split("\n")
+
+    def worktrees(self) -> int:
+        """Besides the main one."""
+        return self.git("worktree", "list", "--porcelain").count("worktree ") - 1
+
+
+class MemoryDesk:
+    """Keeps what it is told; answers what it was told to, and leaves the rest open."""
+
+    def __init__(self, *answers: Answered) -> None:
+        self._answers = list(answers)
+        self.asked: list[Asked] = []
+        self.notes: list[str] = []
+        self.states: list[str] = []
+        self.cost_usd = 0.0
+        self._awaited: dict[str, list[asyncio.Event]] = {}
+
+    async def ask(self, asked: Asked) -> Answered:
+        self.asked.append(asked)
+        if not self._answers:
+            await asyncio.Event().wait()
+        return self._answers.pop(0).model_copy(update={"asked_id": asked.asked_id})
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
+        self.cost_usd = cost_usd
+        if self.states[-1:] != [state]:
+            self.states.append(state)
+            for reached in self._awaited.get(state, ()):
+                reached.set()
+
+    async def until(self, state: str) -> None:
+        if state not in self.states:
+            self._awaited.setdefault(state, []).append(reached := asyncio.Event())
+            await asyncio.wait_for(reached.wait(), WAIT_SECONDS)
+
+
+class Yard:
+    """One repository and those who work on it."""
+
+    def __init__(self, top: Path, monkeypatch: pytest.MonkeyPatch, language: str = "en") -> None:
+        self.top = top
+        for name, value in {
+            "DUCKFLOW_HOME": top / "home",
+            "HOME": top / "user",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+        }.items():
+            monkeypatch.setenv(name, str(value))
+        (top / "user").mkdir()
+        self.repository = Repository(top / "shop")
+        self.paths, self.words = Paths.of_user(), Words(language)
+        self.attempts = Attempts(make_workshop(self.words, self.paths))
+        self._scripts = 0
+
+    def model(self, *replies: Any) -> str:
+        self._scripts += 1
+        path = self.top / f"model-{self._scripts}.jsonl"
+        path.write_text("\n".join(json.dumps({"json": r} if "actions" in r else r) for r in replies), "utf-8")
+        return f"scripted:{path}"
+
+    def task(self, replies: Sequence[Any], **fields: Any) -> FleetTask:
+        given: dict[str, Any] = {
+            "name": "raise",
+            "repository": str(self.repository.folder),
+            "prompt": "Raise the price.",
+            "model": self.model(*replies),
+            "base": self.repository.git("rev-parse", "HEAD"),
+            "onto": "main",
+        }
+        return FleetTask.model_validate(given | fields)
+
+    async def carry_out(self, task: FleetTask, desk: MemoryDesk | None = None, **fields: Any) -> AttemptReport:
+        order = AttemptOrder.model_validate({"fleet": "f1", "task": task, "number": 1} | fields)
+        return await self.attempts.carry_out(order, desk or MemoryDesk())
