@@ -13,7 +13,7 @@ from duckflow.events.ports import Listener
 from duckflow.events.types import Event, SessionOpened, TurnEnded
 from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
-from duckflow.store.journal import Journal
+from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
 from duckflow.store.salvage import Salvaged, salvage
 
@@ -159,7 +159,7 @@ def _resumed(path: Path) -> Session:
         raise
 
 
-def replay(journal: Journal, from_snapshot: bool = True) -> AgentState:
+def replay(journal: JournalReader, from_snapshot: bool = True) -> AgentState:
     """The state that the journal's events lead to."""
     state, seq = AgentState(), 0
     if from_snapshot and (snapshot := journal.last_snapshot()):

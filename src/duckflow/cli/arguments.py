@@ -124,11 +124,18 @@ def _attach(add: Add, words: Words) -> None:
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
     add("--trust", action="store_true", help=words("cli.trust"))
-    add("--host", action="store_true", help=argparse.SUPPRESS)
-    add("--begin", action="store_true", help=argparse.SUPPRESS)
+    add("--host", choices=["jobs", "again", "new", "led"], help=argparse.SUPPRESS)
     add("--max-budget-usd", type=_positive(float), help=argparse.SUPPRESS)
     add("--max-tokens", type=_positive(int), help=argparse.SUPPRESS)
     add("--add-dir", action="append", default=[], help=argparse.SUPPRESS)
+
+
+def _web(add: Add, words: Words) -> None:
+    add("--port", type=_positive(int), metavar="N", help=words("cli.web_port"))
+    add("--host", default="", metavar="ADDRESS", help=words("cli.web_host"))
+    add("--qr", action="store_true", help=words("cli.web_qr"))
+    add("--no-open", action="store_true", help=words("cli.web_no_open"))
+    add("--only", default="", help=argparse.SUPPRESS)
 
 
 def _demo(add: Add, words: Words) -> None:
@@ -181,6 +188,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "audit": _audit,
     "jobs": _demo,
     "attach": _attach,
+    "web": _web,
     "acp": _acp,
     "prompt": _prompt,
     "demo": _demo,

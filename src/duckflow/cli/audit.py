@@ -23,21 +23,21 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
         entries = list_audit(event for _, event in journal.events())
     if options.json:
         for one in entries:
-            print_out(json.dumps(_without_secrets(one.as_json()), ensure_ascii=False))
+            print_out(json.dumps(without_secrets(one.as_json()), ensure_ascii=False))
     else:
         for line in audit_lines(entries, words):
             print_out(line)
     return 0
 
 
-def _without_secrets(value: Any) -> Any:
+def without_secrets(value: Any) -> Any:
     """Blotted text by text: a blot over the whole line could swallow a quote, and it would not be JSON any more."""
     match value:
         case str():
             return redacted(value)
         case dict():
-            return {name: _without_secrets(one) for name, one in cast(dict[str, Any], value).items()}
+            return {name: without_secrets(one) for name, one in cast(dict[str, Any], value).items()}
         case list() | tuple():
-            return [_without_secrets(one) for one in cast(list[Any], value)]
+            return [without_secrets(one) for one in cast(list[Any], value)]
         case _:
             return value

@@ -1,20 +1,15 @@
-"""Conversations that other processes hold: `duckflow jobs` lists them, `duckflow attach` joins one; and the process
-that carries jobs on without a terminal."""
+"""Conversations that other processes hold: `duckflow jobs` lists them, `duckflow attach` joins one."""
 
 import asyncio
-import os
-import signal
 import sys
 import time
 from pathlib import Path
 
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
-from duckflow.events.ports import InnerConversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.remote.server import ConversationServer
 from duckflow.remote.wire import SUFFIX
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
@@ -42,7 +37,9 @@ def list_jobs(options: Options, words: Words, paths: Paths) -> int:
 def attach(options: Options, words: Words, paths: Paths) -> int:
     """Join the conversation; where its process has died, its session is opened here instead."""
     if options.host:
-        return asyncio.run(_host(options, words, paths))
+        from duckflow.cli.hosting import host
+
+        return asyncio.run(host(_talk_options(options, options.session, words), options.host, words, paths))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("usage.not_a_terminal")
     path = _wanted(options.session, paths)
@@ -97,58 +94,6 @@ def _talk_options(options: Options, session: str, words: Words) -> Options:
     talk = make_parser("", words).read(["-r", session])
     given = ("model", "mode", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
     return Options(**vars(talk) | {name: getattr(options, name) for name in given}, resume_jobs=True)
-
-
-async def _host(options: Options, words: Words, paths: Paths) -> int:
-    from functools import partial
-
-    from duckflow.cli.conversations import new_session, wanted_session
-    from duckflow.cli.talk import make_wiring
-    from duckflow.cli.wire import wire
-
-    talk = _talk_options(options, options.session, words)
-    here = partial(make_wiring, talk, words, paths)
-    chosen = new_session(here(), options.session) if options.begin else wanted_session(talk, here(), here)
-    wired, session = wire(chosen.wiring, chosen.session), chosen.session
-    conversation = wired.conversation
-    path = session.path.with_suffix(SUFFIX)
-    server = ConversationServer(conversation)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, conversation.sessions.leave)
-    try:
-        if wired.outside:
-            await wired.outside.offer(wired.toolbox)
-        await conversation.work.resume_all()
-        await server.serve(path)
-        over = asyncio.create_task(conversation.sessions.over())
-        idle = asyncio.create_task(_until_closed() if options.begin else _until_idle(conversation, server))
-        await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        path.unlink(missing_ok=True)
-        await wired.close()
-        session.close()
-        server.close()
-    # Connections end with the process, when the session is free for others.
-    os._exit(0)
-
-
-async def _until_closed() -> None:
-    """Until nobody holds the other end of stdin any more: whoever has started this is gone, however it ended."""
-    closed = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed.set())
-    await closed.wait()
-
-
-async def _until_idle(conversation: InnerConversation, server: ConversationServer) -> None:
-    """Until no job and no turn runs, and nobody is there."""
-    moved = asyncio.Event()
-    conversation.hear(lambda number, event: moved.set())
-    while True:
-        await conversation.work.jobs_over()
-        await server.until_alone()
-        if not conversation.busy and not conversation.state.at_work:
-            return
-        moved.clear()
-        await moved.wait()
 
 
 def _sockets(paths: Paths) -> list[Path]:

@@ -35,7 +35,7 @@ def make_workshop(words: Words, paths: Paths) -> Workshop:
 def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:
     session = new_session_id()
     limit = ("--max-budget-usd", str(task.budget_usd)) if task.budget_usd else ()
-    command = (*PROGRAM, "attach", "--host", "--begin", *_flags(task, words), "--mode", task.mode, *limit, session)
+    command = (*PROGRAM, "attach", "--host", "led", *_flags(task, words), "--mode", task.mode, *limit, session)
     return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
 
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "audit": "audit:show_audit",
     "jobs": "detached:list_jobs",
     "attach": "detached:attach",
+    "web": "web:run_web",
     "acp": "acp:run_acp",
     "prompt": "prompt:show_prompt",
     "demo": "demo.command:run_demo",

@@ -6,7 +6,6 @@ import logging
 import os
 import stat
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +30,6 @@ from duckflow.ui.streams import print_err, print_out
 log = logging.getLogger(__name__)
 STDIN_LIMIT = 200_000
 LOADED_SECONDS = 2.0
-HOST_TRIES, HOST_TRY_SECONDS = 300, 0.1
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
@@ -187,8 +185,10 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
         if not spoken:
             session.discard()
     if detached:
+        from duckflow.cli.host_process import host_flags, start_host
+
         mode = session.state.mode or wiring.settings.safety.mode
-        goes_on = await asyncio.to_thread(_start_host, detached.journal, wiring, mode)
+        goes_on = await asyncio.to_thread(start_host, detached.journal, "jobs", host_flags(wiring, mode))
         key = "leave.detached" if goes_on else "leave.not_detached"
         print_out(wiring.words(key, session=session.state.session_id))
     elif spoken and wanted is None:
@@ -211,32 +211,6 @@ async def _serve(conversation: ChatLoop, journal: Path) -> None:
     finally:
         path.unlink(missing_ok=True)
         server.close()
-
-
-def _start_host(journal: Path, wiring: Wiring, mode: str) -> bool:
-    """A process of its own that goes on with the jobs of a session which this one has closed, within the same limits.
-    Whether it does: it can be joined, or is done already."""
-    import subprocess
-
-    from duckflow.remote.wire import SUFFIX
-
-    limits = wiring.settings.agent
-    flags = {
-        "-m": wiring.model_flag,
-        "--mode": mode,
-        "--max-budget-usd": limits.max_budget_usd or "",
-        "--max-tokens": limits.max_tokens or "",
-    }
-    given = [word for flag, value in flags.items() if value for word in (flag, str(value))]
-    given += ["--trust"] * wiring.trust + [word for added in wiring.added for word in ("--add-dir", str(added))]
-    command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", *given, journal.stem]
-    nothing = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
-    for _ in range(HOST_TRIES):
-        if journal.with_suffix(SUFFIX).exists() or process.poll() is not None:
-            break
-        time.sleep(HOST_TRY_SECONDS)
-    return not process.poll()
 
 
 def _collect_later() -> None:

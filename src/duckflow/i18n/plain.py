@@ -10,16 +10,26 @@ STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
+class ShownAs(dict[int, str]):
+    """What is shown for a character, worked out once."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in KEPT or character in JOINS:
+            shown = character
+        elif character in UNSEEN or unicodedata.category(character) in STEERING:
+            shown = f"\\x{code:02x}"
+        else:
+            shown = character
+        self[code] = shown
+        return shown
+
+
+SHOWN = ShownAs()
+
+
 def plain(text: str) -> str:
     """Control and direction-changing characters become visible; nothing from outside can steer the terminal."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_shown, text.replace("\r\n", "\n")))
-
-
-def _shown(character: str) -> str:
-    if character in KEPT or character in JOINS:
-        return character
-    if character in UNSEEN or unicodedata.category(character) in STEERING:
-        return f"\\x{ord(character):02x}"
-    return character
+    return text.replace("\r\n", "\n").translate(SHOWN)

@@ -70,8 +70,10 @@ class ConversationServer:
             "record": self._record,
         }
 
-    async def serve(self, path: Path) -> None:
-        """From now on, until it is closed."""
+    async def serve(self, path: Path, expecting: bool = False) -> None:
+        """From now on, until it is closed. `expecting`: somebody is about to come."""
+        if expecting:
+            self._cut_at = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(self._talk, sock=listen_at(path), limit=LONGEST_LINE)
 
     def close(self) -> None:

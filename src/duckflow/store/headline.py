@@ -7,6 +7,7 @@ from pathlib import Path
 from duckflow.events.types import MessageAdded, SessionOpened, UsageReported
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import Line100, Value
+from duckflow.store.journal import connect_read_only
 
 
 class Headline(Value):
@@ -34,11 +35,8 @@ class Headline(Value):
 
 def read_headline(path: Path) -> Headline | None:
     """Nothing for a session in which nothing was said; a journal that cannot be read has one without a title."""
-    ahead = path.with_name(path.name + "-wal")
-    # A journal that nobody has open is read without making the files that sharing it would need.
-    how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)) as db:
+        with closing(connect_read_only(path)) as db:
             kept = db.execute("SELECT body FROM headline").fetchone()
             return Headline.model_validate_json(kept[0]) if kept else _gathered(db)
     except (sqlite3.Error, ValueError):

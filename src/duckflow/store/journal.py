@@ -7,7 +7,7 @@ import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +67,79 @@ def checksum(kind: str, body: str) -> int:
     return zlib.crc32(body.encode(), zlib.crc32(kind.encode()))
 
 
-class Journal:
+class JournalReader:
+    """What a journal holds; anybody may read it, also while somebody writes."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+
+    @classmethod
+    def open(cls, path: Path) -> "JournalReader":
+        try:
+            return cls(path, connect_read_only(path))
+        except (OSError, sqlite3.Error) as problem:
+            raise _failure(problem, "journal.unusable", path) from problem
+
+    @property
+    def number(self) -> int:
+        """Of the last event."""
+        try:
+            return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+        except sqlite3.Error as problem:
+            raise _failure(problem, "journal.unusable", self.path) from problem
+
+    def last_snapshot(self) -> Snapshot | None:
+        """The newest snapshot that is whole."""
+        try:
+            rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
+        except sqlite3.Error as problem:
+            raise _failure(problem, "journal.unusable", self.path) from problem
+        return next((Snapshot(seq, body) for seq, body, crc in rows if checksum("", body) == crc), None)
+
+    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Every known event after `after`, in order."""
+        for row in self._select("seq > ?", after):
+            if event := read_event(row):
+                yield row.seq, event
+
+    def rows(self) -> "Iterator[Row]":
+        """Everything as it was written, also what is not known here."""
+        yield from self._select("seq > ?", 0)
+
+    def messages(self, until: int) -> Iterator[MessageAdded]:
+        for row in self._select("kind = 'message_added' AND seq <= ?", until):
+            if isinstance(event := read_event(row), MessageAdded):
+                yield event
+
+    def last(self, most: int, before: int) -> "list[Row]":
+        """The last ones before that number, in order."""
+        newest = self._select("seq < ?", before, order="seq DESC", most=most)
+        return list(newest)[::-1]
+
+    def first(self, most: int, after: int) -> "list[Row]":
+        """The first ones after that number, in order."""
+        return list(self._select("seq > ?", after, most=most))
+
+    def of_kinds(self, kinds: Sequence[str]) -> "Iterator[Row]":
+        yield from self._select(f"kind IN ({', '.join('?' * len(kinds))})", *kinds)
+
+    def _select(self, where: str, *values: int | str, order: str = "seq", most: int = -1) -> "Iterator[Row]":
+        query = f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY {order} LIMIT ?"
+        try:
+            rows = self._db.execute(query, (*values, most))
+            for seq, kind, body, crc in rows:
+                if checksum(kind, body) != crc:
+                    raise JournalDamaged("journal.damaged_at", seq=seq)
+                yield Row(seq, kind, body)
+        except sqlite3.Error as problem:
+            raise _failure(problem, "journal.unusable", self.path) from problem
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class Journal(JournalReader):
     """Append-only and crash-proof: an event is either wholly there or not at all.
 
     WAL with synchronous=NORMAL survives the death of the process at any moment; a power cut may cost the last events
@@ -75,15 +147,14 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = Lock(path.with_suffix(".lock"))
         except OSError as problem:
             raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
         try:
-            self._db = _connect(path)
-            self.last_seq = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+            super().__init__(path, _connect(path))
+            self.last_seq = self.number
         except (OSError, sqlite3.Error) as problem:
             self._lock.release()
             raise _failure(problem, "journal.unusable", path) from problem
@@ -121,41 +192,8 @@ class Journal:
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unwritable", self.path) from problem
 
-    def last_snapshot(self) -> Snapshot | None:
-        """The newest snapshot that is whole."""
-        try:
-            rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
-        except sqlite3.Error as problem:
-            raise _failure(problem, "journal.unusable", self.path) from problem
-        return next((Snapshot(seq, body) for seq, body, crc in rows if checksum("", body) == crc), None)
-
-    def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Every known event after `after`, in order."""
-        for row in self._select("seq > ?", after):
-            if event := read_event(row):
-                yield row.seq, event
-
-    def rows(self) -> "Iterator[Row]":
-        """Everything as it was written, also what is not known here."""
-        yield from self._select("seq > ?", 0)
-
-    def messages(self, until: int) -> Iterator[MessageAdded]:
-        for row in self._select("kind = 'message_added' AND seq <= ?", until):
-            if isinstance(event := read_event(row), MessageAdded):
-                yield event
-
-    def _select(self, where: str, value: int) -> "Iterator[Row]":
-        try:
-            rows = self._db.execute(f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY seq", (value,))
-            for seq, kind, body, crc in rows:
-                if checksum(kind, body) != crc:
-                    raise JournalDamaged("journal.damaged_at", seq=seq)
-                yield Row(seq, kind, body)
-        except sqlite3.Error as problem:
-            raise _failure(problem, "journal.unusable", self.path) from problem
-
     def close(self) -> None:
-        self._db.close()
+        super().close()
         self._lock.release()
 
 
@@ -167,6 +205,13 @@ def _failure(problem: Exception, key: str, path: Path) -> JournalError:
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return JournalInUse("journal.in_use")
     return JournalError(key, path=str(path), reason=str(problem))
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A journal that nobody has open is read without making the files that sharing it would need."""
+    ahead = path.with_name(path.name + "-wal")
+    how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
+    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

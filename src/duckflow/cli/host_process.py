@@ -1,0 +1,48 @@
+"""Starts a process that holds a conversation without a terminal."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from duckflow.cli.wiring import Wiring
+from duckflow.remote.wire import SUFFIX
+
+TRIES, TRY_SECONDS = 300, 0.1
+What = Literal["jobs", "again", "new", "led"]
+"""Go on with a session's jobs; be there for a session; or for a new one with that name; or for that as long as somebody
+holds the other end of stdin."""
+
+
+def host_flags(wiring: Wiring, mode: str) -> list[str]:
+    """The same limits as here."""
+    limits = wiring.settings.agent
+    flags = {
+        "-m": wiring.model_flag,
+        "--mode": mode,
+        "--max-budget-usd": limits.max_budget_usd or "",
+        "--max-tokens": limits.max_tokens or "",
+    }
+    given = flag_words(flags)
+    return given + ["--trust"] * wiring.trust + [word for added in wiring.added for word in ("--add-dir", str(added))]
+
+
+def flag_words(flags: Mapping[str, object]) -> list[str]:
+    return [word for flag, value in flags.items() if value for word in (flag, str(value))]
+
+
+def start_host(journal: Path, what: What, flags: list[str], folder: Path | None = None) -> bool:
+    """A process of its own that holds a session which nobody else holds. Whether it does: it can be joined, or is done
+    already."""
+    command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", what, *flags, journal.stem]
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True, cwd=folder
+    )
+    for _ in range(TRIES):
+        if journal.with_suffix(SUFFIX).exists() or process.poll() is not None:
+            break
+        time.sleep(TRY_SECONDS)
+    return not process.poll()

@@ -1,0 +1,110 @@
+"""The sessions of this machine, as the page's server wants them."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from duckflow.agent.session import replay
+from duckflow.cli.audit import without_secrets
+from duckflow.cli.host_process import What, flag_words, start_host
+from duckflow.errors import UsageError
+from duckflow.events.views import SessionSummary
+from duckflow.remote.conversation import RemoteConversation
+from duckflow.remote.wire import SUFFIX
+from duckflow.state.agent import AgentState
+from duckflow.store.audit import list_audit
+from duckflow.store.journal import JournalReader, Row
+from duckflow.store.paths import Paths
+from duckflow.store.sessions import Sessions, new_session_id
+from duckflow.web.ports import Joined, KeptEvent
+
+NAME = re.compile(r"[0-9A-Za-z-]{1,80}")
+
+
+class SessionShelf:
+    """`only`: one session, and no other is shown or begun."""
+
+    def __init__(self, paths: Paths, only: str = "") -> None:
+        self._paths = paths
+        self._only = only
+
+    def all(self) -> Sequence[SessionSummary]:
+        entries = [entry.summary() for entry in Sessions(self._paths.sessions_of(Path.cwd())).all()]
+        found = [entry for entry in entries if self._only in ("", entry.session_id)]
+        return sorted(found, key=lambda entry: entry.updated, reverse=True)
+
+    def running(self) -> frozenset[str]:
+        names = (path.stem for path in self._folder.glob(f"*/*{SUFFIX}"))
+        return frozenset(name for name in names if self._only in ("", name))
+
+    async def join(self, session_id: str) -> Joined | None:
+        path = self._find(session_id, SUFFIX)
+        remote = RemoteConversation(path)
+        try:
+            await remote.attach()
+        except TimeoutError:
+            raise UsageError("attach.silent", session=session_id) from None
+        except OSError:
+            path.unlink(missing_ok=True)
+            return None
+        return Joined(remote, remote.aclose)
+
+    async def begin(self, folder: str, mode: str, model: str) -> str:
+        place = Path(folder).expanduser() if folder else Path.cwd()
+        if self._only or not place.is_dir():
+            raise UsageError("editor.no_folder", folder=folder)
+        place, session_id = place.resolve(), new_session_id()
+        journal = Sessions(self._paths.sessions_of(place)).path(session_id)
+        await self._start(journal, "new", flag_words({"--mode": mode, "-m": model}), place)
+        return session_id
+
+    async def go_on(self, session_id: str) -> None:
+        if session_id not in self.running():
+            await self._start(self._find(session_id), "again", [], None)
+
+    async def _start(self, journal: Path, what: What, flags: list[str], folder: Path | None) -> None:
+        held = await asyncio.to_thread(start_host, journal, what, flags, folder)
+        if not held or not journal.with_suffix(SUFFIX).exists():
+            raise UsageError("serve.not_begun", log=str(self._paths.log))
+
+    def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
+        with closing(self._open(session_id)) as journal:
+            return list(map(_kept, journal.first(most, after)))
+
+    def last(self, session_id: str, most: int, before: int) -> Sequence[KeptEvent]:
+        with closing(self._open(session_id)) as journal:
+            return list(map(_kept, journal.last(most, before)))
+
+    def of_kinds(self, session_id: str, kinds: Sequence[str]) -> Sequence[KeptEvent]:
+        with closing(self._open(session_id)) as journal:
+            return list(map(_kept, journal.of_kinds(kinds)))
+
+    def state(self, session_id: str) -> tuple[int, AgentState]:
+        with closing(self._open(session_id)) as journal:
+            state = replay(journal)
+            return journal.number, state
+
+    def audit(self, session_id: str) -> Sequence[dict[str, Any]]:
+        with closing(self._open(session_id)) as journal:
+            entries = list_audit(event for _, event in journal.events())
+        return [without_secrets(entry.as_json()) for entry in entries]
+
+    def _open(self, session_id: str) -> JournalReader:
+        return JournalReader.open(self._find(session_id))
+
+    def _find(self, session_id: str, suffix: str = ".db") -> Path:
+        if NAME.fullmatch(session_id) and self._only in ("", session_id):
+            for path in self._folder.glob(f"*/{session_id}{suffix}"):
+                return path
+        raise UsageError("sessions.unknown", wanted=session_id)
+
+    @property
+    def _folder(self) -> Path:
+        return self._paths.data / "sessions"
+
+
+def _kept(row: Row) -> KeptEvent:
+    return KeptEvent(row.seq, row.kind, row.body)

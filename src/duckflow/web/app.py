@@ -1,0 +1,61 @@
+"""The application behind the lock: its routes."""
+
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+
+from duckflow.web import doing, reading
+from duckflow.web.desk import Handler, PageDesk, handled
+from duckflow.web.listing import sessions
+
+PAGE = Path(__file__).parent / "page"
+ONE = "/api/sessions/{session}"
+READING: dict[str, Handler] = {
+    "/api/me": reading.me,
+    "/api/sessions": sessions,
+    "/api/fleet": reading.fleet,
+    ONE: reading.snapshot,
+    f"{ONE}/events": reading.events,
+    f"{ONE}/record": reading.record,
+    f"{ONE}/files": reading.files,
+    f"{ONE}/changes": reading.changes,
+    f"{ONE}/audit": reading.audit,
+    f"{ONE}/context": reading.context,
+    f"{ONE}/chart": reading.chart,
+}
+DOING: dict[str, Handler] = {
+    "/api/sessions": doing.begin,
+    "/api/fleet/answer": doing.fleet_answer,
+    f"{ONE}/say": doing.say,
+    f"{ONE}/answer": doing.answer,
+    f"{ONE}/interrupt": doing.interrupt,
+    f"{ONE}/command": doing.command,
+    f"{ONE}/control": doing.control,
+    f"{ONE}/plan": doing.plan,
+    f"{ONE}/mode": doing.mode,
+    f"{ONE}/model": doing.model,
+    f"{ONE}/undo": doing.undo,
+}
+
+
+def make_app(desk: PageDesk) -> Starlette:
+    async def index(request: Request) -> Response:
+        return FileResponse(PAGE / "index.html")
+
+    async def nothing(request: Request, problem: Exception) -> Response:
+        return JSONResponse({"error": desk.words("serve.nothing")}, 404)
+
+    async def not_so(request: Request, problem: Exception) -> Response:
+        return JSONResponse({"error": desk.words("serve.not_so")}, 405)
+
+    routes: list[Any] = [Route("/", index)]
+    routes += [Route(path, handled(handler, desk)) for path, handler in READING.items()]
+    routes += [Route(path, handled(handler, desk), methods=["POST"]) for path, handler in DOING.items()]
+    app = Starlette(routes=routes, exception_handlers={404: nothing, 405: not_so})
+    app.mount("/page", StaticFiles(directory=PAGE))
+    return app

@@ -1,0 +1,94 @@
+"""What every request needs: the sessions, those that are looked at, and the words of whoever asks."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.i18n.words import Words
+from duckflow.web.ports import FleetInbox, Shelf
+from duckflow.web.watched import WatchedSession, Watching
+
+LONGEST_BODY = 24 * 1024 * 1024
+STATUS = {
+    "serve.nothing": 404,
+    "serve.no_fleet": 404,
+    "serve.read_only": 409,
+    "serve.not_json": 415,
+    "serve.too_long": 413,
+    "sessions.unknown": 404,
+    "attach.cut": 503,
+}
+
+
+class PageDesk(NamedTuple):
+    """One for the whole server."""
+
+    shelf: Shelf
+    watching: Watching
+    words: Words
+    fleet: FleetInbox | None = None
+
+    async def watched(self, request: Request) -> WatchedSession:
+        return await self.watching.get(str(request.path_params["session"]))
+
+
+Handler = Callable[[PageDesk, Request], Awaitable[Any]]
+
+
+def handled(handler: Handler, desk: PageDesk) -> Callable[[Request], Awaitable[Response]]:
+    """What it gives back goes out as JSON, and what cannot be done as a sentence."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            answer = await handler(desk, request)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except DuckflowError as problem:
+            return JSONResponse({"error": desk.words.error(problem)}, STATUS.get(problem.key, 400))
+        return answer if isinstance(answer, Response) else JSONResponse(answer)
+
+    return handle
+
+
+async def read_body(request: Request) -> "Given":
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise UsageError("serve.not_json")
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LONGEST_BODY:
+            raise UsageError("serve.too_long", most=LONGEST_BODY // (1024 * 1024))
+    try:
+        given: Any = json.loads(body or b"{}")
+    except ValueError:
+        raise UsageError("serve.not_json") from None
+    return Given(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
+
+
+class Given:
+    """What came with a request; anything of another kind than was wanted counts as nothing."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def text(self, name: str) -> str:
+        value = self._values.get(name, "")
+        # Half a character is no text to anybody else.
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+    def flag(self, name: str) -> bool:
+        return self._values.get(name) is True
+
+    def list(self, name: str) -> "list[Given]":
+        value: Any = self._values.get(name)
+        found = cast("list[Any]", value) if isinstance(value, list) else []
+        return [Given(cast("dict[str, Any]", one)) for one in found if isinstance(one, dict)]
+
+
+def number_of(request: Request, name: str, default: int = 0) -> int:
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else default

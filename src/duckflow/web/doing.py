@@ -1,0 +1,151 @@
+"""What a person does on the page."""
+
+import asyncio
+import unicodedata
+from collections.abc import Awaitable
+from typing import Any, cast
+
+from starlette.requests import Request
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.events.types import Noticed
+from duckflow.events.views import Attachment, JobWish, Taken
+from duckflow.i18n.words import Words
+from duckflow.state.mode import Mode
+from duckflow.state.phrase import said
+from duckflow.web.desk import PageDesk, read_body
+from duckflow.web.telling import worded
+from duckflow.web.watched import WatchedSession
+
+OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
+"""Commands that lead out of a conversation: the page has its own ways."""
+WISHES = ("pause", "resume", "cancel")
+COMMAND_SECONDS = 60.0
+_RUNNING: set[asyncio.Future[Any]] = set()
+
+
+async def begin(desk: PageDesk, request: Request) -> Any:
+    """A new session, or an old one gone on with, in a process of its own."""
+    given = await read_body(request)
+    if session_id := given.text("session"):
+        await desk.shelf.go_on(session_id)
+    else:
+        mode = given.text("mode")
+        session_id = await desk.shelf.begin(given.text("folder"), _mode(mode) if mode else "", given.text("model"))
+    if message := given.text("message"):
+        await (await desk.watching.get(session_id)).conversation.take(message)
+    return {"id": session_id}
+
+
+async def say(desk: PageDesk, request: Request) -> Any:
+    given, watched = await read_body(request), await desk.watched(request)
+    talk, text = watched.conversation, given.text("text")
+    if pictures := given.list("pictures"):
+        brought = [Attachment(one.text("name") or "picture", data=one.text("data")) for one in pictures]
+        _go_on(watched, talk.say(text, brought))
+        return {"taken": "message", "told": []}
+    if given.flag("later"):
+        talk.queue(text)
+        return {"taken": "message", "told": []}
+    if own := _own_way(text, watched.words):
+        return own
+    return _taken(await talk.take(text, given.text("question_id")), watched.words)
+
+
+async def answer(desk: PageDesk, request: Request) -> Any:
+    given, watched = await read_body(request), await desk.watched(request)
+    given_answer = watched.conversation.answer(given.text("question_id"), given.text("text"), given.text("choice"))
+    return _taken(await given_answer, watched.words)
+
+
+async def interrupt(desk: PageDesk, request: Request) -> Any:
+    """What was not heard yet comes back, to be said differently."""
+    await read_body(request)
+    return {"unheard": (await desk.watched(request)).conversation.interrupt()}
+
+
+async def command(desk: PageDesk, request: Request) -> Any:
+    """A slash command and what it shows. One that asks goes on when its question has been answered."""
+    given, watched = await read_body(request), await desk.watched(request)
+    line = given.text("line")
+    if own := _own_way(line, watched.words):
+        return {"text": "\n".join(own["told"])}
+    running = asyncio.ensure_future(watched.conversation.run_command(line))
+    done, _ = await asyncio.wait({running}, timeout=COMMAND_SECONDS)
+    return {"text": worded(running.result(), watched.words) if done else ""}
+
+
+async def undo(desk: PageDesk, request: Request) -> Any:
+    """Take the last turn back; it is asked about first, as everywhere."""
+    given, watched = await read_body(request), await desk.watched(request)
+    return _taken(await watched.conversation.take("/redo" if given.flag("again") else "/undo"), watched.words)
+
+
+async def control(desk: PageDesk, request: Request) -> Any:
+    given, watched = await read_body(request), await desk.watched(request)
+    if given.text("wish") not in WISHES:
+        raise UsageError("serve.bad", what=given.text("wish"))
+    watched.conversation.work.control(cast(JobWish, given.text("wish")), given.text("job"))
+    return {}
+
+
+async def plan(desk: PageDesk, request: Request) -> Any:
+    """Carry the draft out."""
+    await read_body(request)
+    watched = await desk.watched(request)
+    _go_on(watched, watched.conversation.work.approve_plan())
+    return {}
+
+
+async def mode(desk: PageDesk, request: Request) -> Any:
+    given, watched = await read_body(request), await desk.watched(request)
+    wanted = _mode(given.text("mode"))
+    watched.conversation.choices.change_mode(wanted)
+    return {"mode": wanted}
+
+
+async def model(desk: PageDesk, request: Request) -> Any:
+    given, watched = await read_body(request), await desk.watched(request)
+    return {"model": await watched.conversation.choices.change_model(given.text("model"))}
+
+
+async def fleet_answer(desk: PageDesk, request: Request) -> Any:
+    given = await read_body(request)
+    if desk.fleet is None:
+        raise UsageError("serve.no_fleet")
+    was_open = await desk.fleet.answer(
+        given.text("asked"), given.text("text"), given.text("choice"), given.flag("for_all_same")
+    )
+    return {"taken": "answer" if was_open else "closed"}
+
+
+def _mode(text: str) -> str:
+    if text not in (*map(str, Mode),):
+        raise UsageError("serve.bad", what=text)
+    return text
+
+
+def _own_way(line: str, words: Words) -> dict[str, Any] | None:
+    first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
+    if first.startswith("/") and first[1:] in OWN_WAYS:
+        return {"taken": "command", "told": [words("serve.own_way", name=first[1:])]}
+    return None
+
+
+def _taken(taken: Taken, words: Words) -> dict[str, Any]:
+    told = [worded(phrase.model_dump(), words) for phrase in taken.told]
+    return {"taken": taken.meaning, "told": told, "question_id": taken.question_id}
+
+
+def _go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
+    """Nobody waits for it; what comes of it is told by events, and why it could not be done to all pages."""
+    task = asyncio.ensure_future(work)
+    _RUNNING.add(task)
+
+    def done(task: asyncio.Future[Any]) -> None:
+        _RUNNING.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if isinstance(problem, DuckflowError):
+            watched.tell(Noticed(what=said(problem)))
+
+    task.add_done_callback(done)

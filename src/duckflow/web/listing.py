@@ -1,0 +1,76 @@
+"""The list of sessions: those that wait for somebody first, then those that run, then the others."""
+
+import asyncio
+import time
+from typing import Any
+
+from starlette.requests import Request
+
+from duckflow.events.ports import Conversation
+from duckflow.events.views import SessionSummary
+from duckflow.web.desk import PageDesk
+from duckflow.web.telling import worded
+
+MOST = 200
+ORDER = {"waiting": 0, "running": 1, "idle": 2, "old": 3}
+JOIN_SECONDS = 3.0
+
+
+async def sessions(desk: PageDesk, request: Request) -> Any:
+    known = await asyncio.to_thread(desk.shelf.all)
+    running = desk.shelf.running()
+    by_id = {one.session_id: one for one in known[:MOST]}
+    held = await asyncio.gather(*(_held(desk, session_id, by_id.get(session_id)) for session_id in running))
+    seen = {one["id"] for one in held if one}
+    listed = [one for one in held if one] + [_old(one) for key, one in by_id.items() if key not in seen]
+    return worded(sorted(listed, key=lambda one: (ORDER[one["state"]], -one["updated"])), desk.words)
+
+
+def _old(one: SessionSummary) -> dict[str, Any]:
+    return {
+        "id": one.session_id,
+        "title": one.title or one.asked,
+        "folder": one.folder,
+        "updated": one.updated,
+        "age": max(0.0, time.time() - one.updated),
+        "turns": one.turns,
+        "cost": one.cost_usd,
+        "here": one.here,
+        "vitals": None,
+        "state": "old",
+    }
+
+
+async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -> dict[str, Any] | None:
+    """How it stands there. One that does not answer is shown as what its journal says."""
+    try:
+        async with asyncio.timeout(JOIN_SECONDS):
+            talk = await _look(desk, session_id)
+    except TimeoutError:
+        return None
+    if talk is None:
+        return None
+    state, questions = talk.state, talk.questions
+    named = SessionSummary(session_id, state.named or state.title, state.title, state.folder, state.turn, 0, 0, False)
+    entry = _old(known or named._replace(updated=time.time()))
+    working = talk.busy or state.at_work
+    entry |= {
+        "cost": state.usage.cost_usd,
+        "turns": state.turn,
+        "vitals": state.vitals.model_dump(),
+        "health": talk.health_bar().model_dump(),
+        "state": "waiting" if questions else "running" if working else "idle",
+    }
+    return entry | ({"question": questions[0].title.model_dump()} if questions else {})
+
+
+async def _look(desk: PageDesk, session_id: str) -> Conversation | None:
+    """Sessions that nobody looks at are joined only for a moment: else their processes would wait for us."""
+    watched = desk.watching.held(session_id)
+    if watched and watched.joined and not watched.is_over:
+        return watched.joined.conversation
+    joined = await desk.shelf.join(session_id)
+    if joined is None:
+        return None
+    await joined.close()
+    return joined.conversation

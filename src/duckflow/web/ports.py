@@ -1,0 +1,76 @@
+"""What the page's server is given: the sessions of this machine, and the questions of a fleet."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from duckflow.events.ports import Conversation
+from duckflow.events.views import SessionSummary
+from duckflow.state.agent import AgentState
+
+
+class KeptEvent(NamedTuple):
+    """An event as the journal has it: its number, its kind, and its JSON."""
+
+    number: int
+    kind: str
+    body: str
+
+
+class Joined(NamedTuple):
+    """A conversation that runs in another process, and what ends our part in it."""
+
+    conversation: Conversation
+    close: Callable[[], Awaitable[None]]
+
+
+class Shelf(Protocol):
+    """The sessions of this machine. What reads journals blocks: it is called from another thread. What cannot be done
+    raises a DuckflowError."""
+
+    def all(self) -> Sequence[SessionSummary]:
+        """Newest first."""
+        ...
+
+    def running(self) -> frozenset[str]:
+        """Those that a process holds, by their ids."""
+        ...
+
+    async def join(self, session_id: str) -> Joined | None:
+        """Nothing where no process holds it any more."""
+        ...
+
+    async def begin(self, folder: str, mode: str, model: str) -> str:
+        """A new session in a process of its own, which can be joined."""
+        ...
+
+    async def go_on(self, session_id: str) -> None:
+        """Have a process of its own hold an old session again."""
+        ...
+
+    def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
+        """The first events after that number, in order."""
+        ...
+
+    def last(self, session_id: str, most: int, before: int) -> Sequence[KeptEvent]:
+        """The last events before that number, in order."""
+        ...
+
+    def of_kinds(self, session_id: str, kinds: Sequence[str]) -> Sequence[KeptEvent]: ...
+
+    def state(self, session_id: str) -> tuple[int, AgentState]:
+        """As the journal tells it, after the event of that number."""
+        ...
+
+    def audit(self, session_id: str) -> Sequence[Mapping[str, Any]]:
+        """Who allowed what, what was done, and what came of it; secrets are blotted out."""
+        ...
+
+
+class FleetInbox(Protocol):
+    """What the attempts of a fleet ask. Each is JSON; phrases in it are worded here."""
+
+    async def inbox(self) -> Sequence[Mapping[str, Any]]: ...
+
+    async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
+        """Whether it was still open."""
+        ...

@@ -1,0 +1,112 @@
+"""What the page shows of a session."""
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from duckflow import __version__
+from duckflow.errors import UsageError
+from duckflow.i18n.words import LANGUAGES, catalogue
+from duckflow.web.desk import PageDesk, number_of
+from duckflow.web.telling import worded
+
+MOST_RECORD = 2000
+MOST_FILES = 50
+WORDS = "web."
+MARKS = {"gate_opened": "gate", "duck_called": "duck", "context_pruned": "prune"}
+CHART = ("vitals_changed", "usage_reported", *MARKS)
+CHANGES = ("turn_began", "gate_opened", "action_finished", "turn_undone")
+
+
+async def me(desk: PageDesk, request: Request) -> Any:
+    """What the page needs before anything else, and its words."""
+    wanted = request.query_params.get("language", "")
+    language = wanted if wanted in LANGUAGES else desk.words.language
+    words = {key: text for key, text in catalogue(language).items() if key.startswith(WORDS)}
+    return {"language": language, "version": __version__, "fleet": desk.fleet is not None, "words": words}
+
+
+async def snapshot(desk: PageDesk, request: Request) -> Any:
+    return await (await desk.watched(request)).snapshot()
+
+
+async def events(desk: PageDesk, request: Request) -> Response:
+    """A browser that comes back says the last number it has heard; that counts more than where it once began."""
+    watched = await desk.watched(request)
+    last = request.headers.get("last-event-id", "")
+    after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else number_of(request, "after")
+    return StreamingResponse(watched.stream(after), media_type="text/event-stream")
+
+
+async def record(desk: PageDesk, request: Request) -> Any:
+    most = min(number_of(request, "most", MOST_RECORD), MOST_RECORD)
+    return await (await desk.watched(request)).record(number_of(request, "before"), most)
+
+
+async def files(desk: PageDesk, request: Request) -> Any:
+    """For what is typed after `@`."""
+    talk = (await desk.watched(request)).conversation
+    return list(await asyncio.to_thread(talk.find_files, request.query_params.get("q", ""), MOST_FILES))
+
+
+async def context(desk: PageDesk, request: Request) -> Any:
+    talk = (await desk.watched(request)).conversation
+    return {"text": await talk.run_command("/context")}
+
+
+async def audit(desk: PageDesk, request: Request) -> Any:
+    watched = await desk.watched(request)
+    return worded(await asyncio.to_thread(desk.shelf.audit, watched.session_id), watched.words)
+
+
+async def changes(desk: PageDesk, request: Request) -> Any:
+    """By turns: the files that were changed, and what was asked about them with its diff."""
+    watched = await desk.watched(request)
+
+    def read() -> list[dict[str, Any]]:
+        turns: list[dict[str, Any]] = []
+        for number, kind, body in desk.shelf.of_kinds(watched.session_id, CHANGES):
+            event = json.loads(body)
+            if kind == "turn_began":
+                turns.append({"turn": event["turn"], "number": number, "files": [], "diffs": [], "undone": False})
+            elif kind == "turn_undone":
+                for one in turns:
+                    one["undone"] = event["back"] if one["turn"] == event["turn"] else one["undone"]
+            elif turns and kind == "gate_opened" and (gate := event["question"].get("gate")) and gate.get("diff"):
+                turns[-1]["diffs"].append({"number": number, "diff": gate["diff"], "impacts": gate["impacts"]})
+            elif turns and kind == "action_finished":
+                new = [path for path in event["result"].get("changed", ()) if path not in turns[-1]["files"]]
+                turns[-1]["files"] += new
+        return [one for one in turns if one["files"] or one["diffs"]]
+
+    return worded(await asyncio.to_thread(read), watched.words)
+
+
+async def chart(desk: PageDesk, request: Request) -> Any:
+    """Vitals and tokens over time, with what stopped the work."""
+    watched = await desk.watched(request)
+
+    def read() -> list[dict[str, Any]]:
+        points: list[dict[str, Any]] = []
+        now: dict[str, Any] = {"mood": 1.0, "focus": 1.0, "stamina": 1.0, "tokens": 0}
+        for number, kind, body in desk.shelf.of_kinds(watched.session_id, CHART):
+            event = json.loads(body)
+            if kind == "vitals_changed":
+                now |= event["vitals"]
+            elif kind == "usage_reported":
+                usage = event["usage"]
+                now["tokens"] += usage["prompt_tokens"] + usage["completion_tokens"]
+            mark = {"mark": MARKS[kind]} if kind in MARKS else {}
+            points.append({"at": event["at"], "number": number, **now, **mark})
+        return points
+
+    return await asyncio.to_thread(read)
+
+
+async def fleet(desk: PageDesk, request: Request) -> Any:
+    if desk.fleet is None:
+        raise UsageError("serve.no_fleet")
+    return {"asked": worded(list(await desk.fleet.inbox()), desk.words)}

@@ -1,0 +1,79 @@
+"""Serves the page until it is told to stop."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Generator
+
+import uvicorn
+
+from duckflow.i18n.words import Words
+from duckflow.web.access import Access, ServedAt
+from duckflow.web.app import make_app
+from duckflow.web.desk import PageDesk
+from duckflow.web.ports import FleetInbox, Shelf
+from duckflow.web.visitors import Visitors
+from duckflow.web.watched import Watching
+
+BACKLOG = 128
+LAST_SECONDS = 1
+
+
+class PageServer(uvicorn.Server):
+    """Leaves signals to whoever started it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(
+    listening: socket.socket, shelf: Shelf, visitors: Visitors, words: Words, fleet: FleetInbox | None = None
+) -> None:
+    """Until it is cancelled."""
+    watching = Watching(shelf)
+    app = Access(make_app(PageDesk(shelf, watching, words, fleet)), place_of(listening), visitors, words)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        proxy_headers=False,
+        timeout_graceful_shutdown=LAST_SECONDS,
+    )
+    server = PageServer(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    finally:
+        # Streams end first: nobody waits for them then.
+        await watching.aclose()
+        server.should_exit = True
+        await serving
+
+
+def place_of(listening: socket.socket) -> ServedAt:
+    host, port = listening.getsockname()[:2]
+    return ServedAt(host, port)
+
+
+def listen(host: str, port: int, tries: int = 1) -> socket.socket:
+    """At that port or one of the next ones; OSError when none is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in range(port, port + tries):
+        made = socket.socket(family)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((host, number))
+            made.listen(BACKLOG)
+            return made
+        except OSError:
+            made.close()
+            if number == port + tries - 1:
+                raise
+    raise OSError

@@ -1,0 +1,97 @@
+"""Events and state as the page gets them: JSON in which every phrase is a sentence, and what the model says is also
+there as HTML that holds nothing but what Markdown means."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+from duckflow.events.event import Event
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.state.phrase import SAID, Phrase
+
+PHRASE = frozenset(Phrase.model_fields)
+FINISHED = "action_finished"
+LINKS = ("http://", "https://", "mailto:")
+
+
+def worded(value: Any, words: Words) -> Any:
+    """The same with sentences for phrases; nothing in it steers how a text is shown."""
+    match value:
+        case str():
+            return plain(value)
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            if fields.keys() == PHRASE and isinstance(fields["key"], str) and isinstance(fields["values"], dict):
+                return _sentence(fields, words)
+            return {plain(name): worded(one, words) for name, one in fields.items()}
+        case list() | tuple():
+            return [worded(one, words) for one in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _sentence(fields: dict[str, Any], words: Words) -> str:
+    try:
+        return plain(words.phrase(Phrase.model_validate(fields)))
+    except (ValueError, KeyError, IndexError, TypeError):
+        # Only looks like one, or is from another version: better a rough line than none.
+        return plain(" ".join([str(fields["key"]), *map(str, fields["values"].values())]))
+
+
+def told(number: int, kind: str, event: dict[str, Any], words: Words) -> dict[str, Any]:
+    """One event; of one that is not kept the number is 0."""
+    data: dict[str, Any] = {"number": number, "kind": kind, "event": worded(event, words)}
+    if kind == FINISHED and (text := _said(event)):
+        data |= {"said": True, "html": markdown(text)}
+    return data
+
+
+def _said(event: dict[str, Any]) -> str:
+    """What the model says to the user with this result."""
+    result: dict[str, Any] = event.get("result", {})
+    phrase: dict[str, Any] = result.get("for_user", {})
+    return str(phrase.get("values", {}).get("text", "")) if phrase.get("key") == SAID and result.get("ok") else ""
+
+
+def message(number: int, kind: str, event: dict[str, Any], words: Words) -> bytes:
+    """As a stream of server-sent events has it: JSON has no line breaks of its own."""
+    name = f"id: {number}\n" if number else ""
+    data = json.dumps(told(number, kind, event, words), ensure_ascii=False, separators=(",", ":"))
+    return f"{name}data: {data}\n\n".encode()
+
+
+def live(number: int, event: Event, words: Words) -> bytes:
+    return message(number, event.kind, event.model_dump(mode="json"), words)
+
+
+def markdown(text: str) -> str:
+    return _renderer()(plain(text))
+
+
+@cache
+def _renderer() -> Callable[[str], str]:
+    """No HTML of the text's own, no pictures (they would be fetched), links only to other sites."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("js-default").disable("image")
+    reader.validateLink = lambda url: url.lower().startswith(LINKS)
+    reader.add_render_rule("link_open", _open_link)
+    for cell in ("th_open", "td_open"):
+        reader.add_render_rule(cell, _open_cell)
+    return reader.render
+
+
+def _open_link(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("target", "_blank")
+    tokens[place].attrSet("rel", "noopener noreferrer")
+    return reader.renderToken(tokens, place, options, env)
+
+
+def _open_cell(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    """Where its text stands is a class: the page allows no styles in its text."""
+    style = tokens[place].attrs.pop("style", "")
+    if style:
+        tokens[place].attrSet("class", style.replace(":", "-"))
+    return reader.renderToken(tokens, place, options, env)

@@ -1,0 +1,76 @@
+"""Who may see the page: whoever had its address once, by a cookie. On disk there are only digests, so that a page finds
+its server again after that was started anew, and nobody who reads the file becomes a visitor."""
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+MOST = 32
+DAYS = 14
+TRIES, TRY_SECONDS = 10, 60.0
+"""Wrong tokens that are looked at in that time."""
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Visitors:
+    """Of the server at one port. The token leads in, any number of times, for as long as this server runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._tries: list[float] = []
+        self.token = secrets.token_urlsafe(32)
+        kept = _read(path)
+        self.place: str = kept.get("place") or secrets.token_urlsafe(12)
+        """The first part of every path. Cookies do not know ports: below a path that nobody else has, no other server
+        on this machine is sent ours."""
+        oldest = time.time() - DAYS * 86400
+        known: dict[str, float] = kept.get("visitors", {})
+        self._known = {one: since for one, since in known.items() if since > oldest}
+
+    @property
+    def tired(self) -> bool:
+        """Of wrong tokens; for a while none is looked at."""
+        self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
+        return len(self._tries) >= TRIES
+
+    def enter(self, token: str) -> str | None:
+        """A new cookie for the right token."""
+        if not token:
+            return None
+        if not secrets.compare_digest(digest(token), digest(self.token)):
+            self._tries.append(time.monotonic())
+            return None
+        cookie = secrets.token_urlsafe(32)
+        self._known[digest(cookie)] = time.time()
+        self._known = dict(sorted(self._known.items(), key=lambda one: one[1])[-MOST:])
+        self._save()
+        return cookie
+
+    def knows(self, cookie: str) -> bool:
+        """Digests are compared, so that the time it takes tells nothing."""
+        return bool(cookie) and digest(cookie) in self._known
+
+    def _save(self) -> None:
+        text = json.dumps({"place": self.place, "visitors": self._known})
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        new.replace(self._path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        kept: dict[str, Any] = json.loads(path.read_text())
+        return kept if all(isinstance(since, float) for since in kept["visitors"].values()) else {}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return {}

@@ -1,0 +1,172 @@
+"""The page's server on a real port, with real conversations behind it, and browsers that keep to what they are sent."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from duckflow.agent.connection import Connected
+from duckflow.agent.session import Session, begin, reopen
+from duckflow.cli.shelf import SessionShelf
+from duckflow.cli.wire import Wired, wire
+from duckflow.cli.wiring import Wiring
+from duckflow.config.settings import Settings
+from duckflow.i18n.words import Words
+from duckflow.llm.scripted import Line, Scripted
+from duckflow.remote.server import ConversationServer
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+from duckflow.web.ports import FleetInbox
+from duckflow.web.serving import listen, place_of, serve
+from duckflow.web.visitors import Visitors
+
+PATIENCE = 60
+ID = "20260101-000000-abcdef"
+
+
+class Talk:
+    """A conversation that is held as another process would hold it: on a socket."""
+
+    def __init__(self, top: Path, replies: Iterable[Line], mode: str = "full-auto", session_id: str = ID) -> None:
+        self.folder = top / "work"
+        self.folder.mkdir(exist_ok=True)
+        self.paths = Paths(top / "data", top / "config", top / "cache")
+        journal = self.paths.sessions_of(self.folder) / f"{session_id}.db"
+        self.session: Session = (
+            reopen(journal).session if journal.exists() else begin(journal, session_id, self.folder, "en")
+        )
+        model = Scripted(replies)
+        given = {"safety": {"mode": mode}, "language": "en", "memory": {"summaries": False}}
+        wiring = Wiring(Settings.model_validate(given), self.paths, self.folder, Words("en"), trust=True, home=top)
+
+        async def connect(second: bool) -> Connected:
+            return Connected(model, say("model.chosen.flag"))
+
+        self.wired: Wired = wire(wiring, self.session, connect)
+        self.server = ConversationServer(self.wired.conversation)
+        self.socket = journal.with_suffix(".sock")
+
+    async def __aenter__(self) -> "Talk":
+        await self.server.serve(self.socket)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.socket.unlink(missing_ok=True)
+        await self.wired.close()
+        self.session.close()
+        self.server.close()
+
+
+class Site:
+    """A server, where it is, and who may come."""
+
+    def __init__(self, paths: Paths, port: int = 0, host: str = "127.0.0.1", fleet: FleetInbox | None = None) -> None:
+        self._listening = listen(host, port)
+        self.place = place_of(self._listening)
+        self.visitors = Visitors(paths.data / "web" / f"{self.place.port}.json")
+        self._shelf = SessionShelf(paths)
+        self._fleet = fleet
+
+    async def __aenter__(self) -> "Site":
+        self._serving = asyncio.create_task(
+            serve(self._listening, self._shelf, self.visitors, Words("en"), self._fleet)
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._serving.cancel()
+        await asyncio.wait({self._serving})
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.place.port}"
+
+    async def visit(self) -> "Browser":
+        browser = Browser(self.origin)
+        answer = await browser.http.get(f"/?token={self.visitors.token}")
+        assert answer.status_code == 303
+        browser.top = answer.headers["location"]
+        return browser
+
+
+class Browser:
+    """Keeps the cookie; says where its requests come from, as browsers do."""
+
+    def __init__(self, origin: str) -> None:
+        self.http = httpx.AsyncClient(base_url=origin, timeout=PATIENCE, headers={"sec-fetch-site": "same-origin"})
+        self.origin = origin
+        self.top = "/"
+
+    async def get(self, path: str) -> Any:
+        answer = await self.http.get(f"{self.top}api/{path}")
+        assert answer.status_code == 200, (path, answer.text)
+        return answer.json()
+
+    async def post(self, path: str, status: int = 200, **values: Any) -> Any:
+        answer = await self.http.post(f"{self.top}api/{path}", json=values, headers={"origin": self.origin})
+        assert answer.status_code == status, (path, answer.text)
+        return answer.json()
+
+    @asynccontextmanager
+    async def reading(self, session_id: str = ID, after: int = 0, last: int | None = None) -> AsyncGenerator["Reader"]:
+        reader = Reader(self, session_id, after, last)
+        task = asyncio.create_task(reader.run())
+        try:
+            yield reader
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+class Reader:
+    """Reads a stream of events as a browser does: one that ends is opened again after the last number."""
+
+    def __init__(self, browser: Browser, session_id: str, after: int, last: int | None) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self._browser = browser
+        self._path = f"{browser.top}api/sessions/{session_id}/events?after={after}"
+        self._last = last
+        self._more = asyncio.Event()
+        self.opened = 0
+
+    @property
+    def numbers(self) -> list[int]:
+        return [one["number"] for one in self.heard if one["number"]]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.heard if one["kind"] == kind]
+
+    async def until(self, true: Callable[[], Any]) -> Any:
+        async with asyncio.timeout(PATIENCE):
+            while not (found := true()):
+                await self._more.wait()
+                self._more.clear()
+            return found
+
+    async def run(self) -> None:
+        while True:
+            with suppress(httpx.TransportError):
+                await self._read()
+            await asyncio.sleep(0.05)
+
+    async def _read(self) -> None:
+        headers = {} if self._last is None else {"last-event-id": str(self._last)}
+        async with self._browser.http.stream("GET", self._path, headers=headers) as answer:
+            assert answer.status_code == 200
+            self.opened += 1
+            number = 0
+            async for line in answer.aiter_lines():
+                if line.startswith("id: "):
+                    number = int(line[4:])
+                elif line.startswith("data: "):
+                    told = json.loads(line[6:])
+                    assert told["number"] == number
+                    self.heard.append(told)
+                    self._last = number or self._last
+                    self._more.set()
+                elif not line:
+                    number = 0
