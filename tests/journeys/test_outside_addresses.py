@@ -10,8 +10,8 @@ import pytest
 from duckflow.events.types import Noticed
 from duckflow.state.question import Answer
 from duckflow.tools.outside.tokens import keep_login, login_name
-from tests.journeys.story import Story, act
-from tests.journeys.test_outside_tools import calls, results, settings, told
+from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_outside_tools import calls, results, servers, settings, told, until
 from tests.tools.outside.http_server import HttpServer, serving
 
 
@@ -59,6 +59,24 @@ async def test_a_server_of_the_newer_era_is_spoken_to_in_its_way(tmp_path: Path)
         story = await call_add(tmp_path, server, Answer(choice="yes"))
     assert results(story)[0].for_model == "5accept"
     assert [one.title.key for one in story.questions] == ["mcp.asks"]
+
+
+async def test_in_the_newer_era_changes_are_listened_for(tmp_path: Path) -> None:
+    """A stream that breaks off is made again, and what was missed is read anew."""
+    async with serving("stateless") as server:
+        story = Story(tmp_path, [decide(respond("ok"))] * 2, settings=settings(far={"url": server.url}))
+        async with told(story):
+            await story.tell("hello")
+            for tells in (True, False):
+                await until(lambda: server.listeners == len(server.tools))
+                server.tells = tells
+                server.change.set()
+                await until(lambda: not server.change.is_set())
+                await until(lambda: len(servers(story)["far"].lists["tools"]) == len(server.tools))
+            await story.tell("and now?")
+    assert "mcp__far__more2" in story.prompt() and "mcp__far__more1" not in story.prompt(0)
+    asked = [message["params"] for _, _, message in server.seen if "listen" in str(message)]
+    assert asked[0]["notifications"] == {"toolsListChanged": True}
 
 
 async def test_nobody_there_is_told(tmp_path: Path) -> None:

@@ -22,6 +22,11 @@ class HttpServer:
         self.seen: list[tuple[str, dict[str, str], Any]] = []
         self.url = ""
         self.token = "fresh"
+        self.tools = [TOOL]
+        self.change = asyncio.Event()
+        """Set, the list of tools becomes longer; `tells`: that is told before the stream breaks off."""
+        self.tells = True
+        self.listeners = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -34,11 +39,28 @@ class HttpServer:
                 verb = first.split()[0]
                 message = json.loads(body) if body and body[:1] == b"{" else body.decode()
                 self.seen.append((verb, headers, message))
+                if b"subscriptions/listen" in body:
+                    await self._tell_changes(writer, message)
+                    break
                 writer.write(self._answer(verb, first.split()[1], headers, message))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         writer.close()
+
+    async def _tell_changes(self, writer: asyncio.StreamWriter, message: Any) -> None:
+        """A stream that acknowledges, and tells when it is asked to; then it breaks off."""
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}}
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        self.listeners += 1
+        wanted = message["params"]["notifications"]
+        writer.write(event("notifications/subscriptions/acknowledged", {"notifications": wanted, **meta}))
+        await writer.drain()
+        await self.change.wait()
+        self.change.clear()
+        self.tools = [*self.tools, {**TOOL, "name": f"more{len(self.tools)}"}]
+        if self.tells:
+            writer.write(event("notifications/tools/list_changed", meta))
 
     def _answer(self, verb: str, path: str, headers: dict[str, str], message: Any) -> bytes:
         if path == "/token":
@@ -78,9 +100,9 @@ class HttpServer:
                     "serverInfo": {"name": "h"},
                 }, None
             case "server/discover":
-                return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}, None
+                return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}}, None
             case "tools/list":
-                return {"tools": [TOOL]}, None
+                return {"tools": self.tools}, None
             case "tools/call" if self.habit == "stateless" and "inputResponses" not in params:
                 ask: dict[str, Any] = {
                     "method": "elicitation/create",
@@ -100,6 +122,10 @@ def reply(status: int, body: str, more: str = "") -> bytes:
         f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {len(body.encode())}\r\n{more}\r\n"
     )
     return head.encode() + body.encode()
+
+
+def event(method: str, params: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps({'jsonrpc': '2.0', 'method': method, 'params': params})}\n\n".encode()
 
 
 def events(body: str, more: str = "") -> bytes:

@@ -1,7 +1,7 @@
 """A session with one server: the handshake, what it offers, and calls. Both eras of the protocol."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ UNSUPPORTED_VERSION = -32022
 PAGES = 50
 ROUNDS = 10
 STATE_SECONDS = 0.2
+FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0
+LISTS = ("tools", "prompts", "resources")
 PROGRESS = "notifications/progress"
 
 Elicit = Callable[[Table], Awaitable[Table]]
@@ -41,6 +43,7 @@ class Client:
         self._transport: StdioTransport | HttpTransport | None = None
         self._shown: dict[int, Show] = {}
         self._meta: Table = {}
+        self._listening: asyncio.Task[None] | None = None
         self.offers: Table = {}
         """The server's capabilities."""
         self.version = ""
@@ -106,6 +109,9 @@ class Client:
 
     async def aclose(self) -> None:
         self._peer.close("it was ended")
+        if self._listening:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
         if self._transport:
             await self._transport.aclose()
 
@@ -133,7 +139,29 @@ class Client:
         result = await self.request("server/discover", {})
         if STATELESS not in result.get("supportedVersions", ()):
             raise RpcError(UNSUPPORTED_VERSION, "no common version of the protocol")
-        self._learn(result, result.get("serverInfo"))
+        about = as_table(result.get("_meta")).get(f"{META}serverInfo")
+        self._learn(result, about or result.get("serverInfo"))
+        changing = [kind for kind in LISTS if as_table(self.offers.get(kind)).get("listChanged")]
+        if changing:
+            self._listening = asyncio.create_task(self._listen(changing))
+
+    async def _listen(self, kinds: Collection[str]) -> None:
+        """In the newer way what a server says by itself is the answer to one request that lasts. One that breaks off is
+        made again; what changed in between is not told any more, so the lists are read anew."""
+        wanted = {f"{kind}ListChanged": True for kind in kinds}
+        wait = FIRST_WAIT
+        while True:
+            began = asyncio.get_running_loop().time()
+            try:
+                await self.request("subscriptions/listen", {"notifications": wanted})
+            except RpcError as problem:
+                if problem.code != GONE:
+                    return
+            steady = asyncio.get_running_loop().time() - began > LONGEST_WAIT
+            wait = FIRST_WAIT if steady else min(wait * 2, LONGEST_WAIT)
+            await asyncio.sleep(wait)
+            for kind in kinds:
+                self._changed(kind)
 
     def _learn(self, result: Table, about: Any) -> None:
         self.offers = as_table(result.get("capabilities"))
