@@ -14,6 +14,7 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 ├── JournalError               the session's journal cannot be read or written
 │   ├── JournalInUse           another process has it open
 │   └── JournalDamaged         what is in it cannot be read; what comes before can be saved
+├── LeaseLost                  a worker of a fleet counts as dead; others go on with what it did
 └── BudgetSpent                the allowed money or tokens are used up                 (exit 6)
 
 People never see a traceback: every error ends as one phrase in their language.
@@ -90,6 +91,10 @@ class JournalInUse(JournalError):
 
 
 class JournalDamaged(JournalError):
+    pass
+
+
+class LeaseLost(DuckflowError):
     pass
 
 

@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 from duckflow.fleet.task import Answered, Asked, AttemptOutcome, AttemptReport, FleetTask
 from duckflow.state.noun import Value
+from duckflow.state.phrase import Phrase
 
 TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
 """`choose`: its attempts have ended and a person has to pick one. `done`: one is picked."""
@@ -41,7 +42,7 @@ class TaskState(Value):
     """The machine that it is carried out on."""
     state: TaskProgress
     picked: int | None
-    """The attempt that was picked, by a person or as the best one."""
+    """The attempt that was picked, by a person or as the best one; while a person has to choose: what seems best."""
     merged: str
     """The commit that it became on the user's branch."""
 
@@ -74,7 +75,7 @@ class LogLine(Value):
     at: float
     task: str
     attempt: int
-    text: str
+    said: Phrase
 
 
 class Limit(Value):

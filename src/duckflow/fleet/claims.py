@@ -1,0 +1,219 @@
+"""What a worker holds: a lease that it renews while it lives, and the attempts that it has taken under it.
+
+An attempt belongs to the claim of one worker. Another may take it only when that worker is marked dead, which happens
+when its lease has run out; from then on nothing that the dead one still says is believed.
+"""
+
+import os
+import platform
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from duckflow.errors import LeaseLost
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.processes import born_at
+from duckflow.fleet.store import FULL_COST, LIVE
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, LINES, QUESTIONS, TASKS, WORKERS
+from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
+from duckflow.state.phrase import Phrase, say
+
+MOST_GOES = 10
+"""An attempt whose workers died that often is not begun again: it may be what kills them."""
+
+
+class WorkerProcess(NamedTuple):
+    """Where a worker runs, or ran."""
+
+    machine: str
+    pid: int
+    born: str
+
+
+class TakenAttempt(NamedTuple):
+    """An attempt that is ours now."""
+
+    claim: str
+    task: FleetTask
+    goes: int
+    mend: str
+    before: WorkerProcess | None
+    """Who had it before: dead, by its lease."""
+
+
+class HeldElsewhere(NamedTuple):
+    """Another worker that lives has it."""
+
+    worker: str
+
+
+class Note(NamedTuple):
+    """A log line that is to be written."""
+
+    fleet: str
+    task: str
+    attempt: int
+    said: Phrase
+
+
+class Spent(NamedTuple):
+    """How far an attempt is, as it says."""
+
+    cost_usd: float
+    tokens: int
+    doing: str
+
+
+class Claims:
+    """The lease and the claims of one worker."""
+
+    def __init__(self, database: FleetDatabase, place: str, lease: float) -> None:
+        self._database = database
+        self.place = place
+        self.lease = lease
+        self.worker = f"{place}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._own = WORKERS.c.worker == self.worker
+
+    def enter(self) -> None:
+        pid = os.getpid()
+        row = {"worker": self.worker, "place": self.place, "machine": platform.node(), "pid": pid, "born": born_at(pid)}
+
+        def change(connection: sa.Connection) -> None:
+            if connection.execute(sa.select(WORKERS.c.worker).where(self._own)).first() is None:
+                until = self._database.now(connection) + self.lease
+                connection.execute(sa.insert(WORKERS).values(**row, until=until))
+
+        self._database.do(change)
+
+    def renew(self) -> bool:
+        """Whether we still count as alive."""
+
+        def change(connection: sa.Connection) -> int:
+            until = self._database.now(connection) + self.lease
+            return connection.execute(sa.update(WORKERS).where(self._own, ~WORKERS.c.dead).values(until=until)).rowcount
+
+        return bool(self._database.do(change, patience=0))
+
+    def leave(self) -> None:
+        """Others need not wait until the lease has run out."""
+        gone = sa.update(WORKERS).where(self._own).values(dead=True)
+        self._database.do(lambda connection: connection.execute(gone), patience=self.lease / 4)
+
+    def take(self, fleet: str, task: str, number: int) -> TakenAttempt | HeldElsewhere | None:
+        """Make an attempt ours; None where it is over."""
+        claim = secrets.token_hex(8)
+        mine = _this(fleet, task, number)
+
+        def change(connection: sa.Connection) -> TakenAttempt | HeldElsewhere | None:
+            if connection.execute(sa.select(WORKERS.c.dead).where(self._own)).scalar_one():
+                raise LeaseLost("fleet.lease_lost", worker=self.worker)
+            row = connection.execute(sa.select(ATTEMPTS).where(mine).with_for_update()).one()
+            if row.state not in LIVE:
+                return None
+            holder = connection.execute(sa.select(WORKERS).where(WORKERS.c.worker == row.worker)).one_or_none()
+            if row.claim and row.claim != claim and holder and not holder.dead:
+                return HeldElsewhere(row.worker)
+            change_it = sa.update(ATTEMPTS).where(mine)
+            now = self._database.now(connection)
+            if row.wanted or row.goes >= MOST_GOES:
+                connection.execute(change_it.values(state=row.wanted or "failed", ended=now))
+                _close_questions(connection, fleet, task, number)
+                return None
+            spent = {"cost_before": row.cost_before + row.cost_usd, "tokens_before": row.tokens_before + row.tokens}
+            values = {"worker": self.worker, "claim": claim, "goes": row.goes + 1, "state": "running", "doing": ""}
+            started = row.started or now
+            connection.execute(change_it.values(**values, **spent, cost_usd=0.0, tokens=0, started=started))
+            text = connection.execute(sa.select(TASKS.c.task).where(TASKS.c.fleet == fleet, TASKS.c.name == task))
+            before = WorkerProcess(holder.machine, holder.pid, holder.born) if holder else None
+            return TakenAttempt(claim, FleetTask.model_validate_json(text.scalar_one()), row.goes + 1, row.mend, before)
+
+        return self._database.do(change)
+
+    def finish(self, claim: str, report: AttemptReport) -> None:
+        """Write down what came of it, if it is still ours."""
+        order = report.order
+        mine = _this(order.fleet, order.task.name, order.number) & (ATTEMPTS.c.claim == claim)
+
+        def change(connection: sa.Connection) -> bool:
+            values = {"state": report.outcome, "ended": self._database.now(connection), "doing": "", "wanted": ""}
+            spent = {"cost_usd": report.cost_usd, "tokens": report.tokens}
+            changed = sa.update(ATTEMPTS).where(mine).values(**values, **spent, report=report.model_dump_json())
+            _close_questions(connection, order.fleet, order.task.name, order.number)
+            return bool(connection.execute(changed).rowcount)
+
+        if not self._database.do(change):
+            raise LeaseLost("fleet.lease_lost", worker=self.worker)
+
+    def record(self, spent: Mapping[str, Spent], notes: Sequence[Note]) -> dict[str, AttemptOutcome | None]:
+        """Write down how far our attempts are. All claims that are still ours, with the outcome that is wanted of
+        them, if they are to end."""
+
+        def change(connection: sa.Connection) -> dict[str, AttemptOutcome | None]:
+            for claim, each in spent.items():
+                mine = (ATTEMPTS.c.claim == claim) & (ATTEMPTS.c.worker == self.worker)
+                connection.execute(sa.update(ATTEMPTS).where(mine).values(**each._asdict()))
+            write_notes(self._database, connection, notes)
+            ours = sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(ATTEMPTS.c.worker == self.worker)
+            return {
+                row.claim: row.wanted or None for row in connection.execute(ours.where(ATTEMPTS.c.state == "running"))
+            }
+
+        return self._database.do(change, patience=0)
+
+    def overspent(self, fleet: str, task: FleetTask) -> str | None:
+        """What has used up its budget: "fleet", "task", or nothing."""
+        sums = sa.select(sa.func.sum(FULL_COST)).where(ATTEMPTS.c.fleet == fleet)
+        if task.budget_usd:
+            ((spent,),) = self._database.read(sums.where(ATTEMPTS.c.task == task.name), patience=0)
+            if (spent or 0) >= task.budget_usd:
+                return "task"
+        ((budget,),) = self._database.read(sa.select(FLEETS.c.budget_usd).where(FLEETS.c.fleet == fleet), patience=0)
+        if budget:
+            ((spent,),) = self._database.read(sums, patience=0)
+            if (spent or 0) >= budget:
+                return "fleet"
+        return None
+
+    def reap(self) -> list[str]:
+        """Mark as dead whose lease has run out; the dead whose work is still to be handed on."""
+
+        def change(connection: sa.Connection) -> list[str]:
+            late = (WORKERS.c.until < self._database.now(connection)) & ~WORKERS.c.dead & ~self._own
+            connection.execute(sa.update(WORKERS).where(late).values(dead=True))
+            dead = sa.select(WORKERS.c.worker).where(WORKERS.c.dead, ~WORKERS.c.buried, ~self._own)
+            return list(connection.execute(dead).scalars())
+
+        return self._database.do(change, patience=0)
+
+    def bury(self, worker: str) -> None:
+        """What it was doing is in the queues again."""
+        lost = sa.select(ATTEMPTS).where(ATTEMPTS.c.worker == worker, ATTEMPTS.c.state == "running")
+
+        def change(connection: sa.Connection) -> None:
+            notes = [
+                Note(row.fleet, row.task, row.number, say("fleet.worker_died", worker=worker))
+                for row in connection.execute(lost)
+            ]
+            write_notes(self._database, connection, notes)
+            connection.execute(sa.update(WORKERS).where(WORKERS.c.worker == worker).values(buried=True))
+
+        self._database.do(change, patience=0)
+
+
+def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Sequence[Note]) -> None:
+    if notes:
+        now = database.now(connection)
+        rows = [{**note._asdict(), "at": now, "said": note.said.model_dump_json()} for note in notes]
+        connection.execute(sa.insert(LINES), rows)
+
+
+def _this(fleet: str, task: str, number: int) -> sa.ColumnElement[bool]:
+    return (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.number == number)
+
+
+def _close_questions(connection: sa.Connection, fleet: str, task: str, number: int) -> None:
+    """Nobody waits for the answers any more."""
+    mine = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == number)
+    connection.execute(sa.update(QUESTIONS).where(mine).values(closed=True))

@@ -1,0 +1,117 @@
+"""Where fleets are kept: a SQLite file for one machine, a Postgres for many."""
+
+import fcntl
+import sqlite3
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from dbos import DBOS
+from sqlalchemy.event import listen
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+Result = TypeVar("Result")
+
+METADATA = sa.MetaData()
+POSTGRES = ("postgresql://", "postgres://")
+CONNECTIONS = 8
+"""Of one process, besides the one that listens."""
+FIRST_LOCK = 2026_2203
+PATIENCE = 120.0
+"""Seconds in which a database may come back before a change that is being made is given up."""
+
+
+class FleetDatabase:
+    """One engine for our tables and for those of DBOS."""
+
+    def __init__(self, address: str) -> None:
+        """`address`: a postgresql:// one, or the path of a file."""
+        self.on_many = address.startswith(POSTGRES)
+        pool = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": 60}
+        if self.on_many:
+            self.url = sa.make_url(address).set(drivername="postgresql+psycopg")
+            options = {"connect_timeout": 10, "application_name": "duckflow-fleet"}
+            self.engine = sa.create_engine(
+                self.url,
+                pool_size=CONNECTIONS,
+                max_overflow=0,
+                pool_timeout=60,
+                pool_pre_ping=True,
+                connect_args=options,
+            )
+        else:
+            Path(address).parent.mkdir(parents=True, exist_ok=True)
+            self.url = sa.URL.create("sqlite", database=address)
+            self.engine = sa.create_engine(self.url, **pool)
+            listen(self.engine, "connect", _set_up_sqlite)
+
+    def prepare(self) -> None:
+        """Make the tables, ours and those of DBOS, one process at a time."""
+        with self._alone():
+            DBOS.migrate(self.url.render_as_string(hide_password=False))
+            METADATA.create_all(self.engine)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE) -> Result:
+        """One transaction; begun anew while the database is away, so `work` must stand being done twice."""
+        until = time.monotonic() + patience
+        while True:
+            try:
+                with self.engine.begin() as connection:
+                    if not self.on_many:
+                        # What is read here must still be so when it is written.
+                        connection.exec_driver_sql("BEGIN IMMEDIATE")
+                    return work(connection)
+            except (OperationalError, InterfaceError, DBAPIError) as error:
+                if not _is_away(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.25)
+
+    def read(self, statement: sa.Executable, patience: float = PATIENCE) -> list[sa.Row[Any]]:
+        until = time.monotonic() + patience
+        while True:
+            try:
+                with self.engine.connect() as connection:
+                    return list(connection.execute(statement))
+            except (OperationalError, InterfaceError, DBAPIError) as error:
+                if not _is_away(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.25)
+
+    def now(self, connection: sa.Connection) -> float:
+        """By one clock for all: that of the database, or of the only machine."""
+        if not self.on_many:
+            return time.time()
+        return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        if not self.on_many:
+            with Path(f"{self.url.database}.lock").open("w") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                yield
+            return
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sa.text("SELECT pg_advisory_lock(:number)"), {"number": FIRST_LOCK})
+            try:
+                yield
+            finally:
+                connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), {"number": FIRST_LOCK})
+
+
+def _is_away(error: DBAPIError) -> bool:
+    return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = "IMMEDIATE"
+    cursor = connection.cursor()
+    for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()

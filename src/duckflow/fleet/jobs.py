@@ -1,0 +1,105 @@
+"""The attempts that a worker is carrying out, and the desk that each of them speaks to."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from duckflow.fleet.claims import Note, Spent
+from duckflow.fleet.processes import end_processes
+from duckflow.fleet.questions import QuestionStore
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptOutcome, AttemptReport, CarryOut
+from duckflow.state.phrase import SAID, Phrase, say
+
+TIDYING = 10.0
+"""Seconds in which a cancelled attempt may tidy up by itself before all its processes are killed."""
+
+
+class FleetDesk:
+    """Takes what an attempt says; the worker's heart writes it down."""
+
+    def __init__(self, order: AttemptOrder, claim: str, questions: QuestionStore, notes: deque[Note]) -> None:
+        self.spent: Spent | None = None
+        self.waiting: dict[str, asyncio.Future[Answered]] = {}
+        self.claim = claim
+        self._order = order
+        self._questions = questions
+        self._notes = notes
+
+    async def ask(self, asked: Asked) -> Answered:
+        if answered := await asyncio.to_thread(self._questions.ask, asked, self.claim):
+            return answered
+        future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
+        try:
+            return await future
+        finally:
+            del self.waiting[asked.asked_id]
+
+    def hear(self, answers: dict[str, Answered]) -> None:
+        for asked_id, answered in answers.items():
+            if (future := self.waiting.get(asked_id)) and not future.done():
+                future.set_result(answered)
+
+    def note(self, text: str) -> None:
+        self.say(say(SAID, text=text))
+
+    def say(self, said: Phrase) -> None:
+        self._notes.append(Note(self._order.fleet, self._order.task.name, self._order.number, said))
+
+    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
+        self.spent = Spent(cost_usd, tokens, state)
+
+
+class RunningAttempt:
+    """One attempt while it is carried out: it can be ended from outside, with everything it has started."""
+
+    def __init__(self, order: AttemptOrder, desk: FleetDesk) -> None:
+        self.order = order
+        self.desk = desk
+        self.ended = asyncio.Event()
+        self.wanted: AttemptOutcome | None = None
+        self._task: asyncio.Task[AttemptReport] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    async def carry_out(self, carry_out: CarryOut) -> AttemptReport:
+        async def work() -> AttemptReport:
+            return await carry_out(self.order, self.desk)
+
+        self._task = asyncio.create_task(work())
+        try:
+            await asyncio.wait({self._task})
+            return self._report()
+        finally:
+            await end_processes(self.order.attempt_id)
+            self.ended.set()
+
+    def end(self, outcome: AttemptOutcome) -> None:
+        """From any thread."""
+        self._loop.call_soon_threadsafe(self._end, outcome)
+
+    def do(self, work: Callable[[], None]) -> None:
+        """In the attempt's own loop, from any thread."""
+        self._loop.call_soon_threadsafe(work)
+
+    def _end(self, outcome: AttemptOutcome) -> None:
+        if self.wanted is None and self._task is not None:
+            self.wanted = outcome
+            self._task.cancel()
+            self._loop.call_later(TIDYING, self._kill)
+
+    def _kill(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._killing = asyncio.create_task(end_processes(self.order.attempt_id))
+            self._task.cancel()
+
+    def _report(self) -> AttemptReport:
+        assert self._task is not None
+        spent = self.desk.spent or Spent(0.0, 0, "")
+        if self._task.cancelled():
+            outcome, problem = self.wanted or "cancelled", None
+        elif error := self._task.exception():
+            outcome, problem = self.wanted or "failed", say("fleet.broke", reason=f"{type(error).__name__}: {error}")
+        else:
+            report = self._task.result()
+            return report.model_copy(update={"outcome": self.wanted}) if self.wanted else report
+        cost, tokens = spent.cost_usd, spent.tokens
+        return AttemptReport(order=self.order, outcome=outcome, rating=0, cost_usd=cost, tokens=tokens, open=problem)

@@ -1,0 +1,79 @@
+"""The questions of attempts: they wait in the database, so they outlive the worker that asked them."""
+
+import sqlalchemy as sa
+
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.tables import QUESTIONS
+from duckflow.fleet.task import Answered, Asked
+
+ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
+
+
+class QuestionStore:
+    """Asked by attempts, answered by people."""
+
+    def __init__(self, database: FleetDatabase) -> None:
+        self._database = database
+
+    def open(self, fleet: str = "") -> tuple[Asked, ...]:
+        chosen = sa.select(QUESTIONS.c.asked).where(ASKING, *([QUESTIONS.c.fleet == fleet] if fleet else []))
+        rows = self._database.read(chosen.order_by(QUESTIONS.c.number))
+        return tuple(Asked.model_validate_json(row.asked) for row in rows)
+
+    def answer(self, answered: Answered) -> int:
+        """How many are answered by it. What is said to all that ask the same holds for a Gate's later ones too."""
+
+        def change(connection: sa.Connection) -> int:
+            this = QUESTIONS.c.asked_id == answered.asked_id
+            row = connection.execute(sa.select(QUESTIONS).where(this)).one_or_none()
+            if row is None:
+                return 0
+            said = sa.update(QUESTIONS).values(answered=answered.model_dump_json())
+            count = connection.execute(said.where(ASKING, this)).rowcount
+            if count and answered.for_all_same and row.same:
+                alike = (QUESTIONS.c.fleet == row.fleet) & (QUESTIONS.c.same == row.same)
+                count += connection.execute(said.where(ASKING, alike)).rowcount
+            return count
+
+        return self._database.do(change)
+
+    def ask(self, asked: Asked, claim: str) -> Answered | None:
+        """Put it into the inbox, unless it is answered already: to an earlier go at the attempt, whose worker died, or
+        once for all that ask the same."""
+
+        def change(connection: sa.Connection) -> Answered | None:
+            alike = (QUESTIONS.c.fleet == asked.fleet) & (QUESTIONS.c.same == asked.same) & (asked.same != "")
+            own = alike & (QUESTIONS.c.task == asked.task) & (QUESTIONS.c.attempt == asked.attempt)
+            earlier = sa.select(QUESTIONS).where(own, QUESTIONS.c.heard != claim).order_by(QUESTIONS.c.number)
+            for row in connection.execute(earlier):
+                this = sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number)
+                if row.answered:
+                    connection.execute(this.values(heard=claim))
+                    return Answered.model_validate_json(row.answered)
+                # It waits on, under its new name.
+                values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False}
+                connection.execute(this.values(values))
+                return None
+            if asked.question.kind == "gate":
+                said = sa.select(QUESTIONS.c.answered).where(alike, QUESTIONS.c.answered.is_not(None))
+                for text in connection.execute(said).scalars():
+                    if (standing := Answered.model_validate_json(text or "")).for_all_same:
+                        return standing
+            row = asked.model_dump(include={"asked_id", "fleet", "task", "attempt", "same"})
+            known = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.asked_id == asked.asked_id)
+            if connection.execute(known).first() is None:
+                connection.execute(sa.insert(QUESTIONS).values(**row, asked=asked.model_dump_json()))
+            return None
+
+        return self._database.do(change)
+
+    def hear(self, asked_ids: list[str]) -> dict[str, Answered]:
+        """The answers that there are by now."""
+        chosen = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
+            QUESTIONS.c.asked_id.in_(asked_ids), QUESTIONS.c.answered.is_not(None)
+        )
+        return {row.asked_id: Answered.model_validate_json(row.answered) for row in self._database.read(chosen)}
+
+    def heard(self, asked_id: str, claim: str) -> None:
+        told = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
+        self._database.do(lambda connection: connection.execute(told))

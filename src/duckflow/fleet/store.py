@@ -1,0 +1,197 @@
+"""Fleets, tasks, attempts and their log lines, as commands and the page read and change them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from duckflow.errors import UsageError
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.engine import AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS
+from duckflow.fleet.task import AttemptReport, FleetTask
+from duckflow.state.phrase import Phrase
+
+FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
+FULL_TOKENS = ATTEMPTS.c.tokens + ATTEMPTS.c.tokens_before
+LIVE = ("queued", "running")
+ENDED_TASKS = ("choose", "done", "failed", "cancelled", "merged")
+
+
+class FleetStore:
+    """Reads, and the changes that people make."""
+
+    def __init__(self, database: FleetDatabase) -> None:
+        self._database = database
+
+    def add(self, connection: sa.Connection, fleet: str, tasks: Sequence[TaskState], budget_usd: float) -> None:
+        """A fleet with its tasks and their first attempts."""
+        places = sorted({task.place for task in tasks})
+        now = self._database.now(connection)
+        fleet_row = {"fleet": fleet, "started": now, "budget_usd": budget_usd, "places": places}
+        connection.execute(sa.insert(FLEETS).values(fleet_row))
+        rows = [
+            {"fleet": fleet, "name": each.task.name, "position": position, "place": each.place}
+            | {"task": each.task.model_dump_json()}
+            for position, each in enumerate(tasks)
+        ]
+        connection.execute(sa.insert(TASKS), rows)
+        connection.execute(
+            sa.insert(ATTEMPTS),
+            [
+                {"fleet": fleet, "task": each.task.name, "number": number, "round": 1}
+                for each in tasks
+                for number in range(1, each.task.attempts + 1)
+            ],
+        )
+
+    def limit(self, connection: sa.Connection, limit: Limit) -> None:
+        connection.execute(sa.delete(LIMITS).where(LIMITS.c.model == limit.model))
+        connection.execute(sa.insert(LIMITS).values(limit.model_dump()))
+
+    def limits(self) -> tuple[Limit, ...]:
+        rows = self._database.read(sa.select(LIMITS).order_by(LIMITS.c.model))
+        return tuple(Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows)
+
+    def fleets(self) -> tuple[FleetState, ...]:
+        counts: dict[str, Counter[TaskProgress]] = {}
+        for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.state)):
+            counts.setdefault(row.fleet, Counter())[cast("TaskProgress", row.state)] += 1
+        sums = sa.select(
+            ATTEMPTS.c.fleet, sa.func.sum(FULL_COST).label("cost"), sa.func.sum(FULL_TOKENS).label("tokens")
+        )
+        spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
+        return tuple(
+            FleetState(
+                fleet=row.fleet,
+                started=row.started,
+                budget_usd=row.budget_usd,
+                cost_usd=spent[row.fleet].cost,
+                tokens=spent[row.fleet].tokens,
+                tasks=dict(counts[row.fleet]),
+            )
+            for row in self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
+        )
+
+    def has_ended(self, fleet: str) -> bool:
+        open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(ENDED_TASKS)).limit(1)
+        return not self._database.read(open_tasks)
+
+    def tasks(self, fleet: str) -> tuple[TaskState, ...]:
+        rows = self._database.read(sa.select(TASKS).where(TASKS.c.fleet == fleet).order_by(TASKS.c.position))
+        return tuple(
+            TaskState(
+                fleet=fleet,
+                task=FleetTask.model_validate_json(row.task),
+                place=row.place,
+                state=row.state,
+                picked=row.picked,
+                merged=row.merged,
+            )
+            for row in rows
+        )
+
+    def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
+        asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(
+            QUESTIONS.c.fleet == fleet, QUESTIONS.c.answered.is_(None), ~QUESTIONS.c.closed
+        )
+        questions = Counter((row.task, row.attempt) for row in self._database.read(asking))
+        chosen = sa.select(ATTEMPTS).join(
+            TASKS, (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
+        )
+        chosen = chosen.where(ATTEMPTS.c.fleet == fleet, *([ATTEMPTS.c.task == task] if task else []))
+        rows = self._database.read(chosen.order_by(TASKS.c.position, ATTEMPTS.c.number))
+        return tuple(_attempt_of(row, questions[row.task, row.number]) for row in rows)
+
+    def logs(self, fleet: str, task: str, attempt: int, after: int) -> tuple[LogLine, ...]:
+        chosen = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
+        if task:
+            chosen = chosen.where(LINES.c.task == task)
+        if attempt:
+            chosen = chosen.where(LINES.c.attempt == attempt)
+        return tuple(
+            LogLine(
+                line=row.line,
+                at=row.at,
+                task=row.task,
+                attempt=row.attempt,
+                said=Phrase.model_validate_json(row.said),
+            )
+            for row in self._database.read(chosen.order_by(LINES.c.line))
+        )
+
+    def cancel(self, fleet: str, task: str, attempt: int, outcome: str = "cancelled") -> None:
+        """What nobody has begun is over at once; what runs is ended by its worker."""
+        mine = [ATTEMPTS.c.fleet == fleet, ATTEMPTS.c.state.in_(LIVE)]
+        mine += [ATTEMPTS.c.task == task] if task else []
+        mine += [ATTEMPTS.c.number == attempt] if attempt else []
+
+        def change(connection: sa.Connection) -> None:
+            marked = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "")
+            connection.execute(marked.values(wanted=outcome))
+            over = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.claim.is_(None))
+            connection.execute(over.values(state=outcome, ended=self._database.now(connection)))
+
+        self._database.do(change)
+
+    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str) -> tuple[str, int]:
+        """The place of the task and the number of the round that is to be started."""
+        row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
+        if row is None or row.state not in ENDED_TASKS:
+            raise UsageError("fleet.not_ended" if row else "fleet.unknown", fleet=fleet, task=task)
+        mine = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task)
+        if attempt:
+            again = sa.update(ATTEMPTS).where(mine, ATTEMPTS.c.number == attempt)
+            fresh = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
+            if not connection.execute(again.values(**fresh, worker=None, claim=None)).rowcount:
+                raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
+        else:
+            last = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(mine)).scalar_one()
+            count = FleetTask.model_validate_json(row.task).attempts
+            numbers = range(last + 1, last + 1 + count)
+            rows = [{"fleet": fleet, "task": task, "number": number, "round": row.round + 1} for number in numbers]
+            connection.execute(sa.insert(ATTEMPTS), rows)
+        changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
+        connection.execute(changed.values(state="waiting", round=row.round + 1, picked=None))
+        return row.place, row.round + 1
+
+    def begin_round(self, fleet: str, task: str, in_round: int) -> list[int]:
+        """The task runs; the numbers of its attempts."""
+        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task) & (TASKS.c.round == in_round)
+        mine = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.round == in_round)
+
+        def change(connection: sa.Connection) -> list[int]:
+            connection.execute(sa.update(TASKS).where(this, TASKS.c.state == "waiting").values(state="running"))
+            numbers = sa.select(ATTEMPTS.c.number).where(mine).order_by(ATTEMPTS.c.number)
+            return list(connection.execute(numbers).scalars())
+
+        return self._database.do(change)
+
+    def end_round(self, fleet: str, task: str, in_round: int, state: str, picked: int | None) -> None:
+        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task) & (TASKS.c.round == in_round)
+        ended = sa.update(TASKS).where(this, TASKS.c.state == "running").values(state=state, picked=picked)
+        self._database.do(lambda connection: connection.execute(ended))
+
+    def change_task(self, fleet: str, task: str, **values: str | int) -> None:
+        changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
+        if not self._database.do(lambda connection: connection.execute(changed).rowcount):
+            raise UsageError("fleet.unknown", fleet=fleet, task=task)
+
+
+def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:
+    return AttemptState(
+        fleet=row.fleet,
+        task=row.task,
+        number=row.number,
+        state=row.state,
+        doing=row.doing,
+        worker=row.worker or "",
+        goes=row.goes,
+        started=row.started,
+        ended=row.ended,
+        cost_usd=row.cost_usd + row.cost_before,
+        tokens=row.tokens + row.tokens_before,
+        open_questions=questions,
+        report=AttemptReport.model_validate_json(row.report) if row.report else None,
+    )

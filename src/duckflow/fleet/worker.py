@@ -1,0 +1,145 @@
+"""A worker: takes attempts of its machine from the queues and carries them out, as long as its lease holds."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import LeaseLost
+from duckflow.fleet.claims import Claims, HeldElsewhere, Note, TakenAttempt
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.engine import Choose
+from duckflow.fleet.heart import HandOn, Heart
+from duckflow.fleet.jobs import FleetDesk, RunningAttempt
+from duckflow.fleet.processes import end_processes, end_worker
+from duckflow.fleet.questions import QuestionStore
+from duckflow.fleet.store import FleetStore
+from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut
+from duckflow.state.phrase import say
+
+LEASE = 30.0
+TIDYING_PART = 0.15
+"""Of a lease, for what runs to end by itself: less than what is left of it when a worker gives up."""
+
+
+class Workplace(NamedTuple):
+    """The machine of a worker, as it is known to the fleets."""
+
+    place: str
+    at_once: int = 4
+    """Attempts, in one worker."""
+    lease: float = LEASE
+    """Seconds after which a worker that says nothing counts as dead."""
+    repositories: str = ""
+    """Where repositories lie that a task names without a full path."""
+
+
+class Worker:
+    """What the workflows call: everything that is done here and not in the database."""
+
+    def __init__(self, database: FleetDatabase, carry_out: CarryOut, choose: Choose, workplace: Workplace) -> None:
+        self.workplace = workplace
+        self.claims = Claims(database, workplace.place, workplace.lease)
+        self.store = FleetStore(database)
+        self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._questions = QuestionStore(database)
+        self._carry_out = carry_out
+        self._choose = choose
+        self._running: dict[str, RunningAttempt] = {}
+        self._notes: deque[Note] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._heart: Heart | None = None
+
+    def live(self, hand_on: HandOn) -> None:
+        """From here on others count on us."""
+        self._heart = Heart(self.claims, self.store, self._questions, self._running, self._notes, hand_on, self.lose)
+        self._heart.start()
+
+    async def stay(self, fleet: str) -> None:
+        """Until the fleet has ended, or for ever, or until the lease is lost."""
+        assert self._heart is not None
+        looked = 0.0
+        while not self.ending.done():
+            await asyncio.wait({self.ending}, timeout=0.25)
+            if time.monotonic() > self._heart.good_until:
+                self.lose()
+            if fleet and time.monotonic() - looked > 1:
+                looked = time.monotonic()
+                if await asyncio.to_thread(self.store.has_ended, fleet):
+                    return
+        self.ending.result()
+
+    async def leave(self) -> None:
+        """End everything that runs here; others may go on with it."""
+        if not self.ending.done():
+            self.ending.set_result(None)
+        for running in list(self._running.values()):
+            running.end("cancelled")
+        ends = [asyncio.create_task(running.ended.wait()) for running in self._running.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=self.workplace.lease * TIDYING_PART)
+        for running in list(self._running.values()):
+            await end_processes(running.order.attempt_id)
+        if self._heart is not None:
+            await asyncio.to_thread(self._heart.stop)
+        with suppress(Exception):
+            await asyncio.to_thread(self.claims.record, {}, list(self._notes))
+            await asyncio.to_thread(self.claims.leave)
+
+    def lose(self) -> None:
+        """Others take us for dead. From any thread."""
+        lost = LeaseLost("fleet.lease_lost", worker=self.claims.worker)
+        self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(lost))
+
+    async def carry(self, fleet: str, task: str, number: int) -> None:
+        """One attempt, from taking it to its report. Does not come back when this worker is ending: then the attempt
+        is not over, and somebody else goes on with it."""
+        try:
+            if (taken := await self._take(fleet, task, number)) is None:
+                return
+            report = await self._carry_taken(fleet, number, taken)
+            if not self.ending.done():
+                await asyncio.to_thread(self.claims.finish, taken.claim, report)
+                return
+        except LeaseLost:
+            self.lose()
+        await asyncio.Future[None]()
+
+    async def choose(self, fleet: str, task: str, numbers: Sequence[int], more: bool) -> int | None:
+        attempts = await asyncio.to_thread(self.store.attempts, fleet, task)
+        reports = [each.report for each in attempts if each.number in numbers and each.report]
+        return await self._choose(reports[0].order.task, reports, more) if reports else None
+
+    async def _take(self, fleet: str, task: str, number: int) -> TakenAttempt | None:
+        while True:
+            taken = await asyncio.to_thread(self.claims.take, fleet, task, number)
+            if not isinstance(taken, HeldElsewhere):
+                return taken
+            await asyncio.sleep(self.workplace.lease / 6)
+
+    async def _carry_taken(self, fleet: str, number: int, taken: TakenAttempt) -> AttemptReport:
+        task = taken.task.model_copy(
+            update={"repository": str(Path(self.workplace.repositories, taken.task.repository))}
+        )
+        order = AttemptOrder(fleet=fleet, task=task, number=number, mend=taken.mend)
+        if taken.goes > 1:
+            order = order.model_copy(update={"go_on": order.branch})
+        desk = FleetDesk(order, taken.claim, self._questions, self._notes)
+        if taken.before:
+            # It counts as dead, but it may be stopped or stuck, and so may what it has started.
+            end_worker(*taken.before)
+            await end_processes(order.attempt_id)
+            desk.say(say("fleet.goes_on", worker=self.claims.worker))
+        running = RunningAttempt(order, desk)
+        if over := await asyncio.to_thread(self.claims.overspent, fleet, task):
+            await asyncio.to_thread(self.store.cancel, fleet, task.name if over == "task" else "", 0, "budget")
+            desk.say(say("fleet.budget_spent", what=over))
+            return AttemptReport(order=order, outcome="budget", rating=0)
+        self._running[taken.claim] = running
+        try:
+            return await running.carry_out(self._carry_out)
+        finally:
+            del self._running[taken.claim]

@@ -1,0 +1,69 @@
+"""A stand-in for attempts: processes that hold a lock while they run, so that two at once would be found out.
+
+`python -m tests.fleet.stand_in ADDRESS PLACE AT_ONCE LEASE LEDGER SECONDS [FLEET]` is a worker with it.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from duckflow.fleet.dbos_engine import DbosEngine
+from duckflow.fleet.processes import MARK
+from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
+from duckflow.fleet.worker import Workplace
+
+CHILD = """
+import fcntl, os, sys, time
+ledger, attempt, seconds = sys.argv[1:]
+lock = open(f"{ledger}.{attempt}.lock", "w")
+def write(word):
+    with open(ledger, "a") as file:
+        file.write(f"{word} {attempt} {os.getpid()} {time.time():.3f}\\n")
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    write("TWICE")
+write("begin")
+time.sleep(float(seconds))
+write("end")
+"""
+
+
+def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
+    """Attempts that write into the ledger when they begin and when they end."""
+
+    async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+        desk.progress(0.01, 100, "working")
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-S", "-E", "-c", CHILD, str(ledger), order.attempt_id, str(seconds)),
+            env={**os.environ, MARK: order.attempt_id},
+            start_new_session=True,
+        )
+        code = await child.wait()
+        outcome = "done" if code == 0 else "failed"
+        return AttemptReport(
+            order=order, outcome=outcome, rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.01
+        )
+
+    return carry_out
+
+
+async def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
+    """The first that may be merged, once all have ended."""
+    return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
+
+
+async def work(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut, fleet: str) -> None:
+    engine = DbosEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
+    try:
+        await engine.work(fleet)
+    finally:
+        engine.close()
+
+
+if __name__ == "__main__":
+    address, place, at_once, lease, ledger, seconds, *fleet = sys.argv[1:]
+    carry_out = hold_a_lock(Path(ledger), float(seconds))
+    asyncio.run(work(address, place, int(at_once), float(lease), carry_out, *fleet or ("",)))

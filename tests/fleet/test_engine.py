@@ -1,0 +1,152 @@
+"""The engine on a SQLite file: attempts are carried out, ask, are cancelled, cost money; workers die."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from duckflow.fleet.dbos_engine import DbosEngine
+from duckflow.fleet.processes import MARK
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptReport, Desk, FleetTask
+from duckflow.fleet.worker import Workplace
+from duckflow.state.phrase import say
+from duckflow.state.question import Question
+from tests.fleet.stand_in import hold_a_lock, pick_first
+
+LONGEST = 60.0
+LEASE = 3.0
+
+
+def task(name: str, attempts: int = 1, budget_usd: float = 0.0) -> FleetTask:
+    return FleetTask(
+        name=name, repository="/r", prompt="p", attempts=attempts, pick="best", budget_usd=budget_usd, minutes=1
+    )
+
+
+async def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+    """What a task does is in its name."""
+    asked = Asked(
+        fleet=order.fleet,
+        task=order.task.name,
+        attempt=order.number,
+        question=Question(kind="gate", title=say("gate.title")),
+        same="the same",
+    )
+    said = ""
+    match order.task.name.partition("-")[0]:
+        case "asks":
+            said = (await desk.ask(asked)).text
+        case "sleeps":
+            child = await asyncio.create_subprocess_exec(
+                "sh", "-c", "sleep 61.5 & sleep 61.5", env={**os.environ, MARK: order.attempt_id}
+            )
+            desk.note(f"pid {child.pid}")
+            await child.wait()
+        case "spends":
+            desk.progress(0.6, 1000, "working")
+            await asyncio.sleep(LONGEST)
+        case "breaks":
+            raise ValueError("no")
+        case _:
+            desk.note("hello")
+    return AttemptReport(
+        order=order, outcome="done", rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.1, said=said
+    )
+
+
+async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_path: Path) -> None:
+    engine = DbosEngine(str(tmp_path / "fleet.db"), carry_out, pick_first, Workplace("here", at_once=12, lease=LEASE))
+    names = ("plain", "asks-1", "asks-2", "sleeps", "spends", "breaks")
+    fleet = engine.start([task(name, attempts=2 if name == "asks-1" else 1, budget_usd=0.5) for name in names])
+    assert {each.state for each in engine.tasks(fleet)} == {"waiting"}
+    work = asyncio.create_task(engine.work(fleet))
+
+    # Three attempts ask the same: one answer is enough, and nobody can answer twice.
+    await until(lambda: len(engine.inbox()) == 3)
+    answer = Answered(asked_id=engine.inbox(fleet)[1].asked_id, text="yes", for_all_same=True)
+    assert engine.answer(answer) == 3
+    assert engine.answer(answer) == 0
+
+    # Cancelled: also what its processes have started is gone.
+    await until(lambda: bool(engine.logs(fleet, "sleeps")))
+    assert sleeping()
+    engine.cancel(fleet, "sleeps")
+    await asyncio.wait_for(work, LONGEST)
+    assert not sleeping()
+
+    states = {each.task.name: (each.state, each.picked) for each in engine.tasks(fleet)}
+    assert states == {
+        "plain": ("done", 1),
+        "asks-1": ("done", 1),
+        "asks-2": ("done", 1),
+        "sleeps": ("cancelled", None),
+        "spends": ("failed", None),
+        "breaks": ("failed", None),
+    }
+    attempts = {(each.task, each.number): each for each in engine.attempts(fleet)}
+    assert attempts["spends", 1].state == "budget"
+    assert attempts["spends", 1].cost_usd == 0.6
+    report = attempts["asks-1", 2].report
+    assert report and report.said == "yes"
+    broken = attempts["breaks", 1].report
+    assert broken and broken.open and "ValueError: no" in str(broken.open.values["reason"])
+    assert [line.said.values["text"] for line in engine.logs(fleet, "plain", 1)] == ["hello"]
+    (state,) = engine.fleets()
+    assert (state.ended, round(state.cost_usd, 2)) == (True, 1.0)
+
+    # Again, with a number of its own; what was said for all that ask the same still holds.
+    engine.retry(fleet, "asks-2")
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    assert [(each.number, each.state) for each in engine.attempts(fleet, "asks-2")] == [(1, "done"), (2, "done")]
+    engine.merged(fleet, "asks-2", "c" * 40)
+    assert [each.merged for each in engine.tasks(fleet) if each.state == "merged"] == ["c" * 40]
+    engine.close()
+
+
+async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewhere_once(tmp_path: Path) -> None:
+    ledger, database = tmp_path / "ledger", tmp_path / "fleet.db"
+    workplace = Workplace("here", at_once=2, lease=LEASE)
+    engine = DbosEngine(str(database), hold_a_lock(ledger, 0.1), pick_first, workplace)
+    fleet = engine.start([task("long")])
+    program = [sys.executable, "-m", "tests.fleet.stand_in", str(database), "here", "2", str(LEASE), str(ledger), "60"]
+    killed = await asyncio.create_subprocess_exec(*program)
+    try:
+        await until(lambda: "begin" in text_of(ledger))
+    finally:
+        killed.send_signal(signal.SIGKILL)
+        await killed.wait()
+    # Its process runs on without it; whoever goes on with the attempt ends it first.
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    (attempt,) = engine.attempts(fleet)
+    assert (attempt.state, attempt.goes) == ("done", 2)
+    assert attempt.report and attempt.report.order.go_on == "duckflow/long-1"
+    assert [line.split()[0] for line in text_of(ledger).splitlines()] == ["begin", "begin", "end"]
+    assert [line.said.key for line in engine.logs(fleet)] == ["fleet.worker_died", "fleet.goes_on"]
+    engine.close()
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def sleeping() -> list[str]:
+    """The processes of the attempt that sleeps."""
+    listed = [path / "cmdline" for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [str(path) for path in listed if b"61.5" in read_bytes(path)]
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
