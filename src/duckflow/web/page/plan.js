@@ -1,0 +1,119 @@
+// The plan as a tree with what shows that its steps are done, and its jobs with what they print just now.
+
+import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { Icon, Spinner } from "./icons.js";
+import { Tail, elapsed } from "./tail.js";
+import { percent, t, visible } from "./words.js";
+
+const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed: "cross", interrupted: "pause", cancelled: "cross" };
+const SUBJECTS = ["path", "command", "source", "goal", "query", "pattern", "words"];
+
+const unverified = (step) => step.status === "completed" && !step.evidence;
+const tasksOf = (step) => step.task_list?.tasks ?? [];
+const subject = (task) => SUBJECTS.map((name) => task.args?.[name]).find(Boolean) ?? "";
+
+const Mark = ({ status, doubted }) =>
+  status === "in_progress"
+    ? html`<${Spinner} label=${t("web.status.in_progress")} />`
+    : html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`web.status.${status}`)} />`;
+
+function Step({ step, number, numbers }) {
+  const tasks = tasksOf(step);
+  const done = tasks.filter((task) => task.status === "completed").length;
+  const after = step.depends_on.map((id) => numbers.get(id)).filter(Boolean).join(", ");
+  return html`<li class=${`step s-${unverified(step) ? "unverified" : step.status}`}>
+    <div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
+      <span class="name">${number}. ${visible(step.name)}</span>
+      <span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
+    ${step.description ? html`<p class="what">${visible(step.description)}</p>` : null}
+    ${step.success && step.status !== "completed" ? html`<p class="what">${t("plan.success", { success: visible(step.success) })}</p>` : null}
+    ${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
+    ${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
+    ${tasks.length
+      ? html`<ul class="tasks" aria-label=${t("web.tasks")}>${tasks.map(
+          (task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task)).slice(0, 120)}
+            ${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
+        )}</ul>`
+      : null}
+  </li>`;
+}
+
+export function PlanTree({ plan }) {
+  const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
+  const done = plan.steps.filter((step) => step.status === "completed").length;
+  return html`<div class="plan">
+    <h3>${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span></h3>
+    <${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
+    ${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
+    <ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
+    ${plan.risks?.length ? html`<p class="what">${t("plan.risks", { risks: plan.risks.map(visible).join("; ") })}</p>` : null}
+  </div>`;
+}
+
+export const Progress = ({ done, total, label }) => html`<div class="progress">
+  <progress max=${total || 1} value=${done} aria-label=${label}>${percent(done / (total || 1))}</progress><span>${done}/${total}</span>
+</div>`;
+
+const LIVE = new Set(["running", "paused", "interrupted"]);
+const WISHES = { running: ["pause", "cancel"], paused: ["resume", "cancel"], interrupted: ["resume", "cancel"] };
+const WISH_ICONS = { pause: "pause", resume: "play", cancel: "cross" };
+
+function Job({ job, session, tell }) {
+  const [, tick] = useState(0);
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    if (job.status !== "running") return undefined;
+    const timer = setInterval(() => tick((count) => count + 1), 1000);
+    return () => clearInterval(timer);
+  }, [job.status]);
+  const plan = session.state.plans?.[job.plan_id];
+  const steps = (plan?.steps ?? []).filter((step) => job.step_ids.includes(step.step_id));
+  const done = steps.filter((step) => step.status === "completed").length;
+  const waits = session.questions.some((question) => question.job === job.job_id);
+  const doing = steps
+    .filter((step) => step.status === "in_progress")
+    .map((step) => {
+      const task = tasksOf(step).find((one) => one.status === "in_progress");
+      return task ? `${task.operation} ${subject(task)}` : t("job.bar_preparing", { step: step.name });
+    });
+  const status = waits ? t("job.status.waits") : t(`job.status.${job.status}`);
+  const act = (wish) => session.control(wish, job.job_id).catch((error) => tell(error.message, "warn"));
+  const output = session.outputs[job.job_id];
+  return html`<li class=${`job j-${job.status}${waits ? " waits" : ""}`}>
+    <div class="job-head">
+      <${Icon} name="job" /><b>${visible(job.name)}</b> <span class=${`badge b-${waits ? "waits" : job.status}`}>${status}</span>
+      ${job.status === "running" && job.began ? html`<span class="meta">${elapsed(job.began)}</span>` : null}
+    </div>
+    <${Progress} done=${done} total=${steps.length} label=${visible(job.name)} />
+    ${doing.length && job.status === "running" ? html`<p class="what now">${visible(doing.join(", "))}</p>` : null}
+    ${output
+      ? html`<${Tail} text=${output} lines=${open ? 200 : 8} /><button class="link" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${t(open ? "web.less" : "web.more_output")}</button>`
+      : null}
+    ${job.report?.summary ? html`<p class="what">${visible(job.report.summary)}</p>` : null}
+    ${LIVE.has(job.status) && session.writable
+      ? html`<div class="choices">${WISHES[job.status].map(
+          (wish) => html`<button onClick=${() => act(wish)}><${Icon} name=${WISH_ICONS[wish]} />${t(`web.job_${wish}`)}</button>`,
+        )}</div>`
+      : null}
+  </li>`;
+}
+
+export function Work({ session, tell }) {
+  const { plan } = session;
+  const jobs = Object.values(session.state.jobs ?? {}).reverse();
+  const five = Object.entries(session.state.five ?? {}).filter(([, value]) => value?.length);
+  return html`
+    ${five.length
+      ? html`<section aria-labelledby="five"><h2 id="five">${t("web.five")}</h2>
+          <dl class="five">${five.map(([name, value]) => html`<dt>${t(`five.${name}`)}</dt><dd>${visible([].concat(value).join("; "))}</dd>`)}</dl></section>`
+      : null}
+    <section aria-labelledby="plan-title"><h2 id="plan-title">${t("web.plan")}</h2>
+      ${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("web.no_plan")}</p>`}
+      ${plan?.status === "draft" && session.writable
+        ? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("web.approve")}</button></div>`
+        : null}
+    </section>
+    <section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("web.jobs")}</h2>
+      ${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}
+    </section>`;
+}
