@@ -4,30 +4,16 @@ import { html, render, useEffect, useRef, useState } from "./vendor/htm-preact.j
 import { Duck, Icon } from "./icons.js";
 import { SessionList } from "./list.js";
 import { SessionPage } from "./view.js";
+import { Theme } from "./theme-switch.js";
 import { get } from "./wire.js";
 import { setWords, t, visible } from "./words.js";
 
 const TOLD_MS = 8000;
-const THEMES = ["auto", "light", "dark"];
-const THEME_ICONS = { auto: "auto", light: "sun", dark: "moon" };
 
 /** What the address names: [view, id, panel]. */
 function place() {
   const [view, id, panel] = location.hash.replace(/^#\/?/, "").split("/");
   return { view: view || "list", id: decodeURIComponent(id ?? ""), panel: panel || "talk" };
-}
-
-function Theme() {
-  const [theme, setTheme] = useState(localStorage.getItem("duckflow-theme") ?? "auto");
-  const change = () => {
-    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    localStorage.setItem("duckflow-theme", next);
-    if (next === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    setTheme(next);
-  };
-  const told = `${t("web.theme")}: ${t(`web.theme_${theme}`)}`;
-  return html`<button class="tool theme" aria-label=${told} title=${told} onClick=${change}><${Icon} name=${THEME_ICONS[theme]} /></button>`;
 }
 
 function App({ me }) {
@@ -57,11 +43,10 @@ function App({ me }) {
     document.getElementById("main")?.focus();
   };
   return html`<a class="skip" href="#main" onClick=${skip}>${t("web.skip")}</a>
-    <div class="top" role="banner">
-      <a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
-      <${Theme} />
-    </div>
-    ${locked ? html`<${Locked} />` : where.view === "s" ? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />` : html`<${SessionList} folder=${me.folder} ...${common} />`}
+    ${!locked && where.view === "s"
+      ? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
+      : html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a><${Theme} /></header>
+          ${locked ? html`<${Locked} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
     <div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("web.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
 }
 

@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/htm-preact.js";
 import { moment, percent, t, thousands } from "./words.js";
 
 const LINES = ["mood", "focus", "stamina"];
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 260, 34, 44, 26, 24];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 210, 36, 36, 26, 22];
 const MOST_POINTS = 400;
 const TABLE_ROWS = 30;
 

@@ -81,9 +81,6 @@ export class Items {
       case "plan_changed":
         if (event.active && SHOWN_PLANS.has(event.plan.status)) this.put({ kind: "plan", plan: event.plan, ...at });
         break;
-      case "job_started":
-        this.put({ kind: "note", icon: "job", text: t("job.started", { job: event.job.name }), ...at });
-        break;
       case "job_ended":
         this.put({ kind: "report", status: event.status, report: event.report, job: event.job_id, text, ...at });
         break;

@@ -4,6 +4,7 @@ import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Chart } from "./chart.js";
 import { Diff, looksLikeDiff } from "./diff.js";
 import { Icon } from "./icons.js";
+import { subject } from "./plan.js";
 import { money, moment, t, thousands, visible } from "./words.js";
 
 const AGAIN_MS = 1500;
@@ -83,10 +84,10 @@ export function Audit({ session }) {
   const [data, problem] = useReading(session, "audit");
   return html`<section aria-labelledby="audit-title"><h2 id="audit-title">${t("web.audit")}</h2>
     <${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("audit.nothing") : ""}>
-      <ol class="audit">${data?.map(
+      <ol class="audit">${[...(data ?? [])].reverse().map(
         (one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "web.ok" : one.ok === false ? "web.failed" : "web.open")} />
-          <div><code>${visible(one.operation)}</code> ${visible(one.subject)} <span class="meta">${moment(one.at)}</span>
-            ${[["why", one.why], ["answer", one.answer], ["came", one.came]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
+          <div><code>${visible(one.operation)}</code> ${visible(subject(one.args)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
+            ${[["why", one.why], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
       )}</ol>
     <//>
   </section>`;

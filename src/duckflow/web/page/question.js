@@ -48,6 +48,7 @@ export function Card({ question, session, first, tell }) {
   const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
   const [text, setText] = useState(question.kind === "edit" ? question.text : "");
   const [problem, setProblem] = useState("");
+  const [typed, setTyped] = useState(false);
   const field = useRef(null);
   const { gate, choices } = question;
   const grave = gate?.risk === "forbidden";
@@ -74,8 +75,10 @@ export function Card({ question, session, first, tell }) {
     else if (choice.wants_text && !text.trim()) {
       setMode(choice.key);
       setProblem(t("duck.words"));
-    } else if (grave && ACCEPTING.has(choice.key)) setProblem(t("gate.word"));
-    else {
+    } else if (grave && ACCEPTING.has(choice.key)) {
+      setTyped(true);
+      setProblem(t("gate.word"));
+    } else {
       send({ choice: choice.key, text: choice.wants_text ? text : "" });
       return;
     }
@@ -119,20 +122,20 @@ export function Card({ question, session, first, tell }) {
       <div class="choices">
         ${choices.map(
           (choice, number) => html`<button
-            class=${choice.key === "yes" ? "primary" : ""}
+            class=${choice.key === "yes" && !grave ? "primary" : ""}
             disabled=${busy || !session.writable}
             aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
             onClick=${() => choose(choice)}
           >${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
         )}
       </div>
-      <form class="words" onSubmit=${words}>
+      ${first && !mode && !typed ? html`<p class="hint">${t("web.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
         <label class="unseen" for=${`${id}-words`}>${label}</label>
         ${mode === "edit"
           ? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
           : html`<input id=${`${id}-words`} ref=${field} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
         <button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "web.use_this" : "web.answer")}</button>
-      </form>
+      </form>`}
     </footer>
   </section>`;
 }

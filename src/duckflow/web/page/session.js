@@ -9,6 +9,8 @@ const MOST_ITEMS = 1500;
 const KEPT_ITEMS = 900;
 const TAIL = 8000;
 const DRAW_MS = 40;
+const LOOK_MS = 700;
+const MOVING = new Set(["decision_made", "plan_changed", "job_started", "job_changed", "job_ended", "turn_ended", "language_chosen"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 export class Session {
@@ -47,6 +49,7 @@ export class Session {
   close() {
     this.stream?.close();
     clearTimeout(this.drawing);
+    clearTimeout(this.soon);
     clearInterval(this.looking);
     document.removeEventListener("visibilitychange", this.seen);
     this.changed = () => {};
@@ -63,6 +66,12 @@ export class Session {
     clearInterval(this.looking);
     clearTimeout(this.resting);
     if (this.stream.closed && this.link !== "refused") this.stream.open();
+  }
+
+  /** What the page does not work out itself (goal, states of plans) is read again when it may have moved. */
+  lookSoon() {
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.look().catch(() => {}), LOOK_MS);
   }
 
   async look() {
@@ -112,6 +121,7 @@ export class Session {
   hear(told) {
     for (const one of told) {
       if (one.number) this.last = one.number;
+      if (MOVING.has(one.kind)) this.lookSoon();
       this.apply(one);
       this.items.hear(one);
     }
@@ -197,7 +207,7 @@ export class Session {
         this.offered = event.text;
         break;
       case "session_titled":
-        state.title = event.title;
+        state.named = event.title;
         break;
       case "message_added":
         if (event.title) state.title = event.title;

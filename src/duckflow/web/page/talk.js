@@ -4,7 +4,7 @@ import { Component, html, useEffect, useLayoutEffect, useRef, useState } from ".
 import { dress } from "./code.js";
 import { Diff, looksLikeDiff } from "./diff.js";
 import { Duck, Icon, Spinner } from "./icons.js";
-import { PlanTree } from "./plan.js";
+import { PlanTree, subject } from "./plan.js";
 import { Answered } from "./question.js";
 import { Long, Tail } from "./tail.js";
 import { clock, percent, printed, t, visible } from "./words.js";
@@ -26,7 +26,8 @@ function Action({ item, session }) {
   const state = result ? (result.ok ? "check" : "cross") : "run";
   const name = job ? session.state.jobs?.[job]?.name ?? job : "";
   const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "web.ok" : "web.failed")} />` : html`<${Spinner} label=${t("web.running")} />`;
-  const told = result?.for_user || item.doing || action?.operation;
+  const about = subject(action?.args);
+  const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
   return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
     <details>
       <summary>
@@ -40,7 +41,7 @@ function Action({ item, session }) {
         ${result?.for_model ? html`<${Result} text=${printed(result.for_model)} />` : null}
       </div>
     </details>
-    ${!result && session.outputs[job ?? ""] ? html`<${Tail} text=${session.outputs[job ?? ""]} />` : null}
+    ${!result && session.outputs[job ?? ""] ? html`<${Tail} text=${session.outputs[job ?? ""]} lines=${job ? 5 : 14} />` : null}
   <//>`;
 }
 
@@ -115,7 +116,10 @@ const SHOWN = {
   <//>`,
   why: Why,
   action: Action,
-  asked: ({ item }) => html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
+  asked: ({ item, session }) =>
+    !item.answer && session.questions.some((one) => one.question_id === item.id)
+      ? null
+      : html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
   plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} /><//>`,
   report: Report,
   note: Note,
@@ -126,7 +130,7 @@ const SHOWN = {
 /** Drawn again only when it has changed, or while it runs. */
 class Item extends Component {
   shouldComponentUpdate(next) {
-    return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result);
+    return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "asked" && !next.item.answer);
   }
 
   render({ item, session }) {
@@ -161,10 +165,18 @@ export function Talk({ session, children }) {
   const [below, setBelow] = useState(false);
   const { list } = session.items;
 
+  const asked = session.questions.map((one) => one.question_id).join();
   useLayoutEffect(() => {
     if (session.follows) box.current.scrollTop = box.current.scrollHeight;
-    else if (list.length) setBelow(true);
   });
+  useEffect(() => setBelow(!session.follows), [list.at(-1)?.k]);
+  useLayoutEffect(() => {
+    // Of a question that is longer than the screen the beginning is seen first.
+    const card = box.current.querySelector(".card");
+    if (!card || !session.follows || card.offsetHeight < box.current.clientHeight) return;
+    session.follows = false;
+    card.scrollIntoView({ block: "start" });
+  }, [asked]);
   useEffect(() => {
     const watch = new ResizeObserver(() => {
       if (session.follows && box.current) box.current.scrollTop = box.current.scrollHeight;

@@ -3,12 +3,13 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
 import { Composer } from "./composer.js";
-import { Icon } from "./icons.js";
+import { Duck, Icon } from "./icons.js";
 import { Audit, Changes, Health, Layers } from "./panels.js";
 import { Work } from "./plan.js";
 import { Card } from "./question.js";
 import { Session } from "./session.js";
 import { Talk } from "./talk.js";
+import { Theme } from "./theme-switch.js";
 import { post } from "./wire.js";
 import { money, t, thousands, visible } from "./words.js";
 
@@ -107,7 +108,7 @@ function Head({ session, title, wide, side, toggle, tell }) {
   const modes = snapshot.modes ?? ["ask", "auto-edit", "plan", "full-auto"];
   const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
   return html`<header class="head">
-    <a class="back" href="#/" aria-label=${t("web.sessions")} title=${t("web.sessions")}><${Icon} name="back" /></a>
+    <a class="back" href="#/" aria-label=${t("web.sessions")} title=${t("web.sessions")}><${Icon} name="back" /><${Duck} /></a>
     <div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
     <div class="facts-line">
       <${Vitals} vitals=${state.vitals} />
@@ -116,6 +117,7 @@ function Head({ session, title, wide, side, toggle, tell }) {
       ${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
       <label class="mode"><span class="unseen">${t("web.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("web.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
       ${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("web.beside")} title=${t("web.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
+      <${Theme} />
     </div>
   </header>`;
 }
