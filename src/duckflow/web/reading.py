@@ -15,7 +15,11 @@ from duckflow.web.telling import worded
 
 MOST_RECORD = 2000
 MOST_FILES = 50
-WORDS = "web."
+WORDS = (
+    "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "pacemaker.told.",
+    "severity.", "review.", "reply.",
+)  # fmt: skip
+"""What the page says itself; the rest is worded here."""
 MARKS = {"gate_opened": "gate", "duck_called": "duck", "context_pruned": "prune"}
 CHART = ("vitals_changed", "usage_reported", *MARKS)
 CHANGES = ("turn_began", "gate_opened", "action_finished", "turn_undone")

@@ -42,15 +42,15 @@ function App({ me }) {
     event.preventDefault();
     document.getElementById("main")?.focus();
   };
-  return html`<a class="skip" href="#main" onClick=${skip}>${t("web.skip")}</a>
+  return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
     ${!locked && where.view === "s"
       ? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
       : html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a><${Theme} /></header>
           ${locked ? html`<${Locked} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
-    <div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("web.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
+    <div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
 }
 
-const Locked = () => html`<main class="page" id="main" tabindex="-1"><h1>${t("web.locked")}</h1><p>${t("web.locked_how")}</p></main>`;
+const Locked = () => html`<main class="page" id="main" tabindex="-1"><h1>${t("page.locked")}</h1><p>${t("page.locked_how")}</p></main>`;
 
 async function begin() {
   const root = document.getElementById("app");

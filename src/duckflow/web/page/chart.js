@@ -25,7 +25,7 @@ const known = (points) => {
 export function Chart({ points: given }) {
   const [cursor, setCursor] = useState(null);
   const points = thinned(known(given));
-  if (points.length < 2) return html`<p class="nothing">${t("web.no_chart")}</p>`;
+  if (points.length < 2) return html`<p class="nothing">${t("page.no_chart")}</p>`;
   const most = Math.max(1, ...points.map((point) => point.tokens));
   const x = (place) => LEFT + (place / (points.length - 1)) * (WIDTH - LEFT - RIGHT);
   const y = (part) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
@@ -47,8 +47,8 @@ export function Chart({ points: given }) {
     setCursor(Math.max(0, Math.min(points.length - 1, Math.round(place * (points.length - 1)))));
   };
   return html`<figure class="chart">
-    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} tabindex="0" role="slider" aria-label=${t("web.chart")} aria-valuemin="0" aria-valuemax=${points.length - 1} aria-valuenow=${at}
-      aria-valuetext=${`${moment(point.at)}: ${told}, ${t("web.tokens", { tokens: thousands(point.tokens) })}${point.mark ? `, ${t(`web.mark_${point.mark}`)}` : ""}`}
+    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} tabindex="0" role="slider" aria-label=${t("page.chart")} aria-valuemin="0" aria-valuemax=${points.length - 1} aria-valuenow=${at}
+      aria-valuetext=${`${moment(point.at)}: ${told}, ${t("page.tokens", { tokens: thousands(point.tokens) })}${point.mark ? `, ${t(`page.mark_${point.mark}`)}` : ""}`}
       onKeyDown=${move} onPointerMove=${point_at} onPointerLeave=${() => setCursor(null)}>
       ${[0, 0.5, 1].map((part) => html`<line class="grid" x1=${LEFT} x2=${WIDTH - RIGHT} y1=${y(part)} y2=${y(part)} /><text class="scale end" x=${LEFT - 6} y=${y(part) + 4}>${percent(part)}</text>`)}
       ${[0.5, 1].map((part) => html`<text class="scale" x=${WIDTH - RIGHT + 6} y=${y(part) + 4}>${thousands(Math.round(most * part))}</text>`)}
@@ -63,15 +63,15 @@ export function Chart({ points: given }) {
     <figcaption>
       <ul class="legend">
         ${LINES.map((name) => html`<li><span class=${`key v-${name}`} />${t(`vital.${name}`)} <b>${percent(point[name])}</b></li>`)}
-        <li><span class="key v-tokens" />${t("web.tokens", { tokens: thousands(point.tokens) })}</li>
+        <li><span class="key v-tokens" />${t("page.tokens", { tokens: thousands(point.tokens) })}</li>
       </ul>
       <ul class="legend marks">
-        ${["duck", "gate", "prune"].map((kind) => html`<li><svg viewBox="0 0 14 14" aria-hidden="true"><g class=${`mark m-${kind}`}><${Sign} kind=${kind} x="7" y="7" /></g></svg>${t(`web.mark_${kind}`)} <b>${given.filter((one) => one.mark === kind).length}</b></li>`)}
+        ${["duck", "gate", "prune"].map((kind) => html`<li><svg viewBox="0 0 14 14" aria-hidden="true"><g class=${`mark m-${kind}`}><${Sign} kind=${kind} x="7" y="7" /></g></svg>${t(`page.mark_${kind}`)} <b>${given.filter((one) => one.mark === kind).length}</b></li>`)}
       </ul>
     </figcaption>
-    <details><summary>${t("web.as_table")}</summary>
-      <div class="wide" tabindex="0"><table class="data"><thead><tr><th scope="col">${t("web.when")}</th>${LINES.map((name) => html`<th scope="col">${t(`vital.${name}`)}</th>`)}<th scope="col">${t("web.tokens_head")}</th><th scope="col">${t("web.mark")}</th></tr></thead>
-        <tbody>${points.slice(-TABLE_ROWS).map((one) => html`<tr><td>${moment(one.at)}</td>${LINES.map((name) => html`<td>${percent(one[name])}</td>`)}<td>${thousands(one.tokens)}</td><td>${one.mark ? t(`web.mark_${one.mark}`) : ""}</td></tr>`)}</tbody></table></div>
+    <details><summary>${t("page.as_table")}</summary>
+      <div class="wide" tabindex="0"><table class="data"><thead><tr><th scope="col">${t("page.when")}</th>${LINES.map((name) => html`<th scope="col">${t(`vital.${name}`)}</th>`)}<th scope="col">${t("page.tokens_head")}</th><th scope="col">${t("page.mark")}</th></tr></thead>
+        <tbody>${points.slice(-TABLE_ROWS).map((one) => html`<tr><td>${moment(one.at)}</td>${LINES.map((name) => html`<td>${percent(one[name])}</td>`)}<td>${thousands(one.tokens)}</td><td>${one.mark ? t(`page.mark_${one.mark}`) : ""}</td></tr>`)}</tbody></table></div>
     </details>
   </figure>`;
 }

@@ -147,7 +147,7 @@ export function Composer({ session, tell }) {
 
   const take = async (files) => {
     const usable = [...files].filter((file) => PICTURES.includes(file.type) && file.size <= LARGEST);
-    if (usable.length < files.length) tell(t("web.bad_picture"), "warn");
+    if (usable.length < files.length) tell(t("page.bad_picture"), "warn");
     const taken = await Promise.all(usable.map(read));
     setPictures((had) => [...had, ...taken]);
   };
@@ -164,42 +164,42 @@ export function Composer({ session, tell }) {
   const listed = offers.list.length > 0;
   return html`<form
     class=${`composer${over ? " over" : ""}`}
-    aria-label=${t("web.say")}
+    aria-label=${t("page.say")}
     onSubmit=${(event) => (event.preventDefault(), send())}
     onDragOver=${(event) => (event.preventDefault(), setOver(true))}
     onDragLeave=${() => setOver(false)}
     onDrop=${drop}
   >
     ${now.waiting?.length
-      ? html`<ul class="queued" aria-label=${t("web.unheard")}>${now.waiting.map(
-          (one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "web.later" : "web.steer")} /> ${visible(one.text)}</li>`,
+      ? html`<ul class="queued" aria-label=${t("page.unheard")}>${now.waiting.map(
+          (one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "page.later" : "page.steer")} /> ${visible(one.text)}</li>`,
         )}</ul>`
       : null}
     ${pictures.length
       ? html`<div class="pictures">${pictures.map(
-          (one, number) => html`<span class="thumb"><img src=${one.url} alt=${visible(one.name)} /><button type="button" aria-label=${t("web.remove", { name: one.name })} onClick=${() => setPictures(pictures.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></span>`,
+          (one, number) => html`<span class="thumb"><img src=${one.url} alt=${visible(one.name)} /><button type="button" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setPictures(pictures.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></span>`,
         )}</div>`
       : null}
     ${listed
-      ? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("web.completions")}>${offers.list.map(
+      ? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("page.completions")}>${offers.list.map(
           (one, number) => html`<li id=${`offer-${number}`} role="option" aria-selected=${String(number === offers.at)} onMouseDown=${(event) => (event.preventDefault(), accept(one))}><code>${visible(one.shown)}</code> <span>${visible(one.help)}</span></li>`,
         )}</ul>`
       : null}
     <div class="line">
-      <label class="tool" title=${t("web.add_picture")}>
-        <${Icon} name="picture" /><span class="unseen">${t("web.add_picture")}</span>
+      <label class="tool" title=${t("page.add_picture")}>
+        <${Icon} name="picture" /><span class="unseen">${t("page.add_picture")}</span>
         <input class="unseen" type="file" accept=${PICTURES.join(",")} multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
       </label>
       <textarea
         ref=${field}
         rows="1"
-        aria-label=${t("web.say")}
+        aria-label=${t("page.say")}
         role="combobox"
         aria-expanded=${String(listed)}
         aria-controls="offers"
         aria-autocomplete="list"
         aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-        placeholder=${t(session.questions.length ? "web.placeholder_answer" : now.in_turn ? "web.placeholder_steer" : "web.placeholder")}
+        placeholder=${t(session.questions.length ? "page.placeholder_answer" : now.in_turn ? "page.placeholder_steer" : "page.placeholder")}
         disabled=${!writable}
         value=${text}
         onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
@@ -207,10 +207,10 @@ export function Composer({ session, tell }) {
         onPaste=${paste}
         onBlur=${close}
       />
-      ${now.busy ? html`<button type="button" class="tool stop" title=${t("web.stop")} aria-label=${t("web.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
-      ${now.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("web.later")} (Ctrl+Enter)`} aria-label=${t("web.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
-      <button class="tool send" title=${t(now.in_turn ? "web.steer" : "web.send")} aria-label=${t(now.in_turn ? "web.steer" : "web.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
+      ${now.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
+      ${now.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
+      <button class="tool send" title=${t(now.in_turn ? "page.steer" : "page.send")} aria-label=${t(now.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
     </div>
-    <p class="hint keys" aria-hidden="true">${t(now.in_turn ? "web.keys_busy" : "web.keys")}</p>
+    <p class="hint keys" aria-hidden="true">${t(now.in_turn ? "page.keys_busy" : "page.keys")}</p>
   </form>`;
 }

@@ -142,12 +142,12 @@ function FileDiff({ file, split }) {
   const rows = all ? file.rows : file.rows.slice(0, SHOWN_ROWS);
   return html`<div class="file">
     <div class="file-name"><b>${visible(file.name)}</b> <span class="plus">+${file.added}</span> <span class="minus">−${file.removed}</span></div>
-    <div class="wide" tabindex="0" role="group" aria-label=${t("web.diff_of", { file: file.name })}>
+    <div class="wide" tabindex="0" role="group" aria-label=${t("page.diff_of", { file: file.name })}>
       <table class=${split ? "diff split" : "diff"}>${split ? html`<colgroup><col class="no" /><col /><col class="no" /><col /></colgroup>` : null}
         <tbody>${split ? beside(rows, language) : unified(rows, language)}</tbody></table>
     </div>
     ${!all && file.rows.length > SHOWN_ROWS
-      ? html`<button class="link" onClick=${() => setAll(true)}>${t("web.more_lines", { lines: file.rows.length - SHOWN_ROWS })}</button>`
+      ? html`<button class="link" onClick=${() => setAll(true)}>${t("page.more_lines", { lines: file.rows.length - SHOWN_ROWS })}</button>`
       : null}
   </div>`;
 }
@@ -168,9 +168,9 @@ export function Diff({ text }) {
     localStorage.setItem("duckflow-diff", how);
     setWish(how);
   };
-  const button = (how, on) => html`<button aria-pressed=${String(on)} onClick=${() => choose(how)}>${t(`web.diff_${how}`)}</button>`;
+  const button = (how, on) => html`<button aria-pressed=${String(on)} onClick=${() => choose(how)}>${t(`page.diff_${how}`)}</button>`;
   return html`<div class="diffs" ref=${box}>
-    <div class="switch" role="group" aria-label=${t("web.diff_how")}>${button("unified", !split)}${button("split", split)}</div>
+    <div class="switch" role="group" aria-label=${t("page.diff_how")}>${button("unified", !split)}${button("split", split)}</div>
     ${files.map((file) => html`<${FileDiff} file=${file} split=${split} />`)}
   </div>`;
 }

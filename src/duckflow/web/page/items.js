@@ -119,9 +119,9 @@ export class Items {
           : "",
       model_chosen: () => `${event.model}: ${event.why}`,
       reply_rejected: () => t("reply.rejected", { reason: event.reason }),
-      context_pruned: () => t("web.pruned"),
-      turn_undone: () => t(event.back ? "web.undone" : "web.redone", { turn: event.turn }),
-      permission_given: () => t("web.allowed", { rule: event.rule }),
+      context_pruned: () => t("page.pruned"),
+      turn_undone: () => t(event.back ? "page.undone" : "page.redone", { turn: event.turn }),
+      permission_given: () => t("page.allowed", { rule: event.rule }),
       noticed: () => event.what,
     }[kind];
     const told = words && (text || words());

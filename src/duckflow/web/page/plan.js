@@ -15,8 +15,8 @@ export const subject = (args) => String(SUBJECTS.map((name) => args?.[name]).fin
 
 const Mark = ({ status, doubted }) =>
   status === "in_progress"
-    ? html`<${Spinner} label=${t("web.status.in_progress")} />`
-    : html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`web.status.${status}`)} />`;
+    ? html`<${Spinner} label=${t("page.status.in_progress")} />`
+    : html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`page.status.${status}`)} />`;
 
 function Step({ step, number, numbers }) {
   const tasks = tasksOf(step);
@@ -31,7 +31,7 @@ function Step({ step, number, numbers }) {
     ${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
     ${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
     ${tasks.length
-      ? html`<ul class="tasks" aria-label=${t("web.tasks")}>${tasks.map(
+      ? html`<ul class="tasks" aria-label=${t("page.tasks")}>${tasks.map(
           (task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task.args)).slice(0, 120)}
             ${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
         )}</ul>`
@@ -88,12 +88,12 @@ function Job({ job, session, tell }) {
     <${Progress} done=${done} total=${steps.length} label=${visible(job.name)} />
     ${doing.length && job.status === "running" ? html`<p class="what now">${visible(doing.join(", "))}</p>` : null}
     ${output
-      ? html`<${Tail} text=${output} lines=${open ? 200 : 8} /><button class="link" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${t(open ? "web.less" : "web.more_output")}</button>`
+      ? html`<${Tail} text=${output} lines=${open ? 200 : 8} /><button class="link" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${t(open ? "page.less" : "page.more_output")}</button>`
       : null}
     ${job.report?.summary ? html`<p class="what">${visible(job.report.summary)}</p>` : null}
     ${LIVE.has(job.status) && session.writable
       ? html`<div class="choices">${WISHES[job.status].map(
-          (wish) => html`<button onClick=${() => act(wish)}><${Icon} name=${WISH_ICONS[wish]} />${t(`web.job_${wish}`)}</button>`,
+          (wish) => html`<button onClick=${() => act(wish)}><${Icon} name=${WISH_ICONS[wish]} />${t(`page.job_${wish}`)}</button>`,
         )}</div>`
       : null}
   </li>`;
@@ -105,16 +105,16 @@ export function Work({ session, tell }) {
   const five = Object.entries(session.state.five ?? {}).filter(([, value]) => value?.length);
   return html`
     ${five.length
-      ? html`<section aria-labelledby="five"><h2 id="five">${t("web.five")}</h2>
+      ? html`<section aria-labelledby="five"><h2 id="five">${t("page.five")}</h2>
           <dl class="five">${five.map(([name, value]) => html`<dt>${t(`five.${name}`)}</dt><dd>${visible([].concat(value).join("; "))}</dd>`)}</dl></section>`
       : null}
-    <section aria-labelledby="plan-title"><h2 id="plan-title">${t("web.plan")}</h2>
-      ${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("web.no_plan")}</p>`}
+    <section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
+      ${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
       ${plan?.status === "draft" && session.writable
-        ? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("web.approve")}</button></div>`
+        ? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("page.approve")}</button></div>`
         : null}
     </section>
-    <section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("web.jobs")}</h2>
+    <section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
       ${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}
     </section>`;
 }

@@ -35,7 +35,7 @@ function Gate({ gate }) {
       ${gate.reversible ? html`<li><${Icon} name="undo" />${t(gate.commands.length ? "gate.reversible_command" : "gate.reversible")}</li>` : null}
     </ul>
     ${said.length
-      ? html`<dl class="points" aria-label=${t("web.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
+      ? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
       : null}
     ${diff.trim() ? html`<${Diff} text=${diff} />` : null}
   </div>`;
@@ -105,7 +105,7 @@ export function Card({ question, session, first, tell }) {
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
     if (mode === "edit" ? event.ctrlKey || event.metaKey : !event.shiftKey) words(event);
   };
-  const label = mode === "edit" ? t("web.edit") : t("duck.free");
+  const label = mode === "edit" ? t("page.edit") : t("duck.free");
   const id = `q-${question.question_id}`;
   return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id}>
     <header>
@@ -129,12 +129,12 @@ export function Card({ question, session, first, tell }) {
           >${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
         )}
       </div>
-      ${first && !mode && !typed ? html`<p class="hint">${t("web.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
+      ${first && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
         <label class="unseen" for=${`${id}-words`}>${label}</label>
         ${mode === "edit"
           ? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
           : html`<input id=${`${id}-words`} ref=${field} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
-        <button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "web.use_this" : "web.answer")}</button>
+        <button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
       </form>`}
     </footer>
   </section>`;
@@ -144,7 +144,7 @@ export function Card({ question, session, first, tell }) {
 export function Answered({ item }) {
   const { question, answer } = item;
   const label = question?.choices.find((one) => one.key === answer?.choice)?.label ?? answer?.choice;
-  const told = answer ? t("web.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("web.open");
+  const told = answer ? t("page.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("page.open");
   if (!question) return html`<p class="text">${visible(told)}</p>`;
   const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
   return html`<details>

@@ -80,7 +80,7 @@ export class Session {
   }
 
   take(snapshot) {
-    const { state, questions, mode, model, commands, writable, now } = snapshot;
+    const { state, questions, mode, model, commands, writable, in_turn, busy, waiting } = snapshot;
     Object.assign(this, { mode, model, commands, writable, snapshot });
     // What is on record is kept by the events; an older snapshot must not take it back.
     if (snapshot.number >= this.last) {
@@ -88,7 +88,7 @@ export class Session {
       this.stateAt = snapshot.number;
     }
     this.questions = questions ?? [];
-    if (now) this.now = now;
+    this.now = { in_turn: in_turn ?? false, busy: busy ?? false, waiting: waiting ?? [] };
   }
 
   linked(how, problem) {

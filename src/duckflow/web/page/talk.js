@@ -25,7 +25,7 @@ function Action({ item, session }) {
   const { action, result, job } = item;
   const state = result ? (result.ok ? "check" : "cross") : "run";
   const name = job ? session.state.jobs?.[job]?.name ?? job : "";
-  const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "web.ok" : "web.failed")} />` : html`<${Spinner} label=${t("web.running")} />`;
+  const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : html`<${Spinner} label=${t("page.running")} />`;
   const about = subject(action?.args);
   const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
   return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
@@ -57,9 +57,9 @@ const Result = ({ text }) => (looksLikeDiff(text) ? html`<${Diff} text=${text} /
 function Why({ item }) {
   const { decision, thoughts } = item;
   const facts = [
-    [t("web.sure"), percent(decision.confidence)],
-    [t("web.work"), t(`work.${decision.task_profile}`)],
-    [t("web.alternative"), decision.alternative],
+    [t("page.sure"), percent(decision.confidence)],
+    [t("page.work"), t(`work.${decision.task_profile}`)],
+    [t("page.alternative"), decision.alternative],
   ].filter(([, value]) => value);
   return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
     <details>
@@ -72,11 +72,11 @@ function Why({ item }) {
   <//>`;
 }
 
-const User = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("web.you")}>
-  ${item.meanwhile ? html`<span class="chip">${t("web.meanwhile")}</span>` : null}
+const User = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
+  ${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
   <p class="text">${visible(item.text)}</p>
   ${item.pictures?.length
-    ? html`<div class="pictures">${item.pictures.map((one) => html`<span class="chip"><${Icon} name="picture" />${visible(one.name)} ${one.width}×${one.height}</span> `)}</div>`
+    ? html`<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>`
     : null}
 <//>`;
 
@@ -108,7 +108,7 @@ function Report({ item, session }) {
 }
 
 const SHOWN = {
-  turn: ({ item }) => html`<div class="turn"><span>${t("web.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
+  turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
   user: User,
   said: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="said" label="Duckflow"><${Markdown} source=${item.html} /><//>`,
   duck: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
@@ -144,7 +144,7 @@ function Live({ session }) {
   const running = items.list.some((item) => item.kind === "action" && !item.result && !item.job);
   return html`${reply.thoughts && !reply.text
       ? html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why live">
-          <details><summary><span class="told">${t("web.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(reply.thoughts)}</pre></details>
+          <details><summary><span class="told">${t("page.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(reply.thoughts)}</pre></details>
         <//>`
       : null}
     ${reply.text
@@ -154,7 +154,7 @@ function Live({ session }) {
       : null}
     ${session.outputs[""] && !running ? html`<${Row} kind="output"><${Tail} text=${session.outputs[""]} /><//>` : null}
     ${now.in_turn && !reply.text && !running && !session.questions.length
-      ? html`<div class="row r-wait"><div class="gutter"><${Spinner} /></div><div class="body"><p class="text">${visible(doing || t("web.working"))}</p></div></div>`
+      ? html`<div class="row r-wait"><div class="gutter"><${Spinner} /></div><div class="body"><p class="text">${visible(doing || t("page.working"))}</p></div></div>`
       : null}`;
 }
 
@@ -201,14 +201,14 @@ export function Talk({ session, children }) {
     setBelow(false);
   };
   return html`<div class="talk-frame">
-    <div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("web.conversation")}>
+    <div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("page.conversation")}>
       <div class="column">
-        ${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("web.older")}</button>` : null}
+        ${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("page.older")}</button>` : null}
         ${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} session=${session} />`)}
         <${Live} session=${session} />
         ${children}
       </div>
     </div>
-    ${below ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("web.to_end")}</button>` : null}
+    ${below ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("page.to_end")}</button>` : null}
   </div>`;
 }

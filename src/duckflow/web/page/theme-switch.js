@@ -16,6 +16,6 @@ export function Theme() {
     else document.documentElement.dataset.theme = next;
     setTheme(next);
   };
-  const told = `${t("web.theme")}: ${t(`web.theme_${theme}`)}`;
+  const told = `${t("page.theme")}: ${t(`page.theme_${theme}`)}`;
   return html`<button class="tool theme" aria-label=${told} title=${told} onClick=${change}><${Icon} name=${THEME_ICONS[theme]} /></button>`;
 }

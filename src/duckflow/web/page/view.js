@@ -46,12 +46,12 @@ export function SessionPage({ id, panel, go, tell, lock }) {
   useEffect(() => {
     if (session.link === "refused" && session.problem?.status === 401) lock();
   }, [session.link]);
-  const title = session.state.named || session.state.title || t("web.untitled");
+  const title = session.state.named || session.state.title || t("page.untitled");
   useEffect(() => {
     document.title = `${session.questions.length ? "● " : ""}${title} · Duckflow`;
   }, [title, session.questions.length]);
-  if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("web.sessions")}</a></main>`;
-  if (!session.snapshot) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("web.opening")}</p></main>`;
+  if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
+  if (!session.snapshot) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
   const shown = wide ? (panel === "talk" ? "work" : panel) : panel;
   const Panel = PANELS[shown];
   const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
@@ -69,7 +69,7 @@ export function SessionPage({ id, panel, go, tell, lock }) {
     <${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
     ${wide ? null : html`<${Tabs} names=${NAMES} shown=${shown} show=${show} session=${session} />`}
     ${talk}
-    ${wide ? (side ? html`<aside class="side" aria-label=${t("web.beside")}><${Tabs} names=${Object.keys(PANELS)} shown=${shown} show=${show} session=${session} /><div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div></aside>` : null) : Panel ? html`<div class="panel alone" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div>` : null}
+    ${wide ? (side ? html`<aside class="side" aria-label=${t("page.beside")}><${Tabs} names=${Object.keys(PANELS)} shown=${shown} show=${show} session=${session} /><div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div></aside>` : null) : Panel ? html`<div class="panel alone" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div>` : null}
     <div class="unseen" role="status" aria-live="polite">${told}</div>
   </div>`;
 }
@@ -80,7 +80,7 @@ function useAnnouncements(session) {
   const said = session.items.list.findLast((item) => item.kind === "said" || item.kind === "duck");
   const [first] = useState({ said: undefined });
   if (session.snapshot && first.said === undefined) first.said = said?.k ?? 0;
-  if (open) return `${t("web.asks")} ${visible(open)}`;
+  if (open) return `${t("page.asks")} ${visible(open)}`;
   if (!said || said.k === first.said) return "";
   return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
 }
@@ -95,8 +95,8 @@ function Tabs({ names, shown, show, session }) {
     setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
   };
   const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: Object.values(session.state.jobs ?? {}).filter((job) => job.status === "running").length };
-  return html`<div class="tabs" role="tablist" aria-label=${t("web.views")} onKeyDown=${move}>${names.map(
-    (name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`web.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
+  return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
+    (name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
   )}</div>`;
 }
 
@@ -108,15 +108,15 @@ function Head({ session, title, wide, side, toggle, tell }) {
   const modes = snapshot.modes ?? ["ask", "auto-edit", "plan", "full-auto"];
   const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
   return html`<header class="head">
-    <a class="back" href="#/" aria-label=${t("web.sessions")} title=${t("web.sessions")}><${Icon} name="back" /><${Duck} /></a>
+    <a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>
     <div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
     <div class="facts-line">
       <${Vitals} vitals=${state.vitals} />
       ${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
-      ${tokens ? html`<span class="meta tokens">${t("web.tokens", { tokens: thousands(tokens) })}</span>` : null}
+      ${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
       ${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
-      <label class="mode"><span class="unseen">${t("web.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("web.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
-      ${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("web.beside")} title=${t("web.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
+      <label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
+      ${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
       <${Theme} />
     </div>
   </header>`;
@@ -136,9 +136,9 @@ function Foot({ session, tell }) {
     setBusy(false);
   };
   return html`<div class="foot">
-    ${session.link === "lost" ? html`<p class="link-lost" role="status">${t("web.lost")}</p>` : null}
+    ${session.link === "lost" ? html`<p class="link-lost" role="status">${t("page.lost")}</p>` : null}
     ${session.writable
       ? html`<${Composer} session=${session} tell=${tell} />`
-      : html`<div class="read-only"><p>${t("web.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("web.go_on")}</button></div>`}
+      : html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}
   </div>`;
 }

@@ -40,7 +40,7 @@ const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 /** How long ago, in words. */
 export function ago(seconds) {
   const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? ["minute", 60];
-  if (seconds < 60) return t("web.just_now");
+  if (seconds < 60) return t("page.just_now");
   return new Intl.RelativeTimeFormat(language, { numeric: "always", style: "short" }).format(-Math.floor(seconds / length), unit);
 }
 
