@@ -3,6 +3,7 @@
 import { Component, html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { dress } from "./code.js";
 import { Diff, looksLikeDiff } from "./diff.js";
+import { Guard } from "./guard.js";
 import { Duck, Icon, Spinner } from "./icons.js";
 import { PlanTree, subject } from "./plan.js";
 import { Answered } from "./question.js";
@@ -134,7 +135,7 @@ class Item extends Component {
   }
 
   render({ item, session }) {
-    return html`<${SHOWN[item.kind]} item=${item} session=${session} />`;
+    return html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
   }
 }
 

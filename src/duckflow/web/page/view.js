@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
 import { Composer } from "./composer.js";
+import { Guard } from "./guard.js";
 import { Duck, Icon } from "./icons.js";
 import { Audit, Changes, Health, Layers } from "./panels.js";
 import { Work } from "./plan.js";
@@ -69,7 +70,7 @@ export function SessionPage({ id, panel, go, tell, lock }) {
     <${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
     ${wide ? null : html`<${Tabs} names=${NAMES} shown=${shown} show=${show} session=${session} />`}
     ${talk}
-    ${wide ? (side ? html`<aside class="side" aria-label=${t("page.beside")}><${Tabs} names=${Object.keys(PANELS)} shown=${shown} show=${show} session=${session} /><div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div></aside>` : null) : Panel ? html`<div class="panel alone" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Panel} session=${session} tell=${tell} /></div>` : null}
+    ${wide ? (side ? html`<aside class="side" aria-label=${t("page.beside")}><${Tabs} names=${Object.keys(PANELS)} shown=${shown} show=${show} session=${session} /><div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div></aside>` : null) : Panel ? html`<div class="panel alone" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>` : null}
     <div class="unseen" role="status" aria-live="polite">${told}</div>
   </div>`;
 }
