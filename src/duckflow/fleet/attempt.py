@@ -11,7 +11,7 @@ from duckflow.fleet.host import Host, HostCall
 from duckflow.fleet.review import AttemptReview, review_prompt
 from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
-from duckflow.fleet.worktree import Worktree, open_worktree
+from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, said, say
 
@@ -121,15 +121,17 @@ class Attempt:
             done = await self._workshop.run(self._order, worktree.folder, task.setup, True)
             if done.code:
                 raise DuckflowError("fleet.setup_failed", command=task.setup, code=done.code, output=done.output)
+            await worktree.spare()
         told = [self._words("fleet.prompt")]
         told += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
         told += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
         told += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
         if self._order.mend:
             await worktree.git.ends("merge", "--no-commit", "--no-ff", self._order.mend)
-            if files := await worktree.conflicts():
+            if files := await conflicts_in(worktree.git):
                 told += [self._words("fleet.prompt_conflict", files=", ".join(files))]
             else:
+                await self._commit(worktree)
                 failing = [check for check in await self._check(worktree) if check.code]
                 told += [self._failing(failing)] if failing else [self._words("fleet.prompt_merged")]
         return "\n\n".join([task.prompt.strip(), *told])
@@ -145,6 +147,7 @@ class Attempt:
             talk.doing = "checks"
             commit = await self._commit(worktree)
             checks = await self._check(worktree) if commit else ()
+            await worktree.git.restore()
             failing = [check for check in checks if check.code]
             talk.doing = "working"
             if commit and checks and not failing:
@@ -163,7 +166,7 @@ class Attempt:
         return self._words("fleet.prompt_failing", checks=shown)
 
     async def _commit(self, worktree: Worktree) -> str:
-        left = [name for name in await worktree.conflicts() if _marked(worktree.folder / name)]
+        left = [name for name in await conflicts_in(worktree.git) if _marked(worktree.folder / name)]
         if left:
             raise DuckflowError("fleet.conflict_left", files=", ".join(left))
         commit = await worktree.commit(self._order)

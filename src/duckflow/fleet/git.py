@@ -20,6 +20,7 @@ ELSEWHERE = (
 )
 NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """For those who have not told git who they are."""
+LEFTOVERS = ("**/__pycache__", "**/.pytest_cache", "**/node_modules", "**/.venv")
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
 LONGEST_REASON = 400
@@ -47,6 +48,8 @@ class Git:
         self.folder = folder
         self.marks = marks or {}
         """What shows in the environment whose processes they are."""
+        self.spared: tuple[str, ...] = ()
+        """What was made before the work began: neither added nor cleaned away."""
 
     async def __call__(self, *words: str, given: str = "") -> str:
         """What it prints, without the last line's end; GitFailed when it fails."""
@@ -99,15 +102,26 @@ class Git:
         """Only when it still stands where it stood `before`; nothing: when it is not there."""
         await self("update-ref", "-m", "duckflow fleet", f"refs/heads/{branch}", commit, before or "0" * len(commit))
 
-    async def commit(self, message: str, *more: str) -> str:
-        """Everything that is not ignored; the new commit, or the old one where nothing has changed."""
-        await self("add", "--all")
-        merging = await self.commit_of("MERGE_HEAD")
-        if merging or (await self.ends("diff", "--cached", "--quiet")).code:
+    async def add(self) -> None:
+        """Everything that is neither ignored, nor spared, nor what programs leave behind."""
+        await self("add", "--all", "--", ":(top)", *pathspecs((*LEFTOVERS, *self.spared), exclude=True))
+
+    async def commit(self, message: str) -> str:
+        """What was added; the new commit, or the old one where nothing was."""
+        if await self.commit_of("MERGE_HEAD") or (await self.ends("diff", "--cached", "--quiet")).code:
             known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
             name = () if known else NAMELESS
-            await self(*name, "commit", "--quiet", "--no-verify", "--file=-", *more, given=message)
+            await self(*name, "commit", "--quiet", "--no-verify", "--file=-", given=message)
         return await self("rev-parse", "HEAD")
+
+    async def restore(self) -> None:
+        """The folder as it was committed; ignored files stay."""
+        await self("reset", "--hard", "--quiet")
+        await self("clean", "-fdq", *(f"--exclude=/{name}" for name in self.spared))
+
+    async def unknown(self) -> tuple[str, ...]:
+        """Files and folders that are neither committed nor ignored."""
+        return await self.names("ls-files", "-o", "--exclude-standard", "--directory", "-z")
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:

@@ -1,7 +1,9 @@
 """The folder of an attempt: a worktree of its own, on a commit, with the ignored files that it needs."""
 
 import asyncio
+import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -17,6 +19,7 @@ from duckflow.state.phrase import Phrase, say
 Note = Callable[[Phrase], None]
 USUAL = (".env", ".env.local")
 """Ignored files without which much does not run."""
+SPARED = "duckflow-spared.json"
 GLOB = re.compile(r"[*?\[]")
 TITLE = 60
 
@@ -33,9 +36,15 @@ class Worktree:
     def folder(self) -> Path:
         return self.git.folder
 
+    async def spare(self) -> None:
+        """What the set-up has made is not the attempt's work."""
+        self.git.spared = await self.git.unknown()
+        (await _spared_in(self.git)).write_text(json.dumps(self.git.spared), "utf-8")
+
     async def commit(self, order: AttemptOrder) -> str:
         """What there is, onto the attempt's branch; nothing where nothing differs from the start. A worktree that has
         been led away from its start is refused: nothing is ever put on another base."""
+        await self.git.add()
         commit = await self.git.commit(message_of(order))
         if not await self.git.holds(self.start, commit):
             raise UsageError("fleet.led_away", base=self.start[:12], branch=order.branch)
@@ -58,16 +67,17 @@ class Worktree:
         specs = (":(top)", *pathspecs(allowed, exclude=True))
         return await self.git.names("diff", "--name-only", "--no-renames", "-z", self.start, commit, "--", *specs)
 
-    async def conflicts(self) -> tuple[str, ...]:
-        """Files with both sides in them."""
-        return await self.git.names("diff", "--name-only", "--diff-filter=U", "-z")
-
     async def drop_branch(self, order: AttemptOrder) -> None:
         """Where there is nothing on it."""
         await self._main.ends("update-ref", "-d", f"refs/heads/{order.branch}", self.start)
 
     async def remove(self) -> None:
         await remove_worktree(self._main, self.folder)
+
+
+async def conflicts_in(git: Git) -> tuple[str, ...]:
+    """Files that git could not merge."""
+    return await git.names("diff", "--name-only", "--diff-filter=U", "-z")
 
 
 def place_of(worktrees: Path, repository: Path, name: str) -> Path:
@@ -93,7 +103,7 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
     if start != before:
         await main.move_branch(order.branch, start, before)
     git = await add_worktree(main, folder, start)
-    await _bring(task, main, folder, note)
+    await bring_ignored(task, main, folder, note)
     await _tell_what_is_missing(git, note)
     return Worktree(git, main, order.mend or base)
 
@@ -144,6 +154,9 @@ async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
     if not (left.folder / ".git").exists() or not Path(await left("rev-parse", "--git-path", "index")).exists():
         return False
     await left.ends("merge", "--abort")
+    with contextlib.suppress(OSError, ValueError):
+        left.spared = tuple(json.loads((await _spared_in(left)).read_text("utf-8")))
+    await left.add()
     commit = await left.commit(message_of(order))
     before = await main.commit_of(f"refs/heads/{order.branch}")
     if commit == before or not before or not await main.holds(before, commit):
@@ -152,7 +165,7 @@ async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
     return True
 
 
-async def _bring(task: FleetTask, main: Git, folder: Path, note: Note) -> None:
+async def bring_ignored(task: FleetTask, main: Git, folder: Path, note: Note) -> None:
     """The ignored files that the task names, from the user's checkout."""
     for pattern in task.include:
         found = await main.names("ls-files", "-oi", "--exclude-standard", "-z", "--", *pathspecs([pattern]))
@@ -174,6 +187,10 @@ async def _tell_what_is_missing(git: Git, note: Note) -> None:
     if attributes.is_file() and "filter=lfs" in attributes.read_text("utf-8", "replace"):
         there = (await git.ends("lfs", "version")).code == 0
         note(say("fleet.note.lfs" if there else "fleet.note.no_lfs"))
+
+
+async def _spared_in(git: Git) -> Path:
+    return Path(await git("rev-parse", "--absolute-git-dir")) / SPARED
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -1,0 +1,123 @@
+"""Attempts onto the user's branch, one after the other: in a worktree of its own, with the checks after each, and only
+then the branch moves forward. What the user has not committed is never touched."""
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.fleet.attempt import Workshop, marks_of
+from duckflow.fleet.git import Git
+from duckflow.fleet.task import AttemptReport, CheckResult
+from duckflow.fleet.worktree import add_worktree, bring_ignored, conflicts_in, message_of, place_of, remove_worktree
+from duckflow.state.phrase import Phrase, said, say
+
+TRIES = 3
+"""So often it begins anew when the branch has moved meanwhile."""
+
+MergeOutcome = Literal["merged", "already", "conflict", "checks", "refused"]
+
+
+class MergeResult(NamedTuple):
+    """What came of it. After a conflict, and after checks that fail only together, the attempt can be asked to mend
+    it: `head` is what it does not go together with."""
+
+    outcome: MergeOutcome
+    head: str = ""
+    commit: str = ""
+    why: Phrase | None = None
+
+    @property
+    def can_be_mended(self) -> bool:
+        return self.outcome in ("conflict", "checks")
+
+
+async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
+    """Onto the branch that was checked out when the fleet was started, and onto no other."""
+    try:
+        main = Git(Path(report.order.task.repository), marks_of(report.order))
+        for _ in range(TRIES):
+            result = await _merge_once(report, workshop, main)
+            if result is not None:
+                return result
+    except DuckflowError as problem:
+        return MergeResult("refused", why=said(problem))
+    return MergeResult("refused", why=say("fleet.merge.moves", branch=report.order.task.onto))
+
+
+async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> MergeResult | None:
+    task = report.order.task
+    head = await _head(report, main)
+    if await main.holds(report.commit, head):
+        return MergeResult("already", head, head)
+    folder = place_of(workshop.worktrees, main.folder, f"merge-{task.name}-{report.order.number}")
+    await remove_worktree(main, folder)
+    git = await add_worktree(main, folder, head)
+    try:
+        await git.ends("merge", "--no-ff", "--no-commit", report.commit)
+        if files := await conflicts_in(git):
+            return MergeResult("conflict", head, why=say("fleet.merge.conflict", files=", ".join(files)))
+        commit = await git.commit(f"Merge {report.branch}\n\n{message_of(report.order)}")
+        if not await git.holds(report.commit, commit):
+            return MergeResult("refused", head, why=say("fleet.merge.nothing", branch=report.branch))
+        if failing := await _failing(report, workshop, main, folder):
+            shown = "\n".join(f"$ {check.command}\n{check.output}" for check in failing)
+            return MergeResult("checks", head, why=say("fleet.merge.checks", output=shown))
+        return await _move_forward(main, task.onto, head, commit)
+    finally:
+        await remove_worktree(main, folder)
+
+
+async def _head(report: AttemptReport, main: Git) -> str:
+    """Of the user's branch, if it is still one that the attempt was made for."""
+    task = report.order.task
+    if not task.onto:
+        raise UsageError("fleet.merge.no_branch")
+    head = await main.commit_of(f"refs/heads/{task.onto}")
+    if not head:
+        raise UsageError("fleet.merge.gone", branch=task.onto)
+    if not await main.commit_of(report.commit):
+        raise UsageError("fleet.merge.elsewhere", branch=report.branch, repository=str(main.folder))
+    if not await main.holds(task.base, head) or not await main.holds(task.base, report.commit):
+        raise UsageError("fleet.merge.base", branch=task.onto, base=task.base[:12])
+    return head
+
+
+async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder: Path) -> list[CheckResult]:
+    """Checks that fail; a set-up that fails counts as one."""
+    order = report.order
+    if not order.task.checks:
+        return []
+    await bring_ignored(order.task, main, folder, lambda phrase: None)
+    if order.task.setup and (done := await workshop.run(order, folder, order.task.setup, True)).code:
+        return [done]
+    checks = [await workshop.run(order, folder, command, False) for command in order.task.checks]
+    return [check for check in checks if check.code]
+
+
+async def _move_forward(main: Git, branch: str, head: str, commit: str) -> MergeResult | None:
+    """Where the branch is checked out, its files move along; git itself refuses where that would touch what is not
+    committed. Nothing when somebody has committed meanwhile."""
+    checkout = await _checkout_of(main, branch)
+    if checkout is None:
+        if await main.commit_of(f"refs/heads/{branch}") != head:
+            return None
+        await main.move_branch(branch, commit, head)
+        return MergeResult("merged", head, commit)
+    done = await checkout.ends("merge", "--ff-only", "--quiet", commit)
+    if done.code == 0:
+        return MergeResult("merged", head, commit)
+    if await main.commit_of(f"refs/heads/{branch}") != head:
+        return None
+    files = [line.strip() for line in done.errors.split("\n") if line.startswith("\t")]
+    reason = ", ".join(files) or done.errors.strip()
+    return MergeResult("refused", head, why=say("fleet.merge.in_the_way", files=reason, folder=str(checkout.folder)))
+
+
+async def _checkout_of(main: Git, branch: str) -> Git | None:
+    folder = ""
+    for line in (await main("worktree", "list", "--porcelain")).split("\n"):
+        if line.startswith("worktree "):
+            folder = line.removeprefix("worktree ")
+        elif line == f"branch refs/heads/{branch}":
+            return Git(Path(folder), main.marks)
+    return None

@@ -1,0 +1,85 @@
+"""Attempts onto the user's branch: one after the other, never onto the wrong base, never over uncommitted work."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.fleet.merge import MergeResult, merge
+from duckflow.fleet.task import AttemptOrder, AttemptReport, FleetTask
+from tests.fleet.yard import Yard
+
+
+class Merging(Yard):
+    """Attempts that have ended already."""
+
+    def attempt(self, name: str, file: str, text: str, **fields: object) -> AttemptReport:
+        repository = self.repository
+        base = str(fields.pop("base", "")) or repository.git("rev-parse", "main")
+        repository.git("checkout", "-q", "--detach", base)
+        repository.write(file, text)
+        commit = repository.commit(name)
+        repository.git("branch", f"duckflow/{name}-1", commit)
+        repository.git("checkout", "-q", "main")
+        given = {"name": name, "repository": str(repository.folder), "prompt": name, "base": base, "onto": "main"}
+        order = AttemptOrder(fleet="f1", task=FleetTask.model_validate(given | fields), number=1)
+        return AttemptReport(order=order, outcome="done", branch=order.branch, commit=commit)
+
+    async def merge(self, report: AttemptReport) -> MergeResult:
+        result = await merge(report, make_workshop(self.words, self.paths))
+        assert self.repository.worktrees() == 0
+        return result
+
+
+@pytest.fixture
+def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Merging:
+    return Merging(tmp_path, monkeypatch)
+
+
+async def test_one_after_the_other_and_uncommitted_work_stays(yard: Merging) -> None:
+    repository = yard.repository
+    one, two = yard.attempt("one", "one.txt", "1\n"), yard.attempt("two", "two.txt", "2\n", checks=["test -f one.txt"])
+    repository.write("shop.py", "PRICE = 'mine'\n")
+    repository.write("new.txt", "mine too\n")
+    assert [(await yard.merge(report)).outcome for report in (one, two)] == ["merged", "merged"]
+    assert repository.show("main", "two.txt") == "2" and (repository.folder / "one.txt").exists()
+    assert repository.git("status", "--porcelain") == "M shop.py\n?? new.txt"
+    assert (await yard.merge(one)).outcome == "already"
+
+
+async def test_what_is_in_the_way_is_said_and_nothing_is_changed(yard: Merging) -> None:
+    report, head = yard.attempt("one", "shop.py", "PRICE = 2\n"), yard.repository.git("rev-parse", "main")
+    yard.repository.write("shop.py", "PRICE = 'mine'\n")
+    result = await yard.merge(report)
+    assert result.outcome == "refused" and result.why and "shop.py" in yard.words.phrase(result.why)
+    assert yard.repository.git("rev-parse", "main") == head
+    assert (yard.repository.folder / "shop.py").read_text() == "PRICE = 'mine'\n"
+
+
+async def test_conflicts_and_checks_that_fail_together_can_be_mended(yard: Merging) -> None:
+    one, two = yard.attempt("one", "shop.py", "PRICE = 2\n"), yard.attempt("two", "shop.py", "PRICE = 3\n")
+    three = yard.attempt("three", "three.txt", "3\n", checks=["grep -q 1 shop.py"])
+    assert (await yard.merge(one)).outcome == "merged"
+    head = yard.repository.git("rev-parse", "main")
+    for report, outcome in ((two, "conflict"), (three, "checks")):
+        result = await yard.merge(report)
+        assert (result.outcome, result.head, result.can_be_mended) == (outcome, head, True)
+    assert yard.repository.git("rev-parse", "main") == head
+
+
+async def test_a_branch_that_was_set_back_takes_nothing_that_was_taken_out(yard: Merging) -> None:
+    first = yard.repository.git("rev-parse", "main")
+    yard.repository.write("secret.txt", "oops\n")
+    yard.repository.commit("to be taken out")
+    report = yard.attempt("one", "one.txt", "1\n")
+    yard.repository.git("reset", "-q", "--hard", first)
+    result = await yard.merge(report)
+    assert result.outcome == "refused" and result.why and result.why.key == "fleet.merge.base"
+
+
+async def test_a_branch_that_is_not_checked_out_moves_without_touching_what_is(yard: Merging) -> None:
+    report = yard.attempt("one", "one.txt", "1\n")
+    yard.repository.git("checkout", "-q", "-b", "other")
+    assert (await yard.merge(report)).outcome == "merged"
+    assert yard.repository.show("main", "one.txt") == "1"
+    assert not (yard.repository.folder / "one.txt").exists()
