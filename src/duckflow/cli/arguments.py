@@ -181,6 +181,37 @@ def _prompt(add: Add, words: Words) -> None:
     add("--json", action="store_true", help=words("cli.prompt_json"))
 
 
+def _fleet(add: Add, words: Words) -> None:
+    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "worker"]
+    add("what", choices=known, nargs="?", default="list", help=words("cli.fleet_what"))
+    add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
+    add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))
+    add("--repository", default="", metavar="FOLDER", help=words("cli.fleet_repository"))
+    add("--check", action="append", default=[], metavar="COMMAND", help=words("cli.fleet_check"))
+    add("-m", "--model", default="", metavar="MODEL", help=words("cli.model"))
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--attempts", type=_positive(int), metavar="N", help=words("cli.fleet_attempts"))
+    add("--budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_budget"))
+    add("--fleet-budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_whole_budget"))
+    add("--minutes", type=_positive(float), metavar="N", help=words("cli.fleet_minutes"))
+    add("--setup", default="", metavar="COMMAND", help=words("cli.fleet_setup"))
+    add("--include", action="append", default=[], metavar="FILE", help=words("cli.fleet_include"))
+    add("--may-touch", action="append", default=[], metavar="PATTERN", help=words("cli.fleet_may_touch"))
+    add("--base", default="", metavar="COMMIT", help=words("cli.fleet_base"))
+    add("--pick", choices=["ask", "best"], help=words("cli.fleet_pick"))
+    add("--cancel-losers", action="store_true", help=words("cli.fleet_cancel_losers"))
+    add("--at-once", type=_positive(int), default=4, metavar="N", help=words("cli.fleet_at_once"))
+    add("--attempt", type=_positive(int), metavar="N", help=words("cli.fleet_attempt"))
+    add("--all-same", action="store_true", help=words("cli.fleet_all_same"))
+    add("-f", "--follow", action="store_true", help=words("cli.fleet_follow"))
+    add("--no-work", action="store_true", help=words("cli.fleet_no_work"))
+    add("--database", default="", metavar="ADDRESS", help=words("cli.fleet_database"))
+    add("--place", default="", metavar="NAME", help=words("cli.fleet_place"))
+    add("--places", action="append", default=[], metavar="NAME", help=words("cli.fleet_places"))
+    add("--repositories", default="", metavar="FOLDER", help=words("cli.fleet_repositories"))
+    add("--json", action="store_true", help=words("cli.config_json"))
+
+
 SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "models": _models,
     "doctor": _doctor,
@@ -192,6 +223,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "acp": _acp,
     "prompt": _prompt,
     "demo": _demo,
+    "fleet": _fleet,
     "init": _init,
     "config": _config,
     "mcp": _mcp,

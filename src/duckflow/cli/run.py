@@ -40,6 +40,7 @@ COMMANDS = {
     "acp": "acp:run_acp",
     "prompt": "prompt:show_prompt",
     "demo": "demo.command:run_demo",
+    "fleet": "fleet:run_fleet",
     "init": "init.command:run_init",
     "config": "config:run_config",
     "mcp": "mcp:run_mcp",

@@ -1,5 +1,6 @@
 """A question as a panel: what runs first and whole, computed lines apart from the model's words, nothing hidden."""
 
+from rich.console import Console
 from rich.text import Text
 
 from duckflow.i18n.folded import TAB, folded, one_line
@@ -199,3 +200,10 @@ class QuestionPages:
 
     def close(self) -> None:
         self._rows = []
+
+
+def print_question(question: Question, words: Words) -> None:
+    """Whole, where nobody types into the conversation that asks it."""
+    printer = Printer(Console(highlight=False))
+    for row in question_rows(question, printer, words):
+        printer.line(row)

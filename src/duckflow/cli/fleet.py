@@ -1,0 +1,250 @@
+"""`duckflow fleet`: many tasks over many repositories; start them, look at them, answer them, merge them."""
+
+import asyncio
+import contextlib
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Generator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
+from duckflow.cli.fleet_merge import merge_fleet
+from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines
+from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.cli.parser import Options
+from duckflow.errors import LeaseLost, UsageError
+from duckflow.fleet.attempt import Attempts
+from duckflow.fleet.engine import AttemptState, Engine
+from duckflow.fleet.ranking import choose, side_by_side
+from duckflow.fleet.task_file import TaskList, read_lines, read_tasks, settle_base
+from duckflow.i18n.figures import age
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.store.paths import Paths
+from duckflow.ui.streams import print_err, print_out
+
+if TYPE_CHECKING:
+    from duckflow.fleet.dbos_engine import DbosEngine
+
+DATABASE = "DUCKFLOW_FLEET_DATABASE"
+FILE = "fleet.db"
+FOLLOW_SECONDS = 0.5
+NO_LIMIT = 1_000_000
+
+
+def run_fleet(options: Options, words: Words, paths: Paths) -> int:
+    tasks = _read(options) if options.what == "run" else None
+    with _engine(options, words, paths) as engine:
+        match options.what:
+            case "run":
+                assert tasks
+                return asyncio.run(_run(engine, tasks, options, words))
+            case "worker":
+                return _work(engine, words)
+            case "inbox":
+                return show_inbox(engine, "", options, words)
+            case "answer":
+                return answer(engine, options, words)
+            case "merge":
+                fleet, task = wanted_task(engine, options.words)
+                work = partial(work_and_watch, engine, fleet, options, words)
+                return asyncio.run(merge_fleet(engine, fleet, task, options, make_workshop(words, paths), work))
+            case "cancel" | "retry":
+                return _change(engine, options, words)
+            case _:
+                return _tell(engine, options, words)
+
+
+@contextlib.contextmanager
+def _engine(options: Options, words: Words, paths: Paths) -> "Generator[DbosEngine]":
+    try:
+        from duckflow.fleet.dbos_engine import DbosEngine
+        from duckflow.fleet.worker import Workplace
+    except ModuleNotFoundError as problem:
+        raise UsageError("fleet.not_installed", module=problem.name or "dbos") from None
+    paths.data.mkdir(parents=True, exist_ok=True)
+    address = options.database or os.environ.get(DATABASE) or f"sqlite:///{paths.data / FILE}"
+    place = Workplace(
+        options.place or platform.node(), options.at_once, repositories=_folder(options.repositories or "")
+    )
+    engine = DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _folder(name: str) -> str:
+    return str(Path(name).expanduser().resolve()) if name else ""
+
+
+def _read(options: Options) -> TaskList:
+    """From the named file, the list of issues, or what is piped in."""
+    names = ("model", "mode", "budget_usd", "attempts", "minutes", "setup", "base", "pick", "repository")
+    given: dict[str, Any] = {name: value for name in names if (value := getattr(options, name))}
+    lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
+    given |= {name: value for name, value in lists.items() if value}
+    given |= {"cancel_losers": True} if options.cancel_losers else {}
+    file = options.issues or (options.words or [""])[0]
+    if file in ("", "-"):
+        if sys.stdin.isatty():
+            raise UsageError("fleet.run_what")
+        return read_tasks(sys.stdin.read(), "stdin", given, Path.cwd())
+    path = Path(file).expanduser()
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
+    if options.issues:
+        return read_lines(text, file, given, Path.cwd())
+    # A file may lie with the repositories that it names; what was typed was typed here.
+    given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
+    return read_tasks(text, file, given, path.resolve().parent)
+
+
+async def _run(engine: "DbosEngine", listed: TaskList, options: Options, words: Words) -> int:
+    below = Path(_folder(options.repositories)) if options.repositories else None
+    tasks = [await settle_base(task, below) for task in listed.tasks]
+    fleet = engine.start(tasks, budget_usd=options.fleet_budget_usd or listed.budget_usd, places=options.places or ())
+    print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
+    if options.no_work:
+        print_out(json.dumps({"fleet": fleet}) if options.json else fleet)
+        return 0
+    try:
+        await work_and_watch(engine, fleet, options, words)
+    except asyncio.CancelledError:
+        print_err(words("fleet.left", fleet=fleet))
+        raise
+    states = engine.tasks(fleet)
+    if options.json:
+        print_out(json.dumps(_as_json(engine, fleet), ensure_ascii=False))
+    elif any(state.state in ("choose", "done") for state in states):
+        print_out(words("fleet.merge_hint", fleet=fleet))
+    return 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
+
+
+async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Words) -> None:
+    """Be a worker until the fleet has ended; people see how it goes."""
+
+    async def answer_here() -> None:
+        await asyncio.to_thread(go_through, engine, fleet, words)
+
+    if options.json:
+        await engine.work(fleet)
+    else:
+        await FleetWatch(engine, fleet, words, answer_here).watch(engine.work(fleet))
+
+
+def _work(engine: "DbosEngine", words: Words) -> int:
+    """For ever. One that is taken for dead begins anew, as another one."""
+    print_err(words("fleet.worker"))
+    try:
+        asyncio.run(engine.work())
+    except LeaseLost as problem:
+        print_err(plain(words.error(problem)))
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "duckflow", *sys.argv[1:]])
+    return 0
+
+
+def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
+    """The fleet (the latest where none is named) and the task, or nothing for all of them."""
+    fleets = [fleet.fleet for fleet in engine.fleets()]
+    if not fleets:
+        raise UsageError("fleet.none")
+    first, *rest = wanted or [""]
+    fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
+    fleet, rest = (fitting[0], rest) if len(fitting) == 1 else (fleets[0], [*wanted])
+    if not rest:
+        return fleet, ""
+    names = [state.task.name for state in engine.tasks(fleet)]
+    if rest[0] not in names:
+        raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
+    return fleet, rest[0]
+
+
+def _change(engine: Engine, options: Options, words: Words) -> int:
+    fleet, task = wanted_task(engine, options.words)
+    if options.what == "cancel":
+        engine.cancel(fleet, task, options.attempt or 0)
+        print_out(words("fleet.cancelled", what=task or fleet))
+    else:
+        if not task:
+            raise UsageError("fleet.retry_usage")
+        engine.retry(fleet, task, options.attempt or 0)
+        print_out(words("fleet.again", task=task))
+        if not options.no_work:
+            asyncio.run(work_and_watch(engine, fleet, options, words))
+    return 0
+
+
+def _tell(engine: Engine, options: Options, words: Words) -> int:
+    """`list`, `show` and `logs`."""
+    if options.what == "list":
+        fleets = engine.fleets()
+        if options.json:
+            print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
+        for fleet in () if options.json else fleets:
+            print_out(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
+        if not fleets and not options.json:
+            print_out(words("fleet.none"))
+        return 0
+    fleet, task = wanted_task(engine, options.words)
+    if options.what == "logs":
+        return _logs(engine, fleet, task, options, words)
+    if options.json:
+        print_out(json.dumps(_as_json(engine, fleet, task), ensure_ascii=False))
+        return 0
+    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
+    attempts = engine.attempts(fleet, task)
+    for line in table_lines(states, attempts, words, NO_LIMIT):
+        print_out(plain(line))
+    for attempt in attempts if task else ():
+        for line in _report_lines(attempt, words):
+            print_out(plain(line))
+    if task and (reports := [attempt.report for attempt in attempts if attempt.report]):
+        for line in aligned(side_by_side(reports, words)):
+            print_out(plain(line))
+    return 0
+
+
+def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
+    """What came of one attempt."""
+    report = attempt.report
+    if report is None:
+        return []
+    lines = ["", f"#{attempt.number} {report.branch} {report.commit[:12]}".rstrip()]
+    lines += [f"  {words.phrase(report.open)}"] if report.open else []
+    lines += [f"  $ {check.command}: {check.code}" for check in report.checks]
+    lines += [f"    {line}" for check in report.checks if check.code for line in check.output.split("\n")]
+    lines += [f"  {file.path} (+{file.added} −{file.removed})" for file in report.files]
+    lines += [f"  {finding}" for finding in report.findings]
+    return lines
+
+
+def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words) -> int:
+    after = 0
+    while True:
+        for line in engine.logs(fleet, task, options.attempt or 0, after):
+            after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
+            print_out(plain(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}"))
+        ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
+        if not options.follow or ended:
+            return 0
+        time.sleep(FOLLOW_SECONDS)
+
+
+def _as_json(engine: Engine, fleet: str, task: str = "") -> dict[str, Any]:
+    """For scripts."""
+    (state,) = [one for one in engine.fleets() if one.fleet == fleet]
+    tasks = [one.model_dump(mode="json") for one in engine.tasks(fleet) if task in ("", one.task.name)]
+    return {
+        **state.model_dump(mode="json"),
+        "tasks": tasks,
+        "attempts": [one.model_dump(mode="json") for one in engine.attempts(fleet, task)],
+    }

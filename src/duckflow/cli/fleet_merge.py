@@ -1,0 +1,102 @@
+"""`duckflow fleet merge`: the person picks where there is something to pick; then one after the other."""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from duckflow.cli.fleet_table import aligned
+from duckflow.cli.parser import Options
+from duckflow.errors import UsageError
+from duckflow.fleet.attempt import Workshop
+from duckflow.fleet.engine import Engine, TaskState
+from duckflow.fleet.merge import MergeResult, merge
+from duckflow.fleet.ranking import rank, side_by_side
+from duckflow.fleet.task import AttemptReport
+from duckflow.i18n.plain import plain
+from duckflow.ui.streams import print_err, print_out
+
+Work = Callable[[], Awaitable[None]]
+
+
+class FleetMerge:
+    """Of one fleet."""
+
+    def __init__(self, engine: Engine, fleet: str, options: Options, workshop: Workshop) -> None:
+        self._engine = engine
+        self._fleet = fleet
+        self._options = options
+        self._workshop = workshop
+        self._words = workshop.words
+        self.results: list[dict[str, Any]] = []
+
+    async def run(self, task: str, work: Work) -> int:
+        """0 when everything that could be merged is."""
+        states = [state for state in self._engine.tasks(self._fleet) if task in ("", state.task.name)]
+        open_tasks = [state for state in states if state.state in ("choose", "done")]
+        if not open_tasks:
+            raise UsageError("fleet.merge.none", fleet=self._fleet)
+        sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]
+        if sent_back:
+            await work()
+            for state in sent_back:
+                await self._merge(state, last=True)
+        good = all(result["outcome"] in ("merged", "already") for result in self.results)
+        return 0 if good else 1
+
+    async def _merge(self, state: TaskState, last: bool) -> bool:
+        """Whether there is nothing to come: it is merged, or it is the person's now."""
+        name, words = state.task.name, self._words
+        report = self._picked(state)
+        if report is None:
+            self._tell(name, MergeResult("refused"), words("fleet.merge.unpicked", task=name))
+            return True
+        self._engine.pick(self._fleet, name, report.order.number)
+        result = await merge(report, self._workshop)
+        why = words.phrase(result.why) if result.why else ""
+        if result.outcome in ("merged", "already"):
+            self._engine.merged(self._fleet, name, result.commit)
+            self._tell(name, result, words("fleet.merge.done", task=name, branch=report.branch, onto=state.task.onto))
+        elif result.can_be_mended and not last and not report.order.mend:
+            print_err(plain(words("fleet.merge.sent_back", task=name, why=why)))
+            self._engine.retry(self._fleet, name, report.order.number, mend=result.head)
+            return False
+        else:
+            self._tell(name, result, words("fleet.merge.yours", task=name, branch=report.branch, why=why))
+        return True
+
+    def _picked(self, state: TaskState) -> AttemptReport | None:
+        """By the command line, by what was picked before, or by a look at all of them."""
+        reports = [one.report for one in self._engine.attempts(self._fleet, state.task.name) if one.report]
+        fit = {report.order.number: report for report in rank(reports)}
+        if number := self._options.attempt:
+            if number not in fit:
+                raise UsageError("fleet.merge.unfit", attempt=number, task=state.task.name)
+            return fit[number]
+        if not fit:
+            return None
+        if state.state == "done" and state.picked in fit:
+            return fit[state.picked]
+        best = next(iter(fit))
+        if len(fit) == 1 or self._options.pick == "best":
+            return fit[best]
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            return None
+        print_out(plain(state.task.name))
+        for line in aligned(side_by_side(reports, self._words)):
+            print_out(plain(line))
+        line = input(self._words("fleet.merge.which", best=best)).strip().removeprefix("#")
+        return fit[best] if not line else fit.get(int(line)) if line.isdecimal() else None
+
+    def _tell(self, task: str, result: MergeResult, text: str) -> None:
+        self.results.append({"task": task, "outcome": result.outcome, "commit": result.commit, "text": text})
+        if not self._options.json:
+            print_out(plain(text))
+
+
+async def merge_fleet(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop, work: Work) -> int:
+    merging = FleetMerge(engine, fleet, options, workshop)
+    code = await merging.run(task, work)
+    if options.json:
+        print_out(json.dumps(merging.results, ensure_ascii=False))
+    return code

@@ -1,0 +1,121 @@
+"""How a fleet is, as lines: the tasks, their attempts, what is asked; drawn live while it works."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskState
+from duckflow.i18n.figures import money
+from duckflow.i18n.width import cells, padded
+from duckflow.i18n.words import Words
+from duckflow.ui.console.live_table import EnterKey, LiveLines
+
+LOOK_SECONDS = 0.5
+WIDEST_NAME = 32
+FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
+"""What is seen first where there is no room for all."""
+DOING = frozenset(("setup", "working", "waiting", "checks", "review"))
+
+
+def fleet_line(fleet: FleetState, words: Words) -> str:
+    counted = ", ".join(f"{count} {words(f'fleet.state.{state}')}" for state, count in fleet.tasks.items() if count)
+    return f"{fleet.fleet}  {counted}  {money(fleet.cost_usd)}"
+
+
+def table_lines(
+    tasks: Sequence[TaskState], attempts: Sequence[AttemptState], words: Words, room: int, columns: int = 5
+) -> list[str]:
+    """A line for each attempt, and for each task that has none yet; what is at work comes first where not all fit."""
+    state_of = {task.task.name: task for task in tasks}
+    begun = {attempt.task for attempt in attempts}
+    rows = [_attempt_row(attempt, state_of.get(attempt.task), words) for attempt in _ordered(attempts, room)]
+    rows += [
+        [name, "", words(f"fleet.state.{task.state}"), "", ""] for name, task in state_of.items() if name not in begun
+    ]
+    header = [words(f"fleet.column.{name}") for name in ("task", "attempt", "state", "cost", "time")]
+    shown = rows[: max(1, room - 1)]
+    lines = aligned([row[:columns] for row in (header, *shown)])
+    return lines if len(shown) == len(rows) else [*lines, words("fleet.more", count=len(rows) - len(shown))]
+
+
+def aligned(rows: Sequence[Sequence[str]], widest: int = WIDEST_NAME) -> list[str]:
+    widths = [min(max(map(cells, column)), widest) for column in zip(*rows, strict=True)]
+    return ["  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _ordered(attempts: Sequence[AttemptState], room: int) -> list[AttemptState]:
+    if len(attempts) < room:
+        return list(attempts)
+    return sorted(attempts, key=lambda attempt: (not attempt.open_questions, FIRST.index(attempt.state)))
+
+
+def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) -> list[str]:
+    state = words(f"fleet.state.{attempt.state}")
+    if attempt.open_questions:
+        state = words("fleet.asks", count=attempt.open_questions)
+    elif attempt.state == "running" and attempt.doing in DOING:
+        state = words(f"fleet.doing.{attempt.doing}")
+    if task and task.state in ("merged", "done") and task.picked == attempt.number:
+        state = words("fleet.state.merged" if task.state == "merged" else "fleet.picked")
+    seconds = (attempt.ended or time.time()) - attempt.started if attempt.started else 0
+    return [attempt.task, f"#{attempt.number}", state, money(attempt.cost_usd), clock(seconds)]
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+class FleetWatch:
+    """Draws a fleet while it works; with Enter what is asked is answered on the spot."""
+
+    def __init__(self, engine: Engine, fleet: str, words: Words, answer: Callable[[], Awaitable[None]]) -> None:
+        self._engine = engine
+        self._fleet = fleet
+        self._words = words
+        self._answer = answer
+        self._lines = LiveLines()
+        self._wanted = asyncio.Event()
+        self._key = EnterKey(self._wanted.set)
+
+    async def watch(self, work: Awaitable[None]) -> None:
+        """Until the work is done."""
+        working = asyncio.ensure_future(work)
+        try:
+            while not working.done():
+                asked = await self._draw()
+                if self._lines.styled and asked:
+                    self._key.watch()
+                pressed = asyncio.ensure_future(self._wanted.wait())
+                await asyncio.wait({working, pressed}, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                pressed.cancel()
+                if self._wanted.is_set():
+                    await self._answer_now()
+            await self._draw()
+            await working
+        finally:
+            self._key.rest()
+            working.cancel()
+            await asyncio.wait({working})
+
+    async def _answer_now(self) -> None:
+        self._wanted.clear()
+        self._key.rest()
+        self._lines.leave()
+        await self._answer()
+
+    async def _draw(self) -> int:
+        asked, lines = await asyncio.to_thread(self._look)
+        self._lines.draw(lines)
+        return asked
+
+    def _look(self) -> tuple[int, list[str]]:
+        engine, words = self._engine, self._words
+        asked = len(engine.inbox(self._fleet))
+        (state,) = [fleet for fleet in engine.fleets() if fleet.fleet == self._fleet]
+        room = self._lines.rows - 3 if self._lines.styled else 1_000_000
+        # Where lines stay, only a new state makes a new one.
+        columns = 5 if self._lines.styled else 3
+        lines = table_lines(engine.tasks(self._fleet), engine.attempts(self._fleet), words, room, columns)
+        told = [words("fleet.inbox_hint" if self._lines.styled else "fleet.inbox_line", count=asked)] if asked else []
+        return asked, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *told]

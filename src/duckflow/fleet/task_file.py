@@ -1,0 +1,132 @@
+"""Tasks as people write them: a TOML file, or a list with one line each."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from pydantic import ValidationError
+
+from duckflow.errors import UsageError
+from duckflow.fleet.git import Git
+from duckflow.fleet.task import BRANCHES, FleetTask
+
+TABLE = "task"
+OWN = frozenset({"onto"})
+"""Found out, not written."""
+NAME = re.compile(r"\w[\w.-]*")
+NO_WORD = re.compile(r"[^\w]+")
+LINE_MARK = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
+LONGEST_NAME = 32
+
+
+class TaskList(NamedTuple):
+    """What there is to do."""
+
+    tasks: tuple[FleetTask, ...]
+    budget_usd: float = 0.0
+    """For all of it; 0 without a limit."""
+
+
+def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -> TaskList:
+    """From TOML, or from lines where it is none. `given`: what counts where a task says nothing itself."""
+    if not re.search(rf"(?m)^\s*\[\[\s*{TABLE}\s*\]\]", text):
+        return read_lines(text, source, given, folder)
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
+    tables, fleet = told.pop(TABLE), told.pop("fleet", {})
+    if not isinstance(tables, list) or not isinstance(fleet, dict):
+        raise UsageError("fleet.file.no_tasks", source=source)
+    _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
+    _require_known(cast("dict[str, Any]", fleet), ["budget_usd"], source, "[fleet]")
+    rows = [{**given, **told, **row} for row in cast("list[dict[str, Any]]", tables)]
+    tasks = [_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
+    budget = cast("dict[str, Any]", fleet).get("budget_usd", 0.0)
+    if not isinstance(budget, int | float) or budget < 0:
+        raise UsageError("fleet.file.value", source=source, task="[fleet]", field="budget_usd", value=str(budget))
+    return TaskList(_named(tasks, source), float(budget))
+
+
+def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -> TaskList:
+    """A task a line; empty lines and comments are none, and the marks of a list are not part of it."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
+    lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
+    if not lines:
+        raise UsageError("fleet.file.no_tasks", source=source)
+    return TaskList(
+        _named([_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source)
+    )
+
+
+def _task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> FleetTask:
+    _require_known(row, FleetTask.model_fields.keys() - OWN, source, where)
+    prompt = row.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise UsageError("fleet.file.no_prompt", source=source, task=where)
+    name = row.get("name") or _slug(prompt)
+    if not isinstance(name, str) or not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
+        raise UsageError("fleet.file.name", source=source, task=where, name=str(name))
+    repository = str(folder / Path(str(row.get("repository", "."))).expanduser())
+    lists = {key: [row[key]] for key in ("checks", "include", "may_touch") if isinstance(row.get(key), str)}
+    try:
+        return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        field, value = str(first["loc"][0]), str(first["input"])
+        raise UsageError("fleet.file.value", source=source, task=name, field=field, value=value) from None
+
+
+def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
+    for key in row:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            name = "fleet.file.near" if near else "fleet.file.unknown"
+            values = {"near": near[0]} if near else {"known": ", ".join(sorted(known))}
+            raise UsageError(name, source=source, task=where, field=key, **values)
+
+
+def _slug(prompt: str) -> str:
+    """A name from the first words; Japanese ones stay."""
+    first = prompt.strip().split("\n")[0].casefold()
+    return NO_WORD.sub("-", first).strip("-")[:LONGEST_NAME].strip("-") or TABLE
+
+
+def _named(tasks: list[FleetTask], source: str) -> tuple[FleetTask, ...]:
+    """Each with a name that no other in the fleet has: a second one of the same words gets a number."""
+    taken: set[str] = set()
+    named: list[FleetTask] = []
+    for task in tasks:
+        name = free_name(task.name, taken)
+        taken.add(name)
+        named.append(task.model_copy(update={"name": name}))
+    return tuple(named)
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    used = set(taken)
+    names = (name, *(f"{name}.{number}" for number in range(2, len(used) + 3)))
+    return next(one for one in names if one not in used)
+
+
+async def settle_base(task: FleetTask, below: Path | None = None) -> FleetTask:
+    """With the repository's top folder, the commit to start from, the branch to merge onto, and a name whose branches
+    are free. `below`: where repositories lie that are named by their place in it."""
+    folder = (below or Path()) / task.repository
+    git = Git(folder)
+    if not folder.is_dir() or (await git.ends("rev-parse", "--is-inside-work-tree")).output.strip() != "true":
+        raise UsageError("fleet.file.no_repository", task=task.name, repository=str(folder))
+    top = await git("rev-parse", "--show-toplevel")
+    base = await git.commit_of(task.base or "HEAD")
+    if not base:
+        key = "fleet.file.no_base" if task.base else "fleet.file.no_commit"
+        raise UsageError(key, task=task.name, base=task.base, repository=top)
+    own_branch = task.base and await git.commit_of(f"refs/heads/{task.base}")
+    onto = task.base if own_branch else await git.checked_out()
+    refs = await git("for-each-ref", "--format=%(refname:lstrip=3)", f"refs/heads/{BRANCHES}")
+    name = free_name(task.name, [ref.rpartition("-")[0] for ref in refs.split("\n")])
+    changed = {"base": base, "onto": onto, "name": name}
+    return task.model_copy(update=changed | ({} if below else {"repository": top}))
