@@ -21,7 +21,7 @@ from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.attempt import Attempts
 from duckflow.fleet.engine import AttemptState, Engine
 from duckflow.fleet.ranking import choose, side_by_side
-from duckflow.fleet.task_file import TaskList, read_lines, read_tasks, settle_base
+from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_base
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -68,7 +68,8 @@ def _engine(options: Options, words: Words, paths: Paths) -> "Generator[DbosEngi
     except ModuleNotFoundError as problem:
         raise UsageError("fleet.not_installed", module=problem.name or "dbos") from None
     paths.data.mkdir(parents=True, exist_ok=True)
-    address = options.database or os.environ.get(DATABASE) or f"sqlite:///{paths.data / FILE}"
+    given = options.database or os.environ.get(DATABASE, "")
+    address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
     place = Workplace(
         options.place or platform.node(), options.at_once, repositories=_folder(options.repositories or "")
     )
@@ -83,7 +84,7 @@ def _folder(name: str) -> str:
     return str(Path(name).expanduser().resolve()) if name else ""
 
 
-def _read(options: Options) -> TaskList:
+def _read(options: Options) -> ListedTasks:
     """From the named file, the list of issues, or what is piped in."""
     names = ("model", "mode", "budget_usd", "attempts", "minutes", "setup", "base", "pick", "repository")
     given: dict[str, Any] = {name: value for name in names if (value := getattr(options, name))}
@@ -108,7 +109,7 @@ def _read(options: Options) -> TaskList:
     return read_tasks(text, file, given, path.resolve().parent)
 
 
-async def _run(engine: "DbosEngine", listed: TaskList, options: Options, words: Words) -> int:
+async def _run(engine: "DbosEngine", listed: ListedTasks, options: Options, words: Words) -> int:
     below = Path(_folder(options.repositories)) if options.repositories else None
     tasks = [await settle_base(task, below) for task in listed.tasks]
     fleet = engine.start(tasks, budget_usd=options.fleet_budget_usd or listed.budget_usd, places=options.places or ())

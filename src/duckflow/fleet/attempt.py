@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from duckflow.errors import DuckflowError
 from duckflow.fleet.host import Host, HostCall
+from duckflow.fleet.processes import MARK
 from duckflow.fleet.review import AttemptReview, review_prompt
 from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
@@ -15,7 +16,6 @@ from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, said, say
 
-MARK = "DUCKFLOW_FLEET_ATTEMPT"
 MENDS = 1
 """So often an attempt hears of checks that fail."""
 ANSWERS = 5
@@ -74,12 +74,12 @@ class Attempt:
         except DuckflowError as problem:
             outcome, why = "failed", said(problem)
         except asyncio.CancelledError:
-            if worktree:
-                # What cancels it twice must not leave half of it behind.
-                await asyncio.shield(self._close(worktree))
-            raise
+            if worktree is None:
+                raise
+            outcome, why = "cancelled", None
         if worktree:
-            why = await self._close(worktree) or why
+            # What cancels it twice must not leave half of it behind.
+            why = await asyncio.shield(self._close(worktree)) or why
         if outcome == "done" and why:
             outcome = "failed"
         return self._report.model_copy(

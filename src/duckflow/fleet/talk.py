@@ -136,7 +136,14 @@ class AttemptTalk:
                 return
             if taken.meaning in ("answer", "closed"):
                 return
-            question = question.model_copy(update={"details": (*question.details, *taken.told)})
+            told = taken.told
+            if taken.meaning == "edit" and question.gate:
+                if "\n" not in (text := question.gate.editable):
+                    edited = await self._put(Question(kind="edit", title=say("fleet.edit", text=text), text=text))
+                    await self._conversation.answer(question.question_id, edited.text, "edit")
+                    return
+                told = (say("fleet.edit_attached", session=self._conversation.state.session_id),)
+            question = question.model_copy(update={"details": (*question.details, *told)})
 
     async def _put(self, question: Question) -> Answered:
         order = self._order

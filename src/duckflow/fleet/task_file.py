@@ -22,7 +22,7 @@ LINE_MARK = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LONGEST_NAME = 32
 
 
-class TaskList(NamedTuple):
+class ListedTasks(NamedTuple):
     """What there is to do."""
 
     tasks: tuple[FleetTask, ...]
@@ -30,7 +30,7 @@ class TaskList(NamedTuple):
     """For all of it; 0 without a limit."""
 
 
-def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -> TaskList:
+def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
     """From TOML, or from lines where it is none. `given`: what counts where a task says nothing itself."""
     if not re.search(rf"(?m)^\s*\[\[\s*{TABLE}\s*\]\]", text):
         return read_lines(text, source, given, folder)
@@ -48,16 +48,16 @@ def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     budget = cast("dict[str, Any]", fleet).get("budget_usd", 0.0)
     if not isinstance(budget, int | float) or budget < 0:
         raise UsageError("fleet.file.value", source=source, task="[fleet]", field="budget_usd", value=str(budget))
-    return TaskList(_named(tasks, source), float(budget))
+    return ListedTasks(_named(tasks, source), float(budget))
 
 
-def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -> TaskList:
+def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
     """A task a line; empty lines and comments are none, and the marks of a list are not part of it."""
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
-    return TaskList(
+    return ListedTasks(
         _named([_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source)
     )
 

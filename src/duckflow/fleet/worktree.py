@@ -87,7 +87,9 @@ def place_of(worktrees: Path, repository: Path, name: str) -> Path:
 
 
 def message_of(order: AttemptOrder) -> str:
-    return f"{order.task.name}: {shorten(order.task.prompt, TITLE)}\n\n{order.task.prompt.strip()}\n"
+    prompt = order.task.prompt.strip()
+    title = shorten(prompt, TITLE)
+    return f"{order.task.name}: {title}\n" + (f"\n{prompt}\n" if title != prompt else "")
 
 
 async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
