@@ -76,6 +76,17 @@ async def test_a_list_of_mixed_risk_asks_once_for_its_risky_part(tmp_path: Path,
     assert not (story.folder / "old.txt").exists() and (story.folder / "new.txt").exists()
 
 
+async def test_a_no_holds_for_what_was_asked_about(tmp_path: Path) -> None:
+    run = act("shell.run", command="touch made.txt")
+    story = Story(tmp_path, [decide(write("a.txt"), run, write("b.txt")), END], mode="auto-edit")
+    story.answers = [Answer(choice="no", text="not that command")]
+    await story.tell("go")
+    assert [path.name for path in story.folder.iterdir()] == ["a.txt"], "edits needed no yes, and came before it"
+    refused = [event.result.operation for event in story.all(ActionFinished) if not event.result.ok]
+    assert refused == ["shell.run"], "nobody said no to the others"
+    assert "not that command" in story.prompt()
+
+
 async def test_a_file_changed_between_the_yes_and_the_write_is_left_alone(tmp_path: Path) -> None:
     story = Story(tmp_path, [], mode="ask")
     target = story.folder / "a.txt"

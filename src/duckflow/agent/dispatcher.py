@@ -145,16 +145,13 @@ class Dispatcher:
             ready, refused = await self._hooks.check(ready, self._preparation.ready, actor)
             for action, refusal in refused:
                 await self._fail(action, refusal, done, actor)
-            ready = [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]
-            if not ready:
+            if not (ready := [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]):
                 return self._not_held_back(later, done, actor)
             clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
-        if not clearance.allowed:
-            await self._refuse(ready, clearance.reason, done, actor)
-            return self._not_held_back(later, done, actor)
-        done.approved |= clearance.asked
-        async with read_ahead(ready, actor) as ahead:
-            for one in ready:
+        done.approved |= clearance.allowed and clearance.asked
+        free = clearance.free(ready)
+        async with read_ahead(free, actor) as ahead:
+            for one in free:
                 if not self._not_held_back([one.action], done, actor):
                     continue
                 name = one.action.action_id
@@ -162,6 +159,8 @@ class Dispatcher:
                     await self._run_edited(one, clearance.edited, done, actor)
                 else:
                     await self._run_one(one, done, actor, name in clearance.revealed, ahead.get(name))
+        if not clearance.allowed:
+            later = [*await self._refuse(ready[len(free) :], clearance, done, actor), *later]
         return self._not_held_back(later, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
@@ -169,9 +168,9 @@ class Dispatcher:
         after a no or a question none. The others are named with the reason."""
         if not done.stop:
             return list(actions)
-        going_on: list[Action] = []
+        going_on, asked = list[Action](), self._preparation
         for action in actions:
-            operation, asked = action.operation, self._preparation
+            operation = action.operation
             if done.stop == "error" and (asked.reads(operation) or (asked.edits(operation) and not done.broken)):
                 going_on.append(action)
             else:
@@ -181,8 +180,8 @@ class Dispatcher:
 
     async def _run_edited(self, one: Ready, text: str, done: Dispatched, actor: Actor) -> None:
         """The action with the user's own text in place of the proposed one."""
-        args = {**one.action.args, one.tool.editable(one.args): text}
-        prepared = self._preparation.prepare([one.action.model_copy(update={"args": args})], {})
+        own = one.action.model_copy(update={"args": {**one.action.args, one.tool.editable(one.args): text}})
+        prepared = self._preparation.prepare([own], {})
         told = self._note("edited", text=text.rstrip())
         if prepared.problem:
             prepared.problem.for_model += f"\n{told}"
@@ -193,8 +192,7 @@ class Dispatcher:
 
     async def _with_body(self, action: Action, blocks: list[str], actor: Actor) -> Action:
         """The complete action: what travels outside the JSON is put into its arguments."""
-        tool = self._toolbox.find(action.operation)
-        if not tool.body or tool.has_body(action.args):
+        if not (tool := self._toolbox.find(action.operation)).body or tool.has_body(action.args):
             return action
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
@@ -239,26 +237,28 @@ class Dispatcher:
             result = await self._filter.hide(result, unasked, actor)
         done.results.append(result)
         if not result.ok:
-            done.stop, done.failed = "error", result.operation
-            operation = result.operation
-            done.broken |= not (self._preparation.reads(operation) or self._preparation.edits(operation))
+            done.stop, done.failed, asked = "error", result.operation, self._preparation
+            done.broken |= not (asked.reads(done.failed) or asked.edits(done.failed))
             # What went wrong in words may quote a file; a log does not.
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
+        text = result.for_model if result.ok else f"ERROR: {result.for_model}"
         if not (result.ok and result.effect == "talk"):
-            text = result.for_model if result.ok else f"ERROR: {result.for_model}"
             self._tell(result.operation, result.action_id, text, actor, result.pictures)
 
     async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
         await self._finish(_failure(action, self._preparation.tool(action.operation), problem), done, actor, action)
 
-    async def _refuse(self, ready: list[Ready], reason: str, done: Dispatched, actor: Actor) -> None:
-        told = self._note("refused_why", reason=reason) if reason else self._note("refused")
-        for one in ready:
-            refused = ToolError(told, "tool.refused", operation=one.action.operation, reason=reason)
-            await self._fail(one.action, refused, done, actor)
-        done.stop, done.refusal = "refused", reason
+    async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
+        """The others than what the no was said to are given back."""
+        others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
+        told = self._note("refused_why" if no.reason else "refused", reason=no.reason)
+        for action in (one.action for one in ready if one.action not in others):
+            why = ToolError(told, "tool.refused", operation=action.operation, reason=no.reason)
+            await self._fail(action, why, done, actor)
+        done.stop, done.refusal = "refused", no.reason
+        return others
 
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)

@@ -161,6 +161,11 @@ class Clearance(NamedTuple):
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see: the user was asked for just that."""
 
+    def free(self, deeds: list[Ready]) -> list[Ready]:
+        """All, or with a no those that need none and come before what was asked about."""
+        asked = [place for place, one in enumerate(deeds) if one.action.action_id in self.asked_about]
+        return deeds if self.allowed else deeds[: asked[0] if asked else 0]
+
 
 class Gatekeeper:
     """One question for everything in a list that needs one; never for what was allowed before."""
