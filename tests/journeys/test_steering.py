@@ -62,6 +62,17 @@ async def test_it_is_heard_in_the_same_turn_marked_and_kept(tmp_path: Path, lang
     assert (turn.asked, told) == (first, [Words(language)("chat.meanwhile")])
 
 
+@pytest.mark.parametrize("word", ["stop!", "wait", "やめて", "ちょっと待ってください。"])
+async def test_a_word_that_only_says_stop_stops_at_once(tmp_path: Path, word: str) -> None:
+    write = decide(act("file_ops.write_file", path="b.txt", content="x\n"))
+    story = Interjecting(tmp_path, [LOOK, write, decide(respond("ok"), step="PLANNING")])
+    (story.folder / "a.txt").write_text("x\n")
+    story.meanwhile = (word,)
+    assert await story.tell("Fix a.txt") == "interrupted"
+    assert len(story.model.requests) == 1 and not (story.folder / "b.txt").exists()
+    assert not story.chat.waiting, "it is no message for later"
+
+
 @LANGUAGES
 async def test_a_file_named_in_passing_is_brought_along(tmp_path: Path, language: str) -> None:
     story = Interjecting(tmp_path, [LOOK, decide(respond("ok"), step="PLANNING")], language=language)

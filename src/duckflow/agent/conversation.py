@@ -19,7 +19,7 @@ from duckflow.events.ports import Hear
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
-from duckflow.i18n.typed import read_line
+from duckflow.i18n.typed import means_stop, read_line
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import note
 from duckflow.state.agent import AgentState
@@ -120,6 +120,10 @@ class ChatLoop:
         if meaning not in ("nothing", "message"):
             self.session.emit(LineTaken(text=text))
         match meaning:
+            case "message" if self.in_turn and means_stop(text):
+                # Heard before the next step it would come too late for what the running one does.
+                self.session.emit(LineTaken(text=text))
+                self.interrupt()
             case "message":
                 self._turns.submit(text)
             case "answer":

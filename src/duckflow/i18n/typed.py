@@ -24,14 +24,15 @@ WISHES: dict[Wish, re.Pattern[str]] = {
         r"|(?:今)?どこまで(?:進|でき|行|い|やっ|終).{0,12}|進捗.{0,12}|進み具合.{0,8}|(?:もう)?終わった|(?:今の)?状況.{0,8}"
     ),
     "pause": re.compile(
-        rf"pause{IT}{PLEASE}|hold on|一時停止(?:して)?{KUDASAI}"
+        rf"pause{IT}{PLEASE}|hold on|wait{PLEASE}|一時停止(?:して)?{KUDASAI}"
         rf"|(?:ちょっと|いったん|一旦|それを?|作業を?)?(?:止めて|待って|停止して){KUDASAI}"
     ),
     "resume": re.compile(
         rf"resume{IT}{PLEASE}|(?:go on|continue)(?: with it)?{PLEASE}|再開(?:して)?{KUDASAI}|続けて{KUDASAI}"
     ),
     "cancel": re.compile(
-        rf"(?:cancel|abort|stop){IT}{PLEASE}|(?:(?:ジョブ|作業|実行)を?)?(?:中止|キャンセル)(?:して)?{KUDASAI}"
+        rf"(?:cancel|abort|stop|halt){IT}{PLEASE}|(?:(?:ジョブ|作業|実行)を?)?(?:中止|キャンセル)(?:して)?{KUDASAI}"
+        rf"|(?:もう|それは?)?やめて{KUDASAI}|ストップ"
     ),
 }
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
@@ -44,14 +45,18 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
 
 def wish_in(text: str, state: AgentState) -> Wish | None:
     """What a short message wants of the jobs; nothing when none is there for it."""
-    plain = unicodedata.normalize("NFKC", text).casefold().strip(" ?？!！。.、,")
-    if len(plain) > LONGEST:
-        return None
     statuses = {job.status for job in state.jobs.values()}
-    for wish, words in WISHES.items():
-        if words.fullmatch(plain) and not statuses.isdisjoint(FITTING[wish]):
-            return wish
-    return None
+    return next((wish for wish in _wishes(text) if not statuses.isdisjoint(FITTING[wish])), None)
+
+
+def means_stop(text: str) -> bool:
+    """Whether a line is nothing but a word for stopping or waiting."""
+    return any(wish in ("pause", "cancel") for wish in _wishes(text))
+
+
+def _wishes(text: str) -> list[Wish]:
+    plain = unicodedata.normalize("NFKC", text).casefold().strip(" ?？!！。.、,")
+    return [wish for wish, words in WISHES.items() if len(plain) <= LONGEST and words.fullmatch(plain)]
 
 
 SLASH, BANG = ("/", "／"), ("!", "！")
