@@ -8,6 +8,7 @@ from rich.text import Text
 MARK = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
+    r"|(?P<name>(?<!\w)__[a-z][a-z0-9_]*__(?!\w))"
     r"|(?P<strong>\*{2}|__)"
     r"|(?P<strike>~~)"
     r"|(?P<soft>[*_])"
@@ -58,7 +59,8 @@ class _Inline:
         if mark["url"] is not None:
             self._link(mark["label"] or "", mark["url"])
             return mark.end()
-        end = self._closing(mark)
+        # `__init__` is a name in code, whatever Markdown says.
+        end = -1 if mark["name"] else self._closing(mark)
         if end < 0 or kind is None:
             self._done.append(sign)
             return mark.end()
