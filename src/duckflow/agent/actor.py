@@ -14,6 +14,7 @@ from duckflow.events.types import (
     GateOpened,
     MessageAdded,
     OutputStreamed,
+    UsageReported,
 )
 from duckflow.state.question import Answer, Question
 from duckflow.tools.pausing import PausableTimeout, PauseControl
@@ -70,7 +71,7 @@ class Actor:
         return CallContext(self.pause, self._show)
 
     @asynccontextmanager
-    async def at_most(self, seconds: float) -> "AsyncGenerator[Actor]":
+    async def at_most(self, seconds: float | None) -> "AsyncGenerator[Actor]":
         """The same actor for what is inside; TimeoutError when that takes longer, answers and pauses not counted."""
         async with asyncio.timeout(seconds) as timeout:
             with self.pause.timing(timeout) as pausable:
@@ -81,7 +82,7 @@ class Actor:
 
     def _signed(self, event: Event) -> Event:
         match event:
-            case ActionStarted() | ActionFinished() | OutputStreamed():
+            case ActionStarted() | ActionFinished() | OutputStreamed() | UsageReported():
                 return event.model_copy(update={"job": self.job_id})
             case MessageAdded():
                 signed = event.message.model_copy(update={"job": self.job_id, "step": self.step_id})

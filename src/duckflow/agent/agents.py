@@ -5,10 +5,11 @@ its context: messages, phase, vitals, history."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.connection import ModelConnection
+from duckflow.agent.connection import AgentConnection, ModelConnection
 from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.history import AgentHistory
@@ -23,6 +24,7 @@ from duckflow.events.pacing import Intervened
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
+    DecisionMade,
     DuckAnswered,
     DuckCalled,
     Event,
@@ -33,21 +35,27 @@ from duckflow.events.types import (
     Outcome,
     OutputStreamed,
     TurnEnded,
+    UsageReported,
 )
+from duckflow.llm.provider import Provider
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.pacemaker.settings import DetectorSettings
+from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler
 from duckflow.state.action import EXIT, RESPOND, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.five import FiveItems
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, TransitionTable
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
+from duckflow.state.sub_agent import AgentReport
 
+THOUGHT, THOUGHTS = 200, 6
 TOLD = (
     MessageAdded, ActionStarted, ActionFinished, OutputStreamed, GateOpened, GateAnswered, DuckCalled, DuckAnswered,
-    Intervened, Noticed,
+    Intervened, Noticed, UsageReported,
 )  # fmt: skip
 """What the session hears of an agent."""
 
@@ -65,18 +73,15 @@ class AgentTask(NamedTuple):
     acting: Acting
     policies: tuple[Policy, ...] = ()
     constraints: tuple[str, ...] = ()
-
-
-class AgentReport(NamedTuple):
-    """What came of it. `found` is its own last word; the rest is computed."""
-
-    asked: str
-    outcome: Outcome
-    found: str = ""
-    changed: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-    open: Phrase | None = None
-    """Why it ended before its end."""
+    uses: Callable[[Operation], bool] = lambda _: True
+    """Which of the operations that agents may use."""
+    model: Provider | None = None
+    """Another one than the conversation's."""
+    max_tokens: int = 0
+    loops: int = 0
+    """So many at least, before the Pacemaker asks for their number."""
+    earlier: tuple[Message, ...] = ()
+    """What was said where it goes on."""
 
 
 class AgentContext(StateOwner):
@@ -87,6 +92,7 @@ class AgentContext(StateOwner):
         self._actor = actor
         self.found = ""
         self.open: Phrase | None = None
+        self._thoughts: list[str] = []
 
     def emit(self, event: Event) -> None:
         match event:
@@ -94,6 +100,8 @@ class AgentContext(StateOwner):
                 self.found = event.result.said or self.found
             case ActionStarted() if event.action.operation in (RESPOND, EXIT):
                 pass
+            case DecisionMade():
+                self._thoughts.append(shorten(event.decision.rationale.strip("-"), THOUGHT))
             case TurnEnded():
                 self.open = event.why if event.outcome != "done" else None
             case _ if isinstance(event, TOLD):
@@ -101,6 +109,46 @@ class AgentContext(StateOwner):
             case _:
                 pass
         super().emit(event)
+
+    def report(self, asked: str, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
+        """Of one that had no last word, what it said on the way: the latest."""
+        thoughts = "\n".join(dict.fromkeys(filter(None, self._thoughts[-THOUGHTS:])))
+        return AgentReport(
+            asked=asked,
+            outcome=outcome,
+            found=self.found or ("" if outcome == "done" else thoughts),
+            changed=tuple(self.state.files_changed),
+            evidence=tuple(one.text for one in self.state.evidence),
+            open=why or self.open,
+        )
+
+
+class AgentWork:
+    """One agent, made and not yet begun."""
+
+    def __init__(
+        self, context: AgentContext, actor: Actor, make_turn: Callable[[AgentContext, Actor], Turn], asked: str
+    ) -> None:
+        self._context = context
+        self._actor = actor
+        self._make_turn = make_turn
+        self._asked = asked
+
+    async def run(self, seconds: float | None = None) -> AgentReport:
+        """Until it is done or cannot go on; TimeoutError when it takes longer. What it asks is put to the user with its
+        name, and it goes on with the answer."""
+        asked = self._asked
+        async with self._actor.at_most(seconds) as actor:
+            turn = self._make_turn(self._context, actor)
+            while (outcome := await turn.run(asked, (), lambda: "", None)) == "pending_user":
+                asked = await _answer(self._context, actor)
+                if not asked:
+                    break
+        return self.report(outcome)
+
+    def report(self, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
+        """How far it has come."""
+        return self._context.report(self._asked, outcome, why)
 
 
 class Agents:
@@ -111,40 +159,32 @@ class Agents:
         outer: AgentState,
         connection: ModelConnection,
         compiler: Compiler,
-        make_pacemaker: Callable[[], Pacemaker],
+        pacemaker: PacemakerSettings,
         table: TransitionTable,
         settings: AgentSettings,
         memory: MemorySettings,
-        detectors: DetectorSettings,
     ) -> None:
         """`compiler`: for the operations that agents may use."""
         self._outer = outer
-        self._connection = connection
+        self.connection = connection
         self._compiler = compiler
-        self._make_pacemaker = make_pacemaker
+        self._pacemaker = pacemaker
         self._table = table
         self._settings = settings
         self._memory = memory
-        self._detectors = detectors
 
     async def usable(self) -> bool:
         """Whether the model can be left alone with a task: one that calls tools."""
-        return (await self._connection.ready_profile()).native_tools
+        return (await self.connection.ready_profile()).native_tools
 
     async def run(self, task: AgentTask, actor: Actor) -> AgentReport:
-        """Until it is done or cannot go on. What it asks is put to the user with its name, and it goes on with the
-        answer."""
+        """One agent, from its beginning to its end."""
+        return await self.begin(task, actor).run()
+
+    def begin(self, task: AgentTask, actor: Actor) -> AgentWork:
         context = AgentContext(actor, self._state(task))
         inner = replace(actor, emit_event=context.emit, put_question=actor.ask, inner=True)
-        turn = self._turn(context, inner, task)
-        asked = task.asked
-        while (outcome := await turn.run(asked, (), lambda: "", None)) == "pending_user":
-            asked = await _answer(context, inner)
-            if not asked:
-                break
-        state = context.state
-        evidence = tuple(one.text for one in state.evidence)
-        return AgentReport(task.asked, outcome, context.found, tuple(state.files_changed), evidence, context.open)
+        return AgentWork(context, inner, partial(self._turn, task), task.asked)
 
     def _state(self, task: AgentTask) -> AgentState:
         outer = self._outer
@@ -152,26 +192,29 @@ class Agents:
             session_id=outer.session_id,
             folder=outer.folder,
             language=outer.language,
-            model=outer.model,
+            model=task.model.model if task.model else outer.model,
             mode=outer.mode,
+            turn=max(0, outer.turn - 1),
             phase=Phase.EXECUTION,
+            messages=list(task.earlier),
             five=FiveItems(goal=task.goal, constraints=list(task.constraints)),
         )
 
-    def _turn(self, context: AgentContext, actor: Actor, task: AgentTask) -> Turn:
+    def _turn(self, task: AgentTask, context: AgentContext, actor: Actor) -> Turn:
         history = AgentHistory(context.state, self._memory)
+        connection = AgentConnection(context, self.connection, task.model, task.max_tokens)
         thinker = Thinker(
-            self._connection,
-            self._compiler,
+            connection,
+            self._compiler.narrowed(task.uses),
             context.emit,
             self._settings,
             self._memory,
-            self._detectors,
+            self._pacemaker.detectors,
             history,
             streams=False,
         )
         phases = Phases(context, self._table)
-        pacing = TurnPacemaker(context, self._make_pacemaker(), actor.ask)
+        pacing = TurnPacemaker(context, Pacemaker(self._pacemaker.with_loops(task.loops)), actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
         return Turn(context, actor, pacing, thinker, task.acting, phases, duck, task.policies)
 

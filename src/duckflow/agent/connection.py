@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
-from duckflow.agent.session import Session
+from duckflow.agent.session import StateOwner
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import Event, ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying, Thought
@@ -87,7 +87,7 @@ class ModelConnection:
 
     def __init__(
         self,
-        session: Session,
+        session: StateOwner,
         connect: Connect,
         find: Find,
         settings: PromptSettings,
@@ -98,10 +98,10 @@ class ModelConnection:
         self.profile = ANY_MODEL
         """Of the model that is connected."""
         self._session = session
-        self._connect = connect
-        self._find = find
-        self._settings = settings
-        self._pictures = pictures
+        self.connect = connect
+        self.find = find
+        self.settings = settings
+        self.pictures = pictures
         self.budget_usd = max_budget_usd
         """What all models together may cost; 0 without a limit."""
         self._max_tokens = max_tokens
@@ -113,10 +113,13 @@ class ModelConnection:
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
         provider = (await asyncio.shield(self._connecting)).provider
-        # Whether it takes tools may have turned out since.
-        sees = provider.takes_pictures is not False
-        self.profile = make_profile(provider.model, provider.window, self._settings, provider.takes_tools, sees)
+        self.profile = self._profile_of(provider)
         return provider
+
+    def _profile_of(self, provider: Provider) -> ModelProfile:
+        """Each time anew: whether it takes tools may have turned out since."""
+        sees = provider.takes_pictures is not False
+        return make_profile(provider.model, provider.window, self.settings, provider.takes_tools, sees)
 
     async def writes_inline(self) -> bool:
         """Whether texts travel in the actions."""
@@ -129,7 +132,7 @@ class ModelConnection:
 
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
-        return await self._announced(await self._connect())
+        return await self._announced(await self.connect())
 
     async def _announced(self, connected: Connected) -> Connected:
         provider = connected.provider
@@ -140,12 +143,12 @@ class ModelConnection:
         """From the next call on, another model."""
         if self._connecting:
             self._left.append(self._connecting)
-        self._connect, self._connecting = connect, None
+        self.connect, self._connecting = connect, None
 
     async def change(self, name: str) -> str:
         """From the next call on, the model of this name. Gives its full name; one that cannot be used raises, and the
         old one stays."""
-        connected = await self._find(name)
+        connected = await self.find(name)
 
         async def same() -> Connected:
             return connected
@@ -170,20 +173,24 @@ class ModelConnection:
             self._left.append(self._connecting)
         await self._close_left()
 
-    async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
-        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone. Without a
-        `channel` nobody is told while it comes: the conversation may be streaming something else."""
+    def check_budget(self) -> None:
+        """BudgetSpent when the money or the tokens are gone."""
         used = self._session.state.usage
         if self.budget_usd and used.cost_usd >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
         if self._max_tokens and used.prompt_tokens + used.completion_tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
+
+    async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
+        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone. Without a
+        `channel` nobody is told while it comes: the conversation may be streaming something else."""
+        self.check_budget()
         provider, emit = await self.ready(), self._session.emit if channel else _tell_nobody
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
         live = shown()
         now, began = asyncio.get_running_loop().time, 0.0
-        async with self._pictures.shown_in(request) as whole, aclosing(closable(provider, whole)) as chunks:
+        async with self.pictures.shown_in(request) as whole, aclosing(closable(provider, whole)) as chunks:
             async for chunk in chunks:
                 began = began or now()
                 match chunk:
@@ -210,6 +217,25 @@ class ModelConnection:
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
         raise ModelError("model.no_end", model=provider.model)
+
+
+class AgentConnection(ModelConnection):
+    """The way of an agent: to the session's model, or to one of its own. What it uses is told in its context; the
+    limits of the session hold as well."""
+
+    def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
+        super().__init__(context, above.connect, above.find, above.settings, above.pictures, 0.0, max_tokens)
+        self._above = above
+        self._own = own
+
+    async def ready(self) -> Provider:
+        provider = self._own or await self._above.ready()
+        self.profile = self._profile_of(provider)
+        return provider
+
+    def check_budget(self) -> None:
+        self._above.check_budget()
+        super().check_budget()
 
 
 def _tell_nobody(_: Event) -> None:

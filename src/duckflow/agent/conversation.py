@@ -261,7 +261,9 @@ class ChatLoop:
         state = self.session.state
         if not state.turn_open:
             return
-        told = note(state.language, "crashed")
+        from duckflow.agent.agent_record import mark_interrupted
+
+        told = "\n".join(filter(None, (note(state.language, "crashed"), mark_interrupted(self.session))))
         self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))
 

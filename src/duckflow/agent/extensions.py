@@ -12,12 +12,13 @@ from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Event, MessageAdded, Noticed
 from duckflow.extensions.places import ExtensionPlaces
 from duckflow.llm.decision import Reading
-from duckflow.state.action import READ_SKILL, RUN_COMMAND, Action, Decision, TaskProfile
+from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, Decision, TaskProfile
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import say
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from duckflow.extensions.agent_kinds import AgentKind
     from duckflow.extensions.custom_commands import CustomCommand
     from duckflow.extensions.skill_tool import ReadSkill
     from duckflow.extensions.skills import Skill
@@ -33,10 +34,12 @@ class FoundExtensions(NamedTuple):
     with_folder: bool
     skills: "Sequence[Skill]" = ()
     commands: "Sequence[CustomCommand]" = ()
+    kinds: "Sequence[AgentKind]" = ()
+    """Of agents."""
 
 
 class Extensions:
-    """Skills and custom commands. Where there are none, nothing is loaded and the model is told nothing."""
+    """Skills, custom commands, kinds of agents. Where there are none, nothing is loaded and nothing told."""
 
     def __init__(self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit) -> None:
         self._places = places
@@ -82,11 +85,14 @@ class Extensions:
     def _look(self, trusted: bool) -> FoundExtensions:
         if not self._places.hold_any():
             return FoundExtensions(trusted)
+        from duckflow.extensions.agent_kinds import find_kinds
         from duckflow.extensions.custom_commands import find_commands
         from duckflow.extensions.skills import find_skills
 
         home, project = self._places.home, self._places.folder if trusted else None
-        return FoundExtensions(trusted, find_skills(home, project), find_commands(home, project))
+        return FoundExtensions(
+            trusted, find_skills(home, project), find_commands(home, project), find_kinds(home, project)
+        )
 
     def _offer(self, found: FoundExtensions) -> None:
         """The tool is there as long as there are skills; heads with flaws are told of once."""
@@ -94,6 +100,10 @@ class Extensions:
             self._toolbox.add(self.tool)
         else:
             self._toolbox.remove(READ_SKILL)
+        if found.kinds:
+            from duckflow.extensions.agent_kinds import listed_kinds
+
+            self._toolbox.tell_more(RUN_AGENT, f"; {listed_kinds(found.kinds)}")
         flawed = [skill.name for skill in found.skills if skill.warnings and skill.name not in self._told]
         self._told |= frozenset(flawed)
         if flawed:

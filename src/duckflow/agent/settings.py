@@ -37,6 +37,12 @@ class AgentSettings(BaseModel):
     plan_tokens: int = 3072
     steps_at_once: int = 2
     """How many independent steps of a plan run side by side."""
+    agents_at_once: int = 4
+    """How many agents that were handed a task run side by side; more wait."""
+    agent_loops: int = 50
+    agent_tokens: int = 600_000
+    agent_seconds: float = 1800.0
+    """What such an agent may take at most: replies, tokens in all, and time, waiting for the user not counted."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True

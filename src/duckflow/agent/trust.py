@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.errors import UsageError
-from duckflow.extensions.places import COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
+from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.repository import find_repository
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Phrase, say
@@ -66,7 +66,8 @@ class FolderTrust:
             yield say("trust.brought", files=", ".join(programs[:5]))
         if (self._folder / SERVERS).exists():
             yield say("trust.servers", file=SERVERS)
-        if places := [name for name in (*SKILL_PLACES, *COMMAND_PLACES) if (self._folder / name).is_dir()]:
+        brought = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
+        if places := [name for name in brought if (self._folder / name).is_dir()]:
             yield say("trust.extensions", places=", ".join(places))
         if any((self._folder / name).is_file() for name in PROJECT_HOOKS):
             yield from _hooks_in(self._folder)

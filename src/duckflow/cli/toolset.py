@@ -1,6 +1,7 @@
 """The tools of a conversation, made when the first of them is needed. A new tool is named here, and nowhere else."""
 
 import os
+from collections.abc import Callable
 
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
@@ -9,6 +10,7 @@ from duckflow.config.settings import Settings
 from duckflow.memory.castle import FILE as LESSONS
 from duckflow.memory.castle import with_lesson
 from duckflow.safety.workspace import Workspace
+from duckflow.tools.agent_run import AgentRun, RunsAgents
 from duckflow.tools.files.toolset import file_tools
 from duckflow.tools.memory.recall import Recall
 from duckflow.tools.memory.remember import Remember
@@ -29,6 +31,7 @@ def make_tools(
     jobs: JobRunner,
     remembering: ConversationMemory,
     lessons_heading: str,
+    agents: Callable[[], RunsAgents],
 ) -> list[AnyTool]:
     """Everything that does more than talk, in the order in which the model is told of it."""
     state, emit = session.state, session.emit
@@ -46,6 +49,7 @@ def make_tools(
         PauseJob(jobs),
         ResumeJob(jobs),
         CancelJob(jobs),
+        AgentRun(agents),
         Recall(remembering.find),
         Remember(workspace, settings.files, LESSONS, lessons_heading, with_lesson),
         FetchPage(settings.web, network),

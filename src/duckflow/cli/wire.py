@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
@@ -67,6 +67,7 @@ from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.tools.web.settings import FETCH, SEARCH
 
 if TYPE_CHECKING:
+    from duckflow.agent.sub_agents import SubAgents
     from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
@@ -102,7 +103,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
         heading = wiring.words("lessons.heading")
         # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        return make_tools(session, open_workspace(wiring), settings, sandboxes.runner(), drafter, jobs, memory, heading)
+        here, shell = open_workspace(wiring), sandboxes.runner()
+        return make_tools(session, here, settings, shell, drafter, jobs, memory, heading, sub_agents)
 
     missing = settings.web.not_offered(os.environ)
     operations = [one for one in packaged_operations() if one.name not in missing]
@@ -149,11 +151,10 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         session.state,
         connection,
         Compiler(lambda: usable_by_agents(toolbox.operations()), layers),
-        fresh_pacemaker,
+        settings.pacemaker,
         table,
         settings.agent,
         settings.memory,
-        settings.pacemaker.detectors,
     )
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
@@ -165,6 +166,14 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     turn_pacemaker = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
+
+    @cache
+    def sub_agents() -> "SubAgents":
+        from duckflow.agent.sub_agents import Conduct, SubAgents
+
+        conduct = Conduct(dispatcher, toolbox, ask, undo)
+        return SubAgents(session, agents, conduct, lambda: extensions.found().kinds, settings.agent)
+
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)

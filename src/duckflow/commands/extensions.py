@@ -1,10 +1,11 @@
-"""`/skills`, and the commands that users bring: a skill or a custom command by its name."""
+"""`/agents`, `/skills`, `/hooks`, and the commands that users bring: a skill or a custom command by its name."""
 
 from collections.abc import Iterator
 from functools import partial
 
 from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.hooks import Hooks
+from duckflow.commands.agents import agent_lines, report_lines
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import DuckflowError
 from duckflow.events.views import Attachment
@@ -27,7 +28,8 @@ class ExtensionCommands:
         self._hooks = hooks
 
     def group(self) -> Group:
-        return (Command("skills", self._list_skills), Command("hooks", self._list_hooks))
+        listed = (("agents", self._list_agents), ("skills", self._list_skills), ("hooks", self._list_hooks))
+        return tuple(Command(name, run) for name, run in listed)
 
     def commands(self) -> Iterator[Command]:
         """A custom command goes before a skill of the same name."""
@@ -43,6 +45,12 @@ class ExtensionCommands:
 
     async def look(self) -> None:
         await self._extensions.look()
+
+    async def _list_agents(self, context: CommandContext, wanted: str) -> str:
+        state, words = context.conversation.state, context.words
+        if wanted:
+            return "\n".join(report_lines(state, wanted, words))
+        return "\n".join(agent_lines(state, self._extensions.found().kinds, words))
 
     async def _list_skills(self, context: CommandContext, _: str) -> str:
         await self.look()

@@ -56,6 +56,7 @@ def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
             words("cost.turn", figures=_figures(state.turn_usage, words)),
             words("cost.session", figures=_figures(state.usage, words)),
             *(f"  {model}: {model_cost(model, usage, words)}" for model, usage in state.usage_by_model.items()),
+            *(f"  ⚙ {agent.agent_id}: {_figures(agent.usage, words)}" for agent in state.agents.values()),
         ]
     if budget_usd:
         left = max(0.0, budget_usd - state.usage.cost_usd)

@@ -44,7 +44,10 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.DecisionMade():
             apply_context.decided(state, event)
         case happened.ActionStarted():
-            _note_ref(state, str(event.action.args.get("path", "")))
+            if agent := state.agents.get(event.job):
+                agent.doing = event.doing
+            else:
+                _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():
             _note_changes(state, event)
             note_evidence(state, event)
@@ -114,6 +117,8 @@ def _count(state: AgentState, event: happened.UsageReported) -> None:
     state.usage = state.usage.plus(event.usage)
     state.turn_usage = state.turn_usage.plus(event.usage)
     state.usage_by_model[event.model] = state.usage_by_model.get(event.model, Usage()).plus(event.usage)
+    if agent := state.agents.get(event.job):
+        agent.usage = agent.usage.plus(event.usage)
 
 
 def _add_message(state: AgentState, event: happened.MessageAdded) -> None:

@@ -1,13 +1,24 @@
 """How events of plans and jobs change the state."""
 
 from duckflow.events import types as happened
-from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned, WorkEvent
+from duckflow.events.work import (
+    AgentEnded,
+    AgentStarted,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    StepChanged,
+    TaskChanged,
+    TasksPlanned,
+    WorkEvent,
+)
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import evidence_of
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.plan import Step
 from duckflow.state.question import Question
+from duckflow.state.sub_agent import AGENTS_KEPT
 
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24
@@ -42,6 +53,14 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
         case JobEnded():
             if job := state.jobs.get(event.job_id):
                 job.status, job.report, job.question, job.messages = event.status, event.report, None, []
+        case AgentStarted():
+            state.agents.pop(event.agent.agent_id, None)
+            state.agents[event.agent.agent_id] = event.agent.model_copy(update={"began": event.at})
+            _forget_old_agents(state)
+        case AgentEnded():
+            if agent := state.agents.get(event.agent_id):
+                agent.seconds += max(0.0, event.at - agent.began)
+                agent.status, agent.report, agent.question, agent.doing = event.status, event.report, None, None
         case _:
             pass
 
@@ -56,8 +75,8 @@ def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
 
 
 def open_question(state: AgentState, question: Question) -> None:
-    """A job's question waits with the job, so that it does not hide the conversation's own."""
-    if job := state.jobs.get(question.job):
+    """A job's or agent's question waits with it, so that it does not hide the conversation's own."""
+    if job := state.jobs.get(question.job) or state.agents.get(question.job):
         job.question = question
     else:
         state.pending_gate = question
@@ -66,7 +85,7 @@ def open_question(state: AgentState, question: Question) -> None:
 def close_question(state: AgentState, question_id: str) -> None:
     if state.pending_gate and state.pending_gate.question_id == question_id:
         state.pending_gate = None
-    for job in state.jobs.values():
+    for job in (*state.jobs.values(), *state.agents.values()):
         if job.question and job.question.question_id == question_id:
             job.question = None
 
@@ -114,3 +133,9 @@ def _forget_old_jobs(state: AgentState) -> None:
     over = [job_id for job_id, job in state.jobs.items() if job.status in ENDED]
     for job_id in over[: max(0, len(state.jobs) - JOBS_KEPT)]:
         del state.jobs[job_id]
+
+
+def _forget_old_agents(state: AgentState) -> None:
+    over = [agent_id for agent_id, agent in state.agents.items() if agent.status != "running"]
+    for agent_id in over[: max(0, len(state.agents) - AGENTS_KEPT)]:
+        del state.agents[agent_id]

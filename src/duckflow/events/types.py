@@ -13,7 +13,16 @@ from pydantic import Field
 
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
 from duckflow.events.pacing import DuckAnswered, DuckCalled, Intervened, LoopBegan, VitalsChanged
-from duckflow.events.work import JobChanged, JobEnded, JobStarted, StepChanged, TaskChanged, TasksPlanned
+from duckflow.events.work import (
+    AgentEnded,
+    AgentStarted,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    StepChanged,
+    TaskChanged,
+    TasksPlanned,
+)
 from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKind
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
@@ -218,6 +227,7 @@ class UsageReported(Event):
     kind = "usage_reported"
     model: str
     usage: Usage
+    job: str = ""
 
 
 class TurnEnded(Event):
@@ -277,6 +287,6 @@ JOURNALED: tuple[type[Event], ...] = (
     PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
     Intervened, Reviewed, ContextReferred,
-    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded,
+    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

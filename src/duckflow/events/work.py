@@ -1,13 +1,16 @@
-"""Events of plans and jobs, small ones, so that long plans stay cheap.
+"""Events of plans, jobs and agents, small ones, so that long plans stay cheap.
 
 A job is JobStarted … JobEnded, with JobChanged when it is paused, goes on or was interrupted. Inside it, for every step
 that runs: TasksPlanned when it had no tasks, StepChanged to in_progress, TaskChanged for each task, StepChanged to
 completed or failed.
+
+An agent is AgentStarted … AgentEnded, and what carries its id as `job` is its doing; it may be started again.
 """
 
 from duckflow.events.event import Event
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.plan import StepStatus, Task, TaskStatus
+from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus
 
 
 class WorkEvent(Event):
@@ -61,3 +64,17 @@ class JobEnded(WorkEvent):
     job_id: str
     status: JobStatus
     report: JobReport
+
+
+class AgentStarted(WorkEvent):
+    """With the id of one that is over it goes on."""
+
+    kind = "agent_started"
+    agent: SubAgent
+
+
+class AgentEnded(WorkEvent):
+    kind = "agent_ended"
+    agent_id: str
+    status: SubAgentStatus
+    report: AgentReport

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills")
 COMMAND_PLACES = (".duckflow/commands", ".claude/commands")
+AGENT_PLACES = (".duckflow/agents", ".claude/agents")
 HOME_HOOKS = (".duckflow/hooks.json", ".claude/settings.json", ".codex/hooks.json")
 PROJECT_HOOKS = (*HOME_HOOKS, ".claude/settings.local.json")
 MOST_LOOKED_AT = 2000
@@ -36,7 +37,7 @@ class ExtensionPlaces:
         return self._known_trusted()
 
     def hold_any(self) -> bool:
-        names = (*SKILL_PLACES, *COMMAND_PLACES)
+        names = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
         return any((top / name).is_dir() for top in (self.home, self.folder) for name in names)
 
 

@@ -176,3 +176,7 @@ class PacemakerSettings(BaseModel):
     """Signatures kept to tell new from old."""
     recovered_after: int = Field(default=3, ge=1)
     """New steps after a replan, with all vitals well again, that earn another one later."""
+
+    def with_loops(self, least: int) -> "PacemakerSettings":
+        """Where somebody else counts the loops: so many at least are no reason to ask."""
+        return self.model_copy(update={"limits": self.limits.model_copy(update={"lowest": least})}) if least else self

@@ -66,6 +66,10 @@ class Compiler:
         self.operations = operations
         self._layers = layers
 
+    def narrowed(self, keep: Callable[[Operation], bool]) -> "Compiler":
+        """For somebody who may do only some of it."""
+        return Compiler(lambda: [one for one in self.operations() if keep(one)], self._layers)
+
     def offered(self, state: AgentState, profile: ModelProfile) -> tuple[Operation, ...]:
         """What a model of this size may do now."""
         if profile.native_tools:

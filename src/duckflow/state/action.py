@@ -37,6 +37,7 @@ PROPOSE_PLAN = "plan_tool.propose"
 REVISE_PLAN = "plan_tool.revise"
 REMEMBER = "memory.remember"
 READ_SKILL = "skill.read"
+RUN_AGENT = "agent.run"
 
 SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 

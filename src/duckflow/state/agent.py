@@ -12,6 +12,7 @@ from duckflow.state.phase import Phase, Review, Status, Transition
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Question
+from duckflow.state.sub_agent import SubAgent
 from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
@@ -75,6 +76,8 @@ class AgentState(Noun):
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
     jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
+    agents: dict[str, SubAgent] = Field(default_factory=dict[str, SubAgent])
+    """Those that the conversation has handed a task to, the latest last."""
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
     """Commands with their exit codes since the last change."""
     vitals: Vitals = Field(default_factory=Vitals)

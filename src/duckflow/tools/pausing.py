@@ -41,6 +41,11 @@ class PausableTimeout:
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
             self._left = None
 
+    def left(self) -> float:
+        """Seconds; none when it is over."""
+        end = self._timeout.when()
+        return self._left or (max(0.0, end - asyncio.get_running_loop().time()) if end is not None else 0.0)
+
 
 class PauseControl:
     """Pauses everything that was added to it; what is added during a pause stands still from its first moment on."""

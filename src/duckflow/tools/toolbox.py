@@ -67,6 +67,12 @@ class Toolbox:
             self._operations[name] = operation
             self._untold.discard(name)
 
+    def tell_more(self, name: str, more: str) -> None:
+        """What the model is told of an operation beside its own text; it takes the place of what was told so before."""
+        if one := next((one for one in packaged_operations() if one.name == name), None):
+            told = {language: text + more for language, text in one.told.items()}
+            self._operations[name] = one.model_copy(update={"told": told})
+
     def remove(self, name: str) -> None:
         """From now on there is no operation of this name."""
         self._operations.pop(name, None)

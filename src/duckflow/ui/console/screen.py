@@ -237,6 +237,9 @@ class Screen:
                 self._reply.add(text)
             self._reply.end()
             return
+        if event.job and event.job not in self._jobs and result.ok and result.effect == "read":
+            # What an agent looks at is in its line while it does; there may be very much of it.
+            return
         self._reply.end()
         if self._end_output(event.job) and result.for_user.cause:
             # The screen has shown the beginning and the end; why it failed stood between them.

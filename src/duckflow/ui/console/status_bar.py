@@ -1,4 +1,4 @@
-"""The status bar and the lines of running jobs."""
+"""The status bar and the lines of running jobs and agents."""
 
 from collections.abc import Iterator
 
@@ -27,6 +27,11 @@ def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> l
         done, total = (now.done, now.total) if now.steps == 1 else (now.steps_done, now.steps)
         told = words(key, job=job.name, done=done, total=total)
         lines.append(f"{told} {bar(done, total)} {_doing(job, now, words)}")
+    for agent in state.agents.values():
+        if agent.status == "running":
+            doing = words("agent.status.waits") if agent.question else words.phrase(agent.doing) if agent.doing else ""
+            elapsed = duration(agent.took())
+            lines.append(words("agent.bar", agent=agent.agent_id, elapsed=elapsed, doing=doing or agent.task))
     return [glyphs.fit(fitted(plain(line), columns - 1)) for line in lines]
 
 

@@ -1,0 +1,139 @@
+"""What an agent is held to: the tools of its kind, its own files, and limits of replies, tokens and time."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.preparation import Preparation
+from duckflow.agent.settings import AgentSettings
+from duckflow.agent.shared_ground import SharedGround
+from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
+from duckflow.llm.decision import Reading
+from duckflow.prompts.template import note
+from duckflow.state.action import RESPOND, Action, ActionResult, Operation
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.sub_agent import SubAgent
+from duckflow.tools.toolbox import Toolbox
+
+NEARLY = 0.85
+"""After this share of its tokens or time an agent is asked for its report."""
+
+
+class AgentBounds(Policy):
+    """Carries out what an agent decides, as far as it may. Near a limit it is asked once for its report; what it wants
+    to do after that is not done."""
+
+    def __init__(
+        self,
+        agent: SubAgent,
+        uses: Callable[[Operation], bool],
+        only_reads: bool,
+        dispatcher: Dispatcher,
+        toolbox: Toolbox,
+        ground: SharedGround,
+        settings: AgentSettings,
+        language: str,
+    ) -> None:
+        self._agent = agent
+        self._uses = uses
+        self._only_reads = only_reads
+        self._dispatcher = dispatcher
+        self._toolbox = toolbox
+        self._preparation = Preparation(toolbox)
+        self._ground = ground
+        self._settings = settings
+        self._language = language
+        self._loops = 0
+        self._time_left = settings.agent_seconds
+        self._spent: Phrase | None = None
+        """The limit for which it was asked to report."""
+
+    async def run(self, reading: Reading, actor: Actor) -> Dispatched:
+        self._loops += 1
+        decision = reading.decision
+        actions = [self._toolbox.meant(one) for one in decision.actions]
+        await self._toolbox.get_ready(actions)
+        refused = {one.action_id: why for one in actions if (why := self._objection(one))}
+        allowed = [one for one in decision.actions if one.action_id not in refused]
+        done, given = Dispatched(), reading._replace(decision=decision.model_copy(update={"actions": allowed}))
+        if allowed:
+            async with self._floor([one for one in actions if one.action_id not in refused], actor):
+                done = await self._dispatcher.run(given, actor)
+        for action in actions:
+            if why := refused.get(action.action_id):
+                self._refuse(action, why, done, actor)
+        self._time_left = actor.timeout.left() if actor.timeout else self._time_left
+        return done
+
+    async def after(self, turn: TurnSoFar) -> str | Ending | None:
+        if turn.ending:
+            return None
+        if self._spent:
+            return Ending("budget", self._spent)
+        self._spent = self._nearly_spent(turn)
+        return turn.note("agent_report_now") if self._spent else None
+
+    def _nearly_spent(self, turn: TurnSoFar) -> Phrase | None:
+        limits, used = self._settings, turn.state.usage
+        if self._loops >= limits.agent_loops - 1:
+            return say("agent.cap.loops", limit=limits.agent_loops)
+        if used.prompt_tokens + used.completion_tokens >= NEARLY * limits.agent_tokens:
+            return say("agent.cap.tokens", limit=limits.agent_tokens)
+        if self._time_left <= (1 - NEARLY) * limits.agent_seconds:
+            return say("agent.cap.time", limit=round(limits.agent_seconds))
+        return None
+
+    def _objection(self, action: Action) -> str:
+        """Why an action may not be done, for the model."""
+        operation = self._operation(action.operation)
+        if operation is None or operation.name == RESPOND:
+            return ""
+        if self._spent:
+            return self._note("agent_report_now")
+        if not self._uses(operation):
+            return self._note("agent_no_tool", operation=action.operation)
+        if not self._preparation.changes(action):
+            return ""
+        if self._only_reads:
+            return self._note("agent_only_reads", operation=action.operation)
+        return self._not_its_own(operation.touched(action.args))
+
+    def _not_its_own(self, paths: tuple[str, ...]) -> str:
+        files = self._agent.files
+        for path in paths:
+            if files and not self._ground.within(path, files):
+                return self._note("agent_other_file", path=path, files=", ".join(files))
+        if taken := self._ground.claim(self._agent.agent_id, paths):
+            return self._note("agent_file_taken", path=taken[0], owner=taken[1])
+        return ""
+
+    def _floor(self, actions: list[Action], actor: Actor) -> AbstractAsyncContextManager[None]:
+        changing = [one for one in actions if self._preparation.changes(one)]
+        if not changing:
+            return nullcontext()
+        known = [(self._operation(one.operation), one.args) for one in changing]
+        alone = any(operation is None or not operation.touched(args) for operation, args in known)
+        return self._ground.changing(alone, actor.timeout)
+
+    def _operation(self, name: str) -> Operation | None:
+        """Also one that the model is not told of at the beginning."""
+        told = next((one for one in self._toolbox.operations() if one.name == name), None)
+        tool = None if told else self._preparation.tool(name)
+        return tool.describe() if tool else told
+
+    def _refuse(self, action: Action, why: str, done: Dispatched, actor: Actor) -> None:
+        refused = say("agent.not_done", operation=action.operation)
+        name = action.operation
+        result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refused)
+        actor.emit(ActionStarted(action=action))
+        actor.emit(ActionFinished(result=result))
+        told = Message(role="tool", operation=action.operation, text=f"ERROR: {why}", answers=action.action_id)
+        actor.emit(MessageAdded(message=told))
+        done.results.append(result)
+        done.stop, done.failed = done.stop or "error", action.operation
+
+    def _note(self, key: str, **values: str) -> str:
+        return note(self._language, key, **values)

@@ -1,0 +1,217 @@
+"""Agents in the conversation: a task is handed to one with a fresh context, and its report comes back."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.agent_bounds import AgentBounds
+from duckflow.agent.agent_record import messages_of
+from duckflow.agent.agents import Agents, AgentTask
+from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.session import Session
+from duckflow.agent.settings import AgentSettings
+from duckflow.agent.shared_ground import SharedGround
+from duckflow.agent.undo import UndoKeeper
+from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.ports import Ask
+from duckflow.events.types import MessageAdded, Noticed
+from duckflow.events.work import AgentEnded, AgentStarted
+from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
+from duckflow.i18n.words import Words
+from duckflow.llm.provider import Provider
+from duckflow.prompts.quoted import quoted
+from duckflow.prompts.template import note, render
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import said, say
+from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
+from duckflow.tools.tool import Done
+from duckflow.tools.toolbox import Toolbox
+
+REVIEW = "review"
+LONGEST_FOUND = 8_000
+LONGEST_DIFF = 24_000
+STATUSES: dict[str, SubAgentStatus] = {
+    "done": "done",
+    "budget": "capped",
+    "failed": "failed",
+    "provider": "failed",
+    "usage": "failed",
+}
+"""By how its turn ended; else a person has stopped it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """What agents act through: the same for all, and the conversation's own."""
+
+    dispatcher: Dispatcher
+    toolbox: Toolbox
+    ask: Ask
+    undo: UndoKeeper
+
+
+class SubAgents:
+    """Runs them, so many side by side; more wait for their turn."""
+
+    def __init__(
+        self,
+        session: Session,
+        agents: Agents,
+        conduct: Conduct,
+        own_kinds: Callable[[], Iterable[AgentKind]],
+        settings: AgentSettings,
+    ) -> None:
+        self._session = session
+        self._agents = agents
+        self._conduct = conduct
+        self._own_kinds = own_kinds
+        self._settings = settings
+        self._ground = SharedGround(session.state)
+        self._slots = asyncio.Semaphore(settings.agents_at_once)
+
+    async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
+        """Until it is over; the report, also of part of the work."""
+        if (await self._agents.connection.ready_profile()).compact:
+            raise ToolError(self._note("agent_not_here"), "agent.not_here")
+        agent, how = self._made(task, kind, tuple(files))
+        earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
+        if taken := self._ground.claim(agent.agent_id, agent.files if not how.only_reads else ()):
+            told = self._note("agent_file_taken", path=taken[0], owner=taken[1])
+            raise ToolError(told, "agent.file_taken", path=taken[0], owner=taken[1])
+        # From now on its name is taken.
+        self._session.emit(AgentStarted(agent=agent))
+        try:
+            async with self._slots:
+                return await self._run(agent, how, earlier)
+        finally:
+            self._ground.release(agent.agent_id)
+            if self._session.state.agents[agent.agent_id].status == "running":
+                self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
+
+    def _made(self, task: str, kind: str, files: tuple[str, ...]) -> tuple[SubAgent, AgentKind]:
+        """A new agent, or the earlier one that is named."""
+        known, kinds = self._session.state.agents, PACKAGED | {one.name: one for one in self._own_kinds()}
+        before = known.get(kind)
+        if before and before.status == "running":
+            raise ToolError(self._note("agent_runs", agent=kind), "agent.runs", agent=kind)
+        how = kinds.get(before.kind if before else kind)
+        if how is None:
+            told = self._note("agent_no_kind", kind=kind, known=", ".join([*kinds, *known]))
+            raise ToolError(told, "agent.no_kind", kind=kind)
+        if before:
+            again = {"task": task, "files": files or before.files, "status": "running", "report": None}
+            return before.model_copy(update=again), how
+        return SubAgent(agent_id=next_agent_id(kind, known), kind=kind, task=task, files=files), how
+
+    async def _run(self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...]) -> Done:
+        state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
+        bounds = AgentBounds(
+            agent,
+            how.uses,
+            how.only_reads,
+            conduct.dispatcher,
+            conduct.toolbox,
+            self._ground,
+            self._settings,
+            state.language,
+        )
+        task = AgentTask(
+            await self._asked(agent, how, bool(earlier)),
+            shorten(agent.task, 200),
+            bounds,
+            (bounds,),
+            tuple(state.five.constraints),
+            how.uses,
+            model,
+            self._settings.agent_tokens,
+            self._settings.agent_loops,
+            earlier,
+        )
+        work = self._agents.begin(task, Actor(self._session.emit, conduct.ask, agent.agent_id, agent.agent_id))
+        try:
+            return self._ended(agent, await work.run(self._settings.agent_seconds))
+        except TimeoutError:
+            why = say("agent.cap.time", limit=round(self._settings.agent_seconds))
+            return self._ended(agent, work.report("budget", why))
+        except asyncio.CancelledError:
+            self._ended(agent, work.report("interrupted"))
+            told = self._note("agents_cut_off", agents=agent.agent_id)
+            self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+            raise
+        finally:
+            if model:
+                await model.aclose()
+
+    async def _model_of(self, how: AgentKind) -> Provider | None:
+        """A model of the kind's own. What a folder brings does not say to whom prompts are sent: another model of the
+        same provider at most."""
+        if not how.model:
+            return None
+        name, now = how.model, self._session.state.model
+        try:
+            found = (await self._agents.connection.find(name)).provider
+        except DuckflowError as problem:
+            self._session.emit(Noticed(what=said(problem)))
+        else:
+            if how.own or found.model.partition(":")[0] == now.partition(":")[0]:
+                return found
+            await found.aclose()
+        self._session.emit(Noticed(what=say("agent.other_model", kind=how.name, wanted=name, model=now)))
+        return None
+
+    async def _asked(self, agent: SubAgent, how: AgentKind, goes_on: bool) -> str:
+        language, state = self._session.state.language, self._session.state
+        if goes_on:
+            return render(language, "agent_goes_on", task=agent.task, files=", ".join(agent.files))
+        rule = how.name if how.name in PACKAGED else "work"
+        values = {
+            "agent": agent.agent_id,
+            "own": how.prompt,
+            "task": agent.task,
+            "files": ", ".join(agent.files),
+            "rule": note(language, f"agent_is_{rule}"),
+            "loops": str(self._settings.agent_loops),
+            "constraints": "; ".join(state.five.constraints),
+            "diff": await self._diff() if how.name == REVIEW else "",
+            "evidence": "; ".join(one.text for one in state.evidence) if how.name == REVIEW else "",
+        }
+        return render(language, "agent", **values)
+
+    async def _diff(self) -> str:
+        """What the latest turn with changes did."""
+        try:
+            diff = (await self._conduct.undo.diff()).diff
+        except DuckflowError:
+            return ""
+        return quoted(self._session.state.language, "diff", diff[:LONGEST_DIFF]) if diff else ""
+
+    def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
+        """The record first, then what the conversation is told."""
+        state = self._session.state
+        status = STATUSES.get(report.outcome, "stopped")
+        report = report.model_copy(update={"asked": agent.task})
+        self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
+        usage = state.agents[agent.agent_id].usage
+        why = Words(state.language).phrase(report.open) if report.open else ""
+        text = render(
+            state.language,
+            "agent_report",
+            agent=agent.agent_id,
+            status=status,
+            changed=", ".join(report.changed),
+            evidence="; ".join(report.evidence),
+            open=why,
+            found=_cut(report.found) or "-",
+        )
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        told = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)
+        return Done(text, told, ok=status != "failed")
+
+    def _note(self, key: str, **values: str) -> str:
+        return note(self._session.state.language, key, **values)
+
+
+def _cut(found: str) -> str:
+    return found if len(found) <= LONGEST_FOUND else f"{found[:LONGEST_FOUND]}\n[…]"

@@ -1,0 +1,92 @@
+"""Kinds of agents: those of the program, and the user's own as Markdown files."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.extensions.front_matter import read_markdown
+from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
+from duckflow.extensions.tool_shapes import names_of
+from duckflow.state.action import Operation
+from duckflow.state.noun import shorten
+
+MOST_KINDS = 50
+TOLD_KINDS = 20
+TOLD, SHOWN = 80, 300
+SAME_MODEL = ("", "inherit", "sonnet", "opus", "haiku")
+"""Names by which a file says nothing that holds here: the conversation's model is used."""
+READING = ("read", "network")
+
+
+class AgentKind(NamedTuple):
+    """What an agent of this kind may use, and what it is told. `own`: the user's, and not brought by the folder."""
+
+    name: str
+    description: str = ""
+    prompt: str = ""
+    tools: tuple[str, ...] = ()
+    """By any of their names; none: all."""
+    model: str = ""
+    own: bool = True
+    only_reads: bool = False
+    path: Path | None = None
+
+    def uses(self, operation: Operation) -> bool:
+        """An agent leaves lessons to the conversation. One that only reads may run commands that change nothing."""
+        if operation.effect == "memory":
+            return False
+        if operation.effect == "talk":
+            return True
+        if self.only_reads and operation.effect not in (*READING, "run"):
+            return False
+        return not self.tools or any(name.casefold() in self.tools for name in names_of(operation.name))
+
+
+PACKAGED = {
+    "explore": AgentKind("explore", only_reads=True),
+    "work": AgentKind("work"),
+    "review": AgentKind("review", only_reads=True),
+}
+
+
+def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
+    """By name; the user's own count before the project's, and the program's before all."""
+    found: dict[str, AgentKind] = {}
+    for place in places_in(home, project, AGENT_PLACES):
+        for path in files_in(place, project or place.folder):
+            if path.suffix.lower() != ".md" or len(found) >= MOST_KINDS:
+                continue
+            kind = _read(path, place.own)
+            if kind and kind.name not in PACKAGED:
+                found.setdefault(kind.name, kind)
+    return sorted(found.values(), key=lambda kind: kind.name)
+
+
+def listed_kinds(kinds: Iterable[AgentKind]) -> str:
+    """As the model is told of them."""
+    told = [f"{kind.name} ({shorten(kind.description, TOLD)})" for kind in kinds]
+    return "; ".join(told[:TOLD_KINDS])
+
+
+def _read(path: Path, own: bool) -> AgentKind | None:
+    try:
+        head = read_markdown(path)
+    except OSError:
+        return None
+    name = re.sub(r"[^\w.-]+", "-", (head.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
+    if not name or not head.body.strip():
+        return None
+    # `Bash(git:*)` is Bash here: what a command may do is the Gate's.
+    tools = re.sub(r"\([^)]*\)", "", head.values.get("tools", "")).strip("[]")
+    named = tuple(one.strip(" \"'").casefold() for one in tools.split(",") if one.strip(" \"'"))
+    model = head.values.get("model", "").strip()
+    return AgentKind(
+        name,
+        shorten(head.values.get("description", "") or head.body, SHOWN),
+        head.body,
+        () if "*" in named else named,
+        "" if model.casefold() in SAME_MODEL else model,
+        own,
+        path=path,
+    )

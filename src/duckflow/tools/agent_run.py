@@ -1,0 +1,54 @@
+"""Handing a task to an agent with a context of its own."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from duckflow.state.action import RUN_AGENT
+from duckflow.state.noun import shorten
+from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.tools.tool import Args, Done, Tool
+
+DOING = Texts("Agent ({kind}): {task}", "エージェント ({kind}): {task}")
+SHOWN = 60
+
+
+class AgentArgs(Args):
+    task: str = Field(min_length=1)
+    kind: str = "explore"
+    files: list[str] = Field(default_factory=list[str])
+
+
+class RunsAgents(Protocol):
+    """Runs an agent to its end; its report."""
+
+    async def run(self, task: str, kind: str, files: Sequence[str]) -> Done: ...
+
+
+class AgentRun(Tool[AgentArgs]):
+    """The call itself changes nothing: whatever the agent wants to do passes the Gate. So calls that stand together
+    run side by side, as reads do."""
+
+    operation = RUN_AGENT
+    effect = "read"
+    told = Texts(
+        "hand a task to an agent with a fresh context, which reports; calls in one reply run side by side. "
+        "kind: explore (reads only), work (in `files`), review, or an agent's id to go on",
+        "まっさらな文脈のエージェントに仕事を任せ、報告を受ける。一度の返事の呼び出しは並行。"
+        "kind: explore (読むだけ)、work (files の中)、review、id (その続き)",
+    )
+    counts_as = "other"
+    in_tasks = False
+    asked_for = frozenset({"kind"})
+    args = AgentArgs
+
+    def __init__(self, agents: Callable[[], RunsAgents]) -> None:
+        """`agents`: made with the first call."""
+        self._agents = agents
+
+    def doing(self, args: AgentArgs) -> Phrase | None:
+        return tell(DOING, kind=args.kind, task=shorten(args.task, SHOWN))
+
+    async def run(self, args: AgentArgs) -> Done:
+        return await self._agents().run(args.task, args.kind.strip(), args.files)
