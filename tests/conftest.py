@@ -1,34 +1,25 @@
 """What all tests share."""
 
-import gc
-import os
+from collections.abc import AsyncIterator
+from inspect import iscoroutinefunction
 
 import pytest
 from hypothesis import settings
+
+from tests.journeys.story import OPEN
 
 # On a busy machine an example of hypothesis may take as long as it takes.
 settings.register_profile("quick", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("quick")
 
-MORE = 200
 
-
-class Handles:
-    """What a story has open is closed when it is collected, and `select` knows no more than 1024 handles."""
-
-    left = 0
-
-    def pytest_runtest_teardown(self) -> None:
-        if self._count() > self.left + MORE:
-            gc.collect()
-            self.left = self._count()
-
-    def _count(self) -> int:
-        try:
-            return len(os.listdir("/proc/self/fd"))
-        except OSError:
-            return 0
+@pytest.fixture
+async def ended_stories() -> AsyncIterator[None]:
+    """What a story has open is closed where it was opened: in the event loop of its test."""
+    yield
+    while OPEN:
+        await OPEN[-1].close()
 
 
 TERMINALS, EVIDENCE = "tests/ui/console/", "tests/journeys/test_evidence.py"
@@ -38,11 +29,9 @@ TERMINALS, EVIDENCE = "tests/ui/console/", "tests/journeys/test_evidence.py"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What starts whole programs in both languages does so in English only in the long run."""
     for item in items:
+        if isinstance(item, pytest.Function) and iscoroutinefunction(getattr(item, "obj", None)):
+            item.fixturenames.append("ended_stories")
         callspec = getattr(item, "callspec", None)
         values: tuple[object, ...] = tuple(callspec.params.values()) if callspec else ()
         if item.nodeid.startswith((TERMINALS, EVIDENCE)) and "en" in values:
             item.add_marker(pytest.mark.slow)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Handles())

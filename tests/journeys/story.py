@@ -44,6 +44,10 @@ def decide(*actions: dict[str, Any], next_step: str = "done", step: str = "EXECU
     } | other
 
 
+OPEN: "list[Story]" = []
+"""What a test has begun and not ended: it is ended after the test."""
+
+
 class Story:
     """One conversation. `answers` are given in order; without any left the Gate is refused and a Duck Call stops."""
 
@@ -77,6 +81,7 @@ class Story:
             reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
         )
         self.chat = self._wired()
+        OPEN.append(self)
 
     async def tell(self, text: str) -> Outcome:
         outcome = await self.chat.say(text)
@@ -119,6 +124,7 @@ class Story:
 
     async def close(self) -> None:
         """End everything that was started for it."""
+        OPEN.remove(self)
         await self.wired.close()
         self.session.close()
 

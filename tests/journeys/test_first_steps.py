@@ -33,6 +33,20 @@ async def test_creating_a_file_takes_two_calls(tmp_path: Path, language: str) ->
     ]
 
 
+async def test_a_conversation_that_ended_has_nothing_open(tmp_path: Path) -> None:
+    """Also where many are held in one process: what they had open is closed, and does not wait to be collected."""
+    handles = Path("/proc/self/fd")
+    if not handles.is_dir():
+        pytest.skip("only Linux tells what a process has open")
+    before = len(list(handles.iterdir()))
+    story = Story(tmp_path, [decide(act("shell.run", command="echo hello > a.txt"), respond("done"))])
+    assert await story.tell("Say hello to a.txt") == "done"
+    assert (story.folder / "a.txt").read_text() == "hello\n"
+    assert len(list(handles.iterdir())) > before
+    await story.close()
+    assert len(list(handles.iterdir())) == before
+
+
 async def test_a_body_may_come_inside_the_json_or_as_a_block_behind_it(tmp_path: Path) -> None:
     inline = decide(act("file_ops.write_file", path="a.txt", content="in the JSON\n"), next_step="continue")
     behind = ScriptedReply(

@@ -1,6 +1,7 @@
 """What the design papers say besides: how grave it is, how far it may go, what kind of work it is."""
 
 import logging
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ async def test_how_grave_an_intervention_is_is_told_and_kept(tmp_path: Path, lan
     assert told in await desk.give("/why")
     assert "pacemaker.replan" in await desk.give("/audit")
     story.session.close()
-    kept = reopen(tmp_path / "home" / "s.db").session.record()
-    assert sum(isinstance(event, Intervened) for _, event in kept) == 1
+    with closing(reopen(tmp_path / "home" / "s.db").session) as kept:
+        assert sum(isinstance(event, Intervened) for _, event in kept.record()) == 1
 
 
 @LANGUAGES

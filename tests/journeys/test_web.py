@@ -143,7 +143,7 @@ def offers(story: Story) -> set[str]:
     return {one.name for one in story.toolbox.operations() if one.name.startswith("web.")}
 
 
-def test_search_is_offered_only_where_it_is_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_is_offered_only_where_it_is_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY", "TAVILY_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 

@@ -1,5 +1,6 @@
 """The archive finds Japanese, English and code again, across sessions, and survives damage."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ SAID = [
 
 
 @pytest.fixture
-def gravel(tmp_path: Path) -> Gravel:
+def gravel(tmp_path: Path) -> Iterator[Gravel]:
     gravel = Gravel(tmp_path / "archive.db")
     for text in SAID:
         gravel.add("one", Message(role="user", text=text))
-    return gravel
+    yield gravel
+    gravel.close()
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,7 @@ class Ground:
             found.append("the network was reached")
         sent = "\n".join(message.text for request in story.model.requests for message in request.messages)
         found += [f"a secret was told: {name}" for name, text in secrets(self).items() if text in sent]
-        await story.chat.aclose()
-        story.session.close()
+        await story.close()
         return found
 
     def _heard(self) -> bool:

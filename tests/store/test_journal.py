@@ -61,7 +61,9 @@ def test_an_entry_that_was_tampered_with_ends_what_can_be_read_and_the_rest_is_p
     opened.session.emit(TurnBegan(turn=7))
     assert opened.session.state.turn == 7
     opened.session.close()
-    assert reopen(path).salvaged is None
+    again = reopen(path)
+    again.session.close()
+    assert again.salvaged is None
 
 
 def test_a_file_whose_pages_are_overwritten_is_opened_up_to_the_damage(tmp_path: Path) -> None:
@@ -73,6 +75,7 @@ def test_a_file_whose_pages_are_overwritten_is_opened_up_to_the_damage(tmp_path:
     path.write_bytes(raw)
     opened = reopen(path)
     assert opened.salvaged is not None
+    opened.session.close()
     assert opened.session.state.event_count == opened.salvaged.kept
     assert opened.salvaged.kept < 901
 
@@ -81,6 +84,7 @@ def test_a_file_that_is_no_journal_is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(b"this is not a database, " * 100)
     opened = reopen(path)
+    opened.session.close()
     assert opened.salvaged is not None and opened.salvaged.kept == 0
     assert opened.salvaged.aside.read_bytes().startswith(b"this is not")
 
@@ -99,7 +103,8 @@ def test_another_program_at_the_file_is_no_damage(tmp_path: Path) -> None:
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(JournalInUse):
             reopen(path)
-    assert reopen(path).session.state.turn == 3
+    with closing(reopen(path).session) as session:
+        assert session.state.turn == 3
     assert [one.name for one in tmp_path.iterdir() if "damaged" in one.name] == []
 
 
@@ -109,11 +114,12 @@ def test_a_file_that_may_not_grow_is_no_damage(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
-        with pytest.raises(JournalError):
-            reopen(path).session.emit(TurnBegan(turn=4))
+        with pytest.raises(JournalError), closing(reopen(path).session) as session:
+            session.emit(TurnBegan(turn=4))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     opened = reopen(path)
+    opened.session.close()
     assert opened.salvaged is None and opened.session.state.turn == 3
 
 
@@ -123,7 +129,8 @@ def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
     assert fork.state.forked_from == "a" and fork.state.session_id != "a"
     fork.emit(TurnBegan(turn=4))
     fork.close()
-    assert reopen(tmp_path / "a.db").session.state.turn == 3
+    with closing(reopen(tmp_path / "a.db").session) as first:
+        assert first.state.turn == 3
 
 
 def test_what_a_newer_duckflow_wrote_is_kept_and_passed_over(tmp_path: Path) -> None:

@@ -17,6 +17,11 @@ class WiderWorkspace(Workspace):
         self._more = tuple(Workspace(one, private) for one in more)
         self.added = tuple(one.root for one in self._more)
 
+    def close(self) -> None:
+        for one in self._more:
+            one.close()
+        super().close()
+
     def relative(self, path: str, follow: bool = True) -> str:
         if added := self._added(path):
             inner = added.relative(_inside(added, path), follow)

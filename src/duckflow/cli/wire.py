@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, closing
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,7 +96,12 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     questions = Questions(session.emit)
     admission = Admission(partial(folder_trust, wiring), session.emit, questions.ask, wiring.trust)
     sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
-    workspace = open_workspace(wiring)
+    opened = ExitStack()
+
+    def open_folder() -> Workspace:
+        return opened.enter_context(closing(open_workspace(wiring)))
+
+    workspace = open_folder()
     memory = _memory(wiring, session, workspace)
 
     def make() -> list[AnyTool]:
@@ -103,7 +109,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
         heading = wiring.words("lessons.heading")
         # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        here, shell = open_workspace(wiring), sandboxes.runner()
+        here, shell = open_folder(), sandboxes.runner()
         return make_tools(session, here, settings, shell, drafter, jobs, memory, heading, sub_agents)
 
     missing = settings.web.not_offered(os.environ)
@@ -158,7 +164,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     )
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
-    undo = UndoKeeper(session, partial(_undo, wiring, session))
+    undo = UndoKeeper(session, partial(_undo, wiring, session, open_folder))
     trusted_hooks = TrustedHooks(wiring.paths.trusted_hooks)
     hooks = Hooks(session, settings.hooks, places, admission, trusted_hooks, ask, lambda: gatekeeper.mode)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
@@ -202,6 +208,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         await sandboxes.aclose()
         await undo.close()
         await memory.aclose()
+        opened.close()
         end_tracing()
 
     return Wired(conversation, thinker, close, toolbox, outside)
@@ -266,11 +273,11 @@ def _commands(
     return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
 
 
-def _undo(wiring: Wiring, session: Session) -> "Undo":
+def _undo(wiring: Wiring, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
     data = wiring.paths.undo_of(wiring.folder)
-    return Undo(open_workspace(wiring), data, wiring.settings.undo, session.state.session_id)
+    return Undo(open_folder(), data, wiring.settings.undo, session.state.session_id)
 
 
 def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:

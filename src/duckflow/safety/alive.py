@@ -27,7 +27,7 @@ class Presence:
         for left in folder.iterdir():
             self.alive(left.name)
         self.token = os.urandom(8).hex()
-        weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
+        self.close = weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
 
     def alive(self, token: str) -> bool:
         """Whether the process that showed this token still runs; what a dead one left is removed."""

@@ -39,8 +39,13 @@ class Workspace:
         self.root = folder.resolve()
         self.private = tuple(private)
         self._root = os.open(self.root, READ_FOLDER)
-        weakref.finalize(self, os.close, self._root)
+        self._let_go = weakref.finalize(self, os.close, self._root)
         self._walk = Walk(self._root)
+
+    def close(self) -> None:
+        """Whoever still uses it is refused, also when another folder has its number by then."""
+        self._let_go()
+        self._root, self._walk = -1, Walk(-1)
 
     def relative(self, path: str, follow: bool = True) -> str:
         """The one spelling of a path: relative, without links and `..`. `follow`: also for the last name."""

@@ -20,6 +20,10 @@ Picture = dict[str, tuple[str, int, bytes]]
 PATHS_OF = {"move_file": ("source", "target")}
 
 
+OPEN: list[Undo] = []
+"""What a test has begun: it is closed after the test, as far as a crash would have left it open."""
+
+
 class Playground:
     """Acts as Duckflow (`do`, `shell`), and as the user (`put`, `git`)."""
 
@@ -38,6 +42,7 @@ class Playground:
         workspace = Workspace(self.folder)
         self._tools = {tool.operation: tool for tool in file_tools(workspace, FileSettings())}
         self.undo = Undo(workspace, self.data, self.settings, session)
+        OPEN.append(self.undo)
         return self.undo
 
     def next_turn(self) -> int:

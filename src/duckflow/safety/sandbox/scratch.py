@@ -29,10 +29,7 @@ class Scratch:
         self.empty_folder.mkdir(mode=0o555)
         # Not tempfile.TemporaryDirectory: to remove a stubborn folder it changes modes through links, and commands
         # can put links here.
-        self._remove = weakref.finalize(self, _remove, str(self.top), self._lock)
-
-    def close(self) -> None:
-        self._remove()
+        self.close = weakref.finalize(self, _remove, str(self.top), self._lock)
 
 
 def sweep_scratch() -> int:

@@ -66,7 +66,8 @@ class UndoDesk:
         return Outcome(turn.number, tuple(step.path for step in planned.steps), _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
-        self.recorder.database.close()
+        for one in (self.recorder.database, self.recorder.tree, self.recorder.presence):
+            one.close()
 
     def _latest(self, session: str, back: bool) -> UndoTurn:
         """The last one that can be undone; redone they are in the opposite order of being undone."""

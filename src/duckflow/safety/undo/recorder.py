@@ -57,9 +57,9 @@ class Recorder:
         self.database = Database(data)
         self.ledger = UndoLedger(self.database)
         with self.database.transaction():
-            self._presence = Presence(data / "alive")
+            self.presence = Presence(data / "alive")
         self.contents = Contents(self.database, settings.copied_mb * MB)
-        self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self._presence.token)
+        self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self.presence.token)
         own = (one.stat() for one in (data, *workspace.private) if one.exists())
         self._own = frozenset((facts.st_dev, facts.st_ino) for facts in own)
         self._version = self.database.version
@@ -128,15 +128,15 @@ class Recorder:
         self._compare(now, None, _owns(None))
 
     def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
-        window = Window(turn.session, turn.number, self._presence.token, kind, paths, marks or {})
+        window = Window(turn.session, turn.number, self.presence.token, kind, paths, marks or {})
         self._open.add(window_id := self.ledger.open(window))
         return window_id
 
     def _recover(self, closing: int) -> None:
         """Close what a crash left open. Who made the changes since then is not certain."""
         for window_id, window in self.ledger.windows().items():
-            alive = window_id in self._open if window.token == self._presence.token else None
-            if window_id != closing and not (self._presence.alive(window.token) if alive is None else alive):
+            alive = window_id in self._open if window.token == self.presence.token else None
+            if window_id != closing and not (self.presence.alive(window.token) if alive is None else alive):
                 self._close(window_id, window, sure=False)
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:

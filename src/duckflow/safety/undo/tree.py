@@ -25,7 +25,7 @@ class Tree:
 
     def __init__(self, root: Path, contents: Contents, largest: int, token: str) -> None:
         self.root = os.open(root, READ_FOLDER)
-        weakref.finalize(self, os.close, self.root)
+        self.close = weakref.finalize(self, os.close, self.root)
         self._contents = contents
         self._largest = largest
         self._temporary = temporary_name(token)

@@ -65,12 +65,9 @@ class Undo:
         return await self._do(lambda desk: desk.restore(self._session, back, only_own))
 
     async def close(self) -> None:
-        def close(desk: "UndoDesk") -> None:
-            desk.close()
-            self._desk = None
-
         if self._desk:
-            await asyncio.to_thread(self._at_desk, close)
+            await asyncio.to_thread(self._at_desk, lambda desk: desk.close())
+            self._desk = None
 
     @asynccontextmanager
     async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[list["Change"]]:
