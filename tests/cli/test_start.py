@@ -28,7 +28,8 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
     assert "duckflow.agent.session" in loaded[line:]
     assert not [name for name in loaded if name.partition(".")[0] in CLIENTS]
     servers = ("duckflow.tools.outside.server", "duckflow.rpc", "duckflow.agent.policies.outside", "duckflow.server")
-    assert not [name for name in loaded if name.startswith(servers)]
+    agents = ("duckflow.agent.sub_agents", "duckflow.agent.agent_bounds", "duckflow.extensions.agent_kinds")
+    assert not [name for name in loaded if name.startswith((*servers, *agents))]
 
 
 def test_a_sign_that_the_encoding_lacks_is_replaced(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.agents import usable_by_agents
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.preparation import Preparation
@@ -89,12 +90,14 @@ class AgentBounds(Policy):
     def _objection(self, action: Action) -> str:
         """Why an action may not be done, for the model."""
         operation = self._operation(action.operation)
-        if operation is None or operation.name == RESPOND:
+        if action.operation == RESPOND:
             return ""
         if self._spent:
             return self._note("agent_report_now")
-        if not self._uses(operation):
-            return self._note("agent_no_tool", operation=action.operation)
+        if operation is None or not self._uses(operation):
+            known = [one.name for one in usable_by_agents(self._toolbox.operations()) if self._uses(one)]
+            told = ", ".join(name for name in known if name != RESPOND)
+            return self._note("agent_no_tool", operation=action.operation, known=told)
         if not self._preparation.changes(action):
             return ""
         if self._only_reads:

@@ -48,6 +48,7 @@ class Extensions:
         self._emit = emit
         self._found: FoundExtensions | None = None
         self._told: frozenset[str] = frozenset()
+        self._kinds_told = False
 
     async def admit(self) -> bool:
         """Before a turn: whether anything may be done here; from then on the model knows the skills."""
@@ -100,10 +101,11 @@ class Extensions:
             self._toolbox.add(self.tool)
         else:
             self._toolbox.remove(READ_SKILL)
-        if found.kinds:
+        if found.kinds or self._kinds_told:
             from duckflow.extensions.agent_kinds import listed_kinds
 
-            self._toolbox.tell_more(RUN_AGENT, f"; {listed_kinds(found.kinds)}")
+            self._toolbox.tell_more(RUN_AGENT, listed_kinds(found.kinds))
+            self._kinds_told = bool(found.kinds)
         flawed = [skill.name for skill in found.skills if skill.warnings and skill.name not in self._told]
         self._told |= frozenset(flawed)
         if flawed:

@@ -5,7 +5,6 @@ from functools import partial
 
 from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.hooks import Hooks
-from duckflow.commands.agents import agent_lines, report_lines
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import DuckflowError
 from duckflow.events.views import Attachment
@@ -47,6 +46,8 @@ class ExtensionCommands:
         await self._extensions.look()
 
     async def _list_agents(self, context: CommandContext, wanted: str) -> str:
+        from duckflow.commands.agents import agent_lines, report_lines
+
         state, words = context.conversation.state, context.words
         if wanted:
             return "\n".join(report_lines(state, wanted, words))

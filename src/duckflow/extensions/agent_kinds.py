@@ -64,9 +64,8 @@ def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
 
 
 def listed_kinds(kinds: Iterable[AgentKind]) -> str:
-    """As the model is told of them."""
-    told = [f"{kind.name} ({shorten(kind.description, TOLD)})" for kind in kinds]
-    return "; ".join(told[:TOLD_KINDS])
+    """As the model is told of them, after those of the program."""
+    return "".join(f"; {kind.name} ({shorten(kind.description, TOLD)})" for kind in list(kinds)[:TOLD_KINDS])
 
 
 def _read(path: Path, own: bool) -> AgentKind | None:
