@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 
 from duckflow.fleet.dbos_engine import DbosEngine
 from duckflow.fleet.processes import MARK
-from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
+from duckflow.fleet.task import Asked, AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
 from duckflow.fleet.worker import Workplace
+from duckflow.state.phrase import say
+from duckflow.state.question import Question
 
 CHILD = """
 import fcntl, os, sys, time
@@ -35,7 +38,9 @@ def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
     """Attempts that write into the ledger when they begin and when they end."""
 
     async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+        """One whose task is called `asks` asks first."""
         desk.progress(0.01, 100, "working")
+        said = (await desk.ask(ask_whether(order))).text if order.task.name == "asks" else ""
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-S", "-E", "-c", CHILD, str(ledger), order.attempt_id, str(seconds)),
             env={**os.environ, MARK: order.attempt_id},
@@ -44,10 +49,20 @@ def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
         code = await child.wait()
         outcome = "done" if code == 0 else "failed"
         return AttemptReport(
-            order=order, outcome=outcome, rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.01
+            order=order, outcome=outcome, rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.01, said=said
         )
 
     return carry_out
+
+
+def ask_whether(order: AttemptOrder) -> Asked:
+    return Asked(
+        fleet=order.fleet,
+        task=order.task.name,
+        attempt=order.number,
+        question=Question(kind="gate", title=say("gate.title")),
+        same="the same",
+    )
 
 
 async def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
@@ -64,6 +79,7 @@ async def work(address: str, place: str, at_once: int, lease: float, carry_out: 
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level="WARNING")
     address, place, at_once, lease, ledger, seconds, *fleet = sys.argv[1:]
     carry_out = hold_a_lock(Path(ledger), float(seconds))
     asyncio.run(work(address, place, int(at_once), float(lease), carry_out, *fleet or ("",)))

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from duckflow.fleet.dbos_engine import DbosEngine
 from duckflow.fleet.processes import MARK
-from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptReport, Desk, FleetTask
+from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
 from duckflow.fleet.worker import Workplace
-from duckflow.state.phrase import say
-from duckflow.state.question import Question
-from tests.fleet.stand_in import hold_a_lock, pick_first
+from tests.fleet.stand_in import ask_whether, hold_a_lock, pick_first
 
 LONGEST = 60.0
 LEASE = 3.0
@@ -35,17 +33,10 @@ async def until(true: Callable[[], bool]) -> None:
 
 async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
     """What a task does is in its name."""
-    asked = Asked(
-        fleet=order.fleet,
-        task=order.task.name,
-        attempt=order.number,
-        question=Question(kind="gate", title=say("gate.title")),
-        same="the same",
-    )
     said = ""
     match order.task.name.partition("-")[0]:
         case "asks":
-            said = (await desk.ask(asked)).text
+            said = (await desk.ask(ask_whether(order))).text
         case "sleeps":
             child = await asyncio.create_subprocess_exec(
                 "sh", "-c", "sleep 61.5 & sleep 61.5", env={**os.environ, MARK: order.attempt_id}

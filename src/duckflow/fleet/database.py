@@ -1,6 +1,7 @@
 """Where fleets are kept: a SQLite file for one machine, a Postgres for many."""
 
 import fcntl
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Generator
@@ -21,6 +22,7 @@ POSTGRES = ("postgresql://", "postgres://")
 CONNECTIONS = 8
 """Of one process, besides the one that listens."""
 FIRST_LOCK = 2026_2203
+logging.getLogger("dbos").addHandler(logging.NullHandler())  # It would write to the terminal otherwise.
 PATIENCE = 120.0
 """Seconds in which a database may come back before a change that is being made is given up."""
 
@@ -31,23 +33,23 @@ class FleetDatabase:
     def __init__(self, address: str) -> None:
         """`address`: a postgresql:// one, or the path of a file."""
         self.on_many = address.startswith(POSTGRES)
-        pool = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": 60}
         if self.on_many:
             self.url = sa.make_url(address).set(drivername="postgresql+psycopg")
-            options = {"connect_timeout": 10, "application_name": "duckflow-fleet"}
-            self.engine = sa.create_engine(
-                self.url,
-                pool_size=CONNECTIONS,
-                max_overflow=0,
-                pool_timeout=60,
-                pool_pre_ping=True,
-                connect_args=options,
-            )
         else:
             Path(address).parent.mkdir(parents=True, exist_ok=True)
             self.url = sa.URL.create("sqlite", database=address)
-            self.engine = sa.create_engine(self.url, **pool)
-            listen(self.engine, "connect", _set_up_sqlite)
+        self.engine = self._connect(CONNECTIONS)
+        # What says that a worker lives must not wait until others have a connection to spare.
+        self._urgent = self._connect(1)
+
+    def _connect(self, connections: int) -> sa.Engine:
+        pool = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 60}
+        if self.on_many:
+            options = {"connect_timeout": 10, "application_name": "duckflow-fleet"}
+            return sa.create_engine(self.url, pool_pre_ping=True, connect_args=options, **pool)
+        engine = sa.create_engine(self.url, **pool)
+        listen(engine, "connect", _set_up_sqlite)
+        return engine
 
     def prepare(self) -> None:
         """Make the tables, ours and those of DBOS, one process at a time."""
@@ -57,13 +59,16 @@ class FleetDatabase:
 
     def close(self) -> None:
         self.engine.dispose()
+        self._urgent.dispose()
 
     def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE) -> Result:
-        """One transaction; begun anew while the database is away, so `work` must stand being done twice."""
+        """One transaction; begun anew while the database is away, so `work` must stand being done twice. Without
+        patience it is urgent, too."""
+        engine = self.engine if patience else self._urgent
         until = time.monotonic() + patience
         while True:
             try:
-                with self.engine.begin() as connection:
+                with engine.begin() as connection:
                     if not self.on_many:
                         # What is read here must still be so when it is written.
                         connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -90,7 +90,7 @@ class DbosEngine:
             "run_migrations": False,
             "max_executor_threads": 32,
             "notification_listener_polling_interval_sec": POLLING,
-            "log_level": "CRITICAL",
+            "log_level": "WARNING",
         }
         # A process has one DBOS.
         dbos = DBOS(config=config)

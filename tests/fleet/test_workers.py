@@ -1,0 +1,134 @@
+"""Workers that lose their lease, machines without a worker, models with a limit: with processes of their own."""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.dbos_engine import DbosEngine
+from duckflow.fleet.engine import Limit
+from duckflow.fleet.tables import WORKERS
+from duckflow.fleet.task import Answered, FleetTask
+from duckflow.fleet.worker import Workplace
+from tests.fleet.stand_in import hold_a_lock, pick_first
+
+LEASE = 3.0
+LONGEST = 120.0
+pytestmark = pytest.mark.slow
+
+
+class Yard:
+    """A database, a ledger, and an engine that may work too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.address = str(folder / "fleet.db")
+        self.ledger = folder / "ledger"
+        self.engine = DbosEngine(
+            self.address, hold_a_lock(self.ledger, 0.1), pick_first, Workplace("here", at_once=4, lease=LEASE)
+        )
+
+    def start(self, *names: str, places: tuple[str, ...] = (), limits: tuple[Limit, ...] = ()) -> str:
+        tasks = [
+            FleetTask(
+                name=name, repository="r", prompt="p", model="m", pick="best", attempts=1, budget_usd=0, minutes=1
+            )
+            for name in names
+        ]
+        return self.engine.start(tasks, places=places, limits=limits)
+
+    @asynccontextmanager
+    async def worker(self, seconds: float) -> AsyncGenerator[asyncio.subprocess.Process]:
+        command = (sys.executable, "-m", "tests.fleet.stand_in", self.address, "here", "4", str(LEASE))
+        worker = await asyncio.create_subprocess_exec(*command, str(self.ledger), str(seconds))
+        try:
+            yield worker
+        finally:
+            if worker.returncode is None:
+                worker.kill()
+                await worker.wait()
+
+    def written(self) -> list[list[str]]:
+        return [line.split() for line in self.ledger.read_text().splitlines()] if self.ledger.exists() else []
+
+    def words(self) -> list[str]:
+        return [line[0] for line in self.written()]
+
+
+async def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+async def test_a_worker_that_is_stopped_for_too_long_is_ended_before_its_attempt_goes_on(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("long")
+    async with yard.worker(60) as stopped:
+        await until(lambda: yard.words() == ["begin"])
+        stopped.send_signal(signal.SIGSTOP)
+        await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+        assert await stopped.wait() == -signal.SIGKILL
+    assert yard.words() == ["begin", "begin", "end"]
+    assert [each.goes for each in yard.engine.attempts(fleet)] == [2]
+    yard.engine.close()
+
+
+async def test_a_worker_that_others_take_for_dead_stops_itself_and_all_it_started(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("long")
+    async with yard.worker(60) as fenced:
+        await until(lambda: yard.words() == ["begin"])
+        # As another machine would mark it, that cannot reach into this one.
+        database = FleetDatabase(yard.address)
+        database.do(lambda connection: connection.execute(sa.update(WORKERS).values(dead=True)))
+        database.close()
+        assert await asyncio.wait_for(fenced.wait(), LONGEST)
+    pid = yard.written()[0][2]
+    assert not Path(f"/proc/{pid}").exists()
+    (attempt,) = yard.engine.attempts(fleet)
+    assert attempt.state == "running"
+    await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+    assert [each.state for each in yard.engine.attempts(fleet)] == ["done"]
+    assert "TWICE" not in yard.words()
+    yard.engine.close()
+
+
+async def test_a_question_outlives_its_worker_and_is_asked_once(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("asks")
+    async with yard.worker(0) as killed:
+        await until(lambda: len(yard.engine.inbox()) == 1)
+        killed.kill()
+        await killed.wait()
+    (asked,) = yard.engine.inbox()
+    assert yard.engine.answer(Answered(asked_id=asked.asked_id, text="yes")) == 1
+    await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+    assert yard.engine.inbox() == ()
+    report = yard.engine.attempts(fleet)[0].report
+    assert report and report.said == "yes"
+    yard.engine.close()
+
+
+async def test_a_model_with_a_limit_is_used_by_one_at_a_time_over_all_workers(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start(*(f"t{number}" for number in range(5)), limits=(Limit(model="m", at_once=1),))
+    async with yard.worker(0.3), yard.worker(0.3):
+        await until(lambda: all(each.state == "done" for each in yard.engine.tasks(fleet)))
+    assert yard.words() == ["begin", "end"] * 5
+    yard.engine.close()
+
+
+async def test_tasks_of_a_machine_without_a_worker_go_to_another_of_the_fleet(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("one", "two", "three", places=("gone", "here"))
+    await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+    assert [(each.state, each.place) for each in yard.engine.tasks(fleet)] == [("done", "here")] * 3
+    yard.engine.close()
