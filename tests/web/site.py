@@ -156,8 +156,9 @@ class Reader:
     async def _read(self) -> None:
         headers = {} if self._last is None else {"last-event-id": str(self._last)}
         async with self._browser.http.stream("GET", self._path, headers=headers) as answer:
-            assert answer.status_code == 200
+            assert answer.status_code in (200, 503)
             self.opened += 1
+            self._more.set()
             number = 0
             async for line in answer.aiter_lines():
                 if line.startswith("id: "):

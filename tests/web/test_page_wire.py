@@ -1,18 +1,227 @@
 """What a page sees and does: real HTTP to a real server, with real conversations behind it."""
 
+import asyncio
+import base64
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from duckflow.events.types import MessageAdded, OutputStreamed, TextStreamed
+from duckflow.state.message import Message
+from duckflow.state.phrase import say
+from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond
-from tests.web.site import ID, Site, Talk
+from tests.web.site import ID, Browser, Reader, Site, Talk
 
 WRITE = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written **well**."))
+HELLO = decide(respond("Hello."), step="PLANNING")
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+async def asked(reader: Reader, number: int = 1) -> dict[str, Any]:
+    await reader.until(lambda: len(reader.of("question_asked")) >= number)
+    return reader.of("question_asked")[number - 1]["event"]["question"]
 
 
 async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> None:
-    async with Talk(tmp_path, [WRITE], mode="plan") as talk, Site(talk.paths) as site:
+    async with Talk(tmp_path, [WRITE, WRITE, HELLO], mode="ask") as talk, Site(talk.paths) as site:
         browser = await site.visit()
         async with browser.reading() as reader:
-            assert await browser.post(f"sessions/{ID}/say", text="write it") == {
-                "taken": "message", "told": [], "question_id": "",
-            }  # fmt: skip
+            assert (await browser.post(f"sessions/{ID}/say", text="write it"))["taken"] == "message"
+            gate = await asked(reader)
+            assert gate["gate"]["impacts"][0]["path"] == "a.txt" and "+one" in gate["gate"]["diff"]
+            assert all(isinstance(one["label"], str) and one["label"] for one in gate["choices"])
+            (entry,) = await browser.get("sessions")
+            assert entry["state"] == "waiting" and entry["question"] == gate["title"] and entry["vitals"]["mood"] > 0
+            taken = await browser.post(f"sessions/{ID}/answer", question_id=gate["question_id"], choice="yes")
+            assert taken["taken"] == "answer"
             await reader.until(lambda: reader.of("turn_ended"))
+            assert (talk.folder / "a.txt").read_text() == "one\n"
+            (said,) = [one for one in reader.of("action_finished") if one.get("said")]
+            assert said["html"] == "<p>Written <strong>well</strong>.</p>\n"
+
+            await browser.post(f"sessions/{ID}/undo")
+            undo = await asked(reader, 2)
+            assert (await browser.post(f"sessions/{ID}/say", text="yes", question_id=undo["question_id"]))[
+                "taken"
+            ] == "answer"
+            await reader.until(lambda: reader.of("turn_undone"))
+            assert not (talk.folder / "a.txt").exists()
+            (changed,) = await browser.get(f"sessions/{ID}/changes")
+            assert changed["files"] == ["a.txt"] and changed["undone"]
+
+            await browser.post(f"sessions/{ID}/say", text="write it again")
+            unclear = await browser.post(
+                f"sessions/{ID}/answer", question_id=(await asked(reader, 3))["question_id"], text="hm"
+            )
+            assert unclear["taken"] == "unclear" and unclear["told"][0]
+            no = await browser.post(f"sessions/{ID}/say", text="no, use tabs")
+            assert no["taken"] == "answer"
+            await reader.until(lambda: len(reader.of("turn_ended")) == 2)
+        snapshot = await browser.get(f"sessions/{ID}")
+        assert snapshot["writable"] and snapshot["number"] == talk.session.number and snapshot["questions"] == []
+        assert "messages" not in snapshot["state"] and snapshot["state"]["turn"] == 2
+
+
+async def test_several_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [WRITE], mode="ask") as talk, Site(talk.paths) as site:
+        one, two = await site.visit(), await site.visit()
+        async with one.reading() as first, two.reading() as second:
+            await one.post(f"sessions/{ID}/say", text="write it")
+            question = (await asked(first))["question_id"]
+            assert (await asked(second))["question_id"] == question
+            answers = await asyncio.gather(
+                *(
+                    browser.post(f"sessions/{ID}/answer", question_id=question, choice=choice)
+                    for browser in (one, two)
+                    for choice in ("yes", "no", "yes")
+                )
+            )
+            meant = sorted(answer["taken"] for answer in answers)
+            assert meant == ["answer"] + ["closed"] * 5
+            assert all(answer["told"] for answer in answers if answer["taken"] == "closed")
+            for reader in (first, second):
+                await reader.until(lambda reader=reader: reader.of("turn_ended"))
+                (closed,) = reader.of("question_closed")
+                assert closed["event"]["answer"]["choice"] in ("yes", "no")
+        assert first.numbers == second.numbers == list(range(1, talk.session.number + 1))
+
+
+async def test_no_event_is_lost_or_doubled_when_the_server_goes_and_comes(tmp_path: Path) -> None:
+    """Two thousand events while streams are cut and servers replaced, a page that reads from the start among them."""
+    async with Talk(tmp_path, []) as talk:
+        site = await Site(talk.paths).__aenter__()
+        port = site.place.port
+        browser = await site.visit()
+        async with browser.reading() as steady:
+            for number in range(2000):
+                talk.session.emit(MessageAdded(message=Message(role="system", text=f"event {number}")))
+                if number % 10 == 0:
+                    talk.session.emit(TextStreamed(text="…"))
+                    await asyncio.sleep(0)
+                if number % 500 == 499:
+                    await steady.until(lambda: len(steady.numbers) > 10)
+                    await site.__aexit__()
+                    site = await Site(talk.paths, port).__aenter__()
+            async with browser.reading(after=1000) as late:
+                for reader in (steady, late):
+                    await reader.until(lambda reader=reader: reader.numbers[-1:] == [talk.session.number])
+        assert steady.numbers == list(range(1, talk.session.number + 1)) and steady.opened > 3
+        assert late.numbers == list(range(1001, talk.session.number + 1))
+        await site.__aexit__()
+
+
+async def test_live_text_comes_between_what_is_kept_and_in_order(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await reader.until(lambda: reader.numbers)
+            for number in range(50):
+                talk.session.emit(TextStreamed(text=f"{number}"))
+                talk.session.emit(MessageAdded(message=Message(role="system", text=f"{number}")))
+                talk.session.emit(OutputStreamed(text=f"{number}"))
+            await reader.until(lambda: len(reader.of("output_streamed")) == 50)
+            kinds = ("text_streamed", "message_added", "output_streamed")
+            order = [one["kind"] for one in reader.heard if one["kind"] in kinds]
+            assert order == list(kinds) * 50
+
+
+async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [WRITE]) as talk:
+        await talk.wired.conversation.say("write it")
+        kept = talk.session.number
+    async with Site(talk.paths) as site:
+        browser = await site.visit()
+        (entry,) = await browser.get("sessions")
+        assert entry["state"] == "old" and entry["title"] == "write it"
+        snapshot = await browser.get(f"sessions/{ID}")
+        assert (snapshot["number"], snapshot["writable"]) == (kept, False)
+        assert snapshot["state"]["files_changed"] == ["a.txt"]
+        refused = await browser.post(f"sessions/{ID}/say", status=409, text="more")
+        assert "go on" in refused["error"]
+        async with browser.reading() as reader:
+            await reader.until(lambda: reader.numbers[-1:] == [kept])
+            async with Talk(tmp_path, [HELLO]):
+                await reader.until(lambda: reader.opened > 1)
+                assert (await browser.post(f"sessions/{ID}/say", text="hi"))["taken"] == "message"
+                await reader.until(lambda: len(reader.of("turn_ended")) == 2)
+        assert reader.numbers == list(range(1, reader.numbers[-1] + 1))
+
+
+async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:
+    script = [PROPOSE, SNAKE, run_step(1), when("Now its step", write_tasks("a.py")), report()]
+    async with Talk(tmp_path, script) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await browser.post(f"sessions/{ID}/say", text="plan a snake game")
+            await reader.until(lambda: reader.of("turn_ended"))
+            await browser.post(f"sessions/{ID}/plan")
+            await reader.until(lambda: reader.of("job_started"))
+            job = reader.of("job_started")[0]["event"]["job"]["job_id"]
+            await browser.post(f"sessions/{ID}/control", wish="cancel", job=job)
+            await reader.until(lambda: reader.of("job_ended"))
+            assert (await browser.post(f"sessions/{ID}/control", status=400, wish="explode", job=job))["error"]
+        snapshot = await browser.get(f"sessions/{ID}")
+        assert next(iter(snapshot["state"]["plans"].values()))["steps"]
+
+
+async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        (talk.folder / "duck.py").write_text("x = 1\n")
+        browser = await site.visit()
+        me = await browser.get("me?language=ja")
+        assert me["language"] == "ja" and me["version"] and not me["fleet"]
+        async with browser.reading() as reader:
+            picture = {"name": "dot.png", "data": base64.b64encode(DOT).decode()}
+            await browser.post(f"sessions/{ID}/say", text="look", pictures=[picture])
+            await reader.until(lambda: reader.of("turn_ended"))
+            assert (await browser.post(f"sessions/{ID}/mode", mode="plan")) == {"mode": "plan"}
+            await reader.until(lambda: reader.of("mode_chosen"))
+            assert (await browser.post(f"sessions/{ID}/mode", status=400, mode="yolo"))["error"]
+            assert "tokens" in (await browser.post(f"sessions/{ID}/command", line="/context"))["text"]
+            own = await browser.post(f"sessions/{ID}/say", text="/quit")
+            assert own["taken"] == "command" and own["told"]
+            await browser.post(f"sessions/{ID}/say", text="/status")
+            (shown,) = await reader.until(lambda: reader.of("command_finished"))
+            assert "plan" in shown["event"]["text"]
+        assert await browser.get(f"sessions/{ID}/files?q=duc") == ["duck.py"]
+        parts = await browser.get(f"sessions/{ID}/context")
+        assert sum(part["tokens"] for part in parts) > 100 and all(part["label"] for part in parts)
+        chart = await browser.get(f"sessions/{ID}/chart")
+        assert chart[-1]["tokens"] > 0 and 0 <= chart[-1]["mood"] <= 1
+        audit = await browser.get(f"sessions/{ID}/audit")
+        assert [entry["operation"] for entry in audit] == ["response"]
+        (digest,) = [one["digest"] for told in await browser.get(f"sessions/{ID}/record?before=9999")
+                     if told["kind"] == "message_added" for one in told["event"]["message"]["pictures"]]  # fmt: skip
+        answer = await browser.http.get(f"{browser.top}api/sessions/{ID}/pictures/{digest}")
+        assert answer.content == DOT and answer.headers["content-type"] == "image/png"
+        assert (await browser.http.get(f"{browser.top}api/sessions/{ID}/pictures/{'0' * 64}")).status_code == 404
+
+
+class Inbox:
+    """A fleet with one question."""
+
+    def __init__(self) -> None:
+        self.open = True
+
+    async def inbox(self) -> Sequence[Mapping[str, Any]]:
+        title = say("gate.yes").model_dump()
+        return [{"asked_id": "a", "title": title}] if self.open else []
+
+    async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
+        was, self.open = self.open, False
+        return was
+
+
+async def test_a_fleet_asks_on_the_page_where_there_is_one(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site, Site(talk.paths, fleet=Inbox()) as with_fleet:
+        without: Browser = await site.visit()
+        missing = await without.http.get(f"{without.top}api/fleet")
+        assert missing.status_code == 404 and missing.json()["error"]
+        browser = await with_fleet.visit()
+        (one,) = (await browser.get("fleet"))["asked"]
+        assert isinstance(one["title"], str)
+        taken = [(await browser.post("fleet/answer", asked="a", choice="yes"))["taken"] for _ in range(2)]
+        assert taken == ["answer", "closed"]

@@ -231,6 +231,9 @@ class ChatLoop:
     async def context(self) -> tuple[Layer, ...]:
         return await self._turns.turn.weighed()
 
+    async def diff(self, turn: int) -> str:
+        return (await self.undo.diff(turn)).diff
+
     async def aclose(self) -> None:
         """Stop everything; background work can be resumed later."""
         self.interrupt()

@@ -73,6 +73,7 @@ def _talk(add: Add, words: Words) -> None:
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
     add("--add-dir", action="append", default=[], metavar="FOLDER", help=words("cli.add_dir"))
     add("--trust", action="store_true", help=words("cli.trust"))
+    add("--web", action="store_true", help=words("cli.beside"))
     add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
     _limits(add, words)
     add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
@@ -135,7 +136,7 @@ def _web(add: Add, words: Words) -> None:
     add("--host", default="", metavar="ADDRESS", help=words("cli.web_host"))
     add("--qr", action="store_true", help=words("cli.web_qr"))
     add("--no-open", action="store_true", help=words("cli.web_no_open"))
-    add("--only", default="", help=argparse.SUPPRESS)
+    add("--beside", action="store_true", help=argparse.SUPPRESS)
 
 
 def _demo(add: Add, words: Words) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from duckflow.state.agent import AgentState
 from duckflow.store.audit import list_audit
 from duckflow.store.journal import JournalReader, Row
 from duckflow.store.paths import Paths
+from duckflow.store.pictures import PictureStore
 from duckflow.store.sessions import Sessions, new_session_id
 from duckflow.web.ports import Joined, KeptEvent
 
@@ -25,20 +26,28 @@ NAME = re.compile(r"[0-9A-Za-z-]{1,80}")
 
 
 class SessionShelf:
-    """`only`: one session, and no other is shown or begun."""
+    """`only`: these sessions, and no others are shown or begun."""
 
-    def __init__(self, paths: Paths, only: str = "") -> None:
+    def __init__(self, paths: Paths, only: Iterable[str] | None = None) -> None:
         self._paths = paths
-        self._only = only
+        self._only = None if only is None else set(only)
+
+    def show(self, session_ids: Iterable[str]) -> None:
+        """Also these."""
+        if self._only is not None:
+            self._only |= set(session_ids)
+
+    def _shows(self, session_id: str) -> bool:
+        return self._only is None or session_id in self._only
 
     def all(self) -> Sequence[SessionSummary]:
         entries = [entry.summary() for entry in Sessions(self._paths.sessions_of(Path.cwd())).all()]
-        found = [entry for entry in entries if self._only in ("", entry.session_id)]
+        found = [entry for entry in entries if self._shows(entry.session_id)]
         return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
     def running(self) -> frozenset[str]:
         names = (path.stem for path in self._folder.glob(f"*/*{SUFFIX}"))
-        return frozenset(name for name in names if self._only in ("", name))
+        return frozenset(name for name in names if self._shows(name))
 
     async def join(self, session_id: str) -> Joined | None:
         path = self._find(session_id, SUFFIX)
@@ -54,7 +63,7 @@ class SessionShelf:
 
     async def begin(self, folder: str, mode: str, model: str) -> str:
         place = Path(folder).expanduser() if folder else Path.cwd()
-        if self._only or not place.is_dir():
+        if self._only is not None or not place.is_dir():
             raise UsageError("editor.no_folder", folder=folder)
         place, session_id = place.resolve(), new_session_id()
         journal = Sessions(self._paths.sessions_of(place)).path(session_id)
@@ -87,6 +96,9 @@ class SessionShelf:
             state = replay(journal)
             return journal.number, state
 
+    def picture(self, session_id: str, digest: str) -> bytes:
+        return PictureStore(self._find(session_id)).find(digest)
+
     def audit(self, session_id: str) -> Sequence[dict[str, Any]]:
         with closing(self._open(session_id)) as journal:
             entries = list_audit(event for _, event in journal.events())
@@ -96,7 +108,7 @@ class SessionShelf:
         return JournalReader.open(self._find(session_id))
 
     def _find(self, session_id: str, suffix: str = ".db") -> Path:
-        if NAME.fullmatch(session_id) and self._only in ("", session_id):
+        if NAME.fullmatch(session_id) and self._shows(session_id):
             for path in self._folder.glob(f"*/{session_id}{suffix}"):
                 return path
         raise UsageError("sessions.unknown", wanted=session_id)

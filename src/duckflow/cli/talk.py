@@ -6,8 +6,10 @@ import logging
 import os
 import stat
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.trust import refuse_own_folders
@@ -26,6 +28,10 @@ from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
+
+if TYPE_CHECKING:
+    from duckflow.cli.page_beside import PageBeside
+    from duckflow.ui.console.chat import Chat
 
 log = logging.getLogger(__name__)
 STDIN_LIMIT = 200_000
@@ -53,7 +59,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
         return 0
     if prompt is not None:
         return asyncio.run(_headless(options, chosen, prompt, piped))
-    return asyncio.run(_chat(chosen, here, readable(options.message)))
+    return asyncio.run(_chat(options, chosen, here))
 
 
 def _led(options: Options, wiring: Wiring, here: Here) -> int:
@@ -66,7 +72,7 @@ def _led(options: Options, wiring: Wiring, here: Here) -> int:
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
     here = partial(make_wiring, options, words, paths)
-    return await _converse(line, typing, wanted_session(options, here(), here), here, readable(options.message))
+    return await _converse(line, typing, wanted_session(options, here(), here), here, options)
 
 
 def make_wiring(options: Options, words: Words, paths: Paths, folder: Path | None = None) -> Wiring:
@@ -132,22 +138,37 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         chosen.session.close()
 
 
-async def _chat(chosen: ChosenSession, here: Here, first: str) -> int:
+async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(chosen.wiring.paths.history)
     with line.printing(), leave_on_signals(line):
-        return await _converse(line, asyncio.create_task(line.run()), chosen, here, first)
+        return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
 
 
-async def _converse(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, here: Here, first: str) -> int:
+async def _converse(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options) -> int:
     """One conversation after another, until the user leaves."""
-    while wanted := await _one(line, typing, chosen, first):
-        chosen, first = switched(chosen, wanted, here), ""
+    first, beside = readable(options.message), _page_beside(options)
+    try:
+        while wanted := await _one(line, typing, chosen, first, beside):
+            chosen, first = switched(chosen, wanted, here), ""
+    finally:
+        if beside:
+            beside.close()
     return 0
 
 
-async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, first: str) -> NextSession | None:
+def _page_beside(options: Options) -> "PageBeside | None":
+    if not options.web:
+        return None
+    from duckflow.cli.page_beside import PageBeside
+
+    return PageBeside()
+
+
+async def _one(
+    line: Line, typing: asyncio.Task[None], chosen: ChosenSession, first: str, beside: "PageBeside | None"
+) -> NextSession | None:
     from duckflow.ui.console.chat import Chat
     from duckflow.ui.console.picker import can_pick, pick
 
@@ -157,7 +178,7 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     chat = Chat(wired.conversation, line, wiring.words, wiring.settings.ui)
     warming = asyncio.create_task(wired.thinker.warm(session.state))
     over = asyncio.create_task(wired.conversation.sessions.over())
-    serving = asyncio.create_task(_serve(wired.conversation, session.path))
+    serving = asyncio.create_task(_serve(wired.conversation, session.path, partial(_show_page, beside, chat, wiring)))
     _collect_later()
     try:
         chat.open(first, chosen.opening)
@@ -196,7 +217,12 @@ async def _one(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, fi
     return wanted
 
 
-async def _serve(conversation: ChatLoop, journal: Path) -> None:
+async def _show_page(beside: "PageBeside | None", chat: "Chat", wiring: Wiring, session_id: str) -> None:
+    if beside and (address := await beside.show(session_id)):
+        chat.screen.note(wiring.words("serve.beside", address=address))
+
+
+async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str], Awaitable[None]]) -> None:
     """Other terminals can join, once everything is loaded."""
     await asyncio.sleep(LOADED_SECONDS)
     from duckflow.remote.server import ConversationServer
@@ -205,6 +231,7 @@ async def _serve(conversation: ChatLoop, journal: Path) -> None:
     server, path = ConversationServer(conversation, terminal=True), journal.with_suffix(SUFFIX)
     try:
         await server.serve(path)
+        await joinable(journal.stem)
         await asyncio.Event().wait()
     except OSError as problem:
         log.info("nobody can join: %s", problem)

@@ -4,8 +4,12 @@ import asyncio
 import contextlib
 import importlib.util
 import ipaddress
+import os
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals
@@ -13,6 +17,10 @@ from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
+
+if TYPE_CHECKING:
+    from duckflow.cli.shelf import SessionShelf
+    from duckflow.web.access import ServedAt
 
 PORT, TRIES = 4747, 20
 LOOPBACK = "127.0.0.1"
@@ -41,20 +49,54 @@ def run_web(options: Options, words: Words, paths: Paths) -> int:
 async def _serve(listening: socket.socket, options: Options, words: Words, paths: Paths) -> None:
     """Until a signal ends it."""
     from duckflow.cli.shelf import SessionShelf
-    from duckflow.web.serving import place_of, serve
+    from duckflow.web.serving import place_of, reached_at, serve
     from duckflow.web.visitors import Visitors
 
-    place = place_of(listening)
+    place, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
     visitors = Visitors(paths.data / "web" / f"{place.port}.json")
-    serving = asyncio.create_task(serve(listening, SessionShelf(paths, options.only), visitors, words))
+    serving = asyncio.create_task(serve(listening, shelf, visitors, words))
     for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
-    print_out(words("serve.address", address=f"http://{place.authority}/?token={visitors.token}"))
-    if not place.is_loopback:
-        print_out(words("serve.open_host", host=place.host))
+    address = f"http://{reached_at(place).authority}/?token="
+    if options.beside:
+        print_out(address + visitors.token)
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), partial(_take_orders, shelf, serving.cancel))
+    else:
+        print_out(words("serve.address", address=address + visitors.token))
+        _tell_more(place, address + visitors.token, options, words)
+        if place.is_loopback and not options.no_open:
+            _open_browser(address + visitors.make_once())
     sys.stdout.flush()
     with contextlib.suppress(asyncio.CancelledError):
         await serving
+
+
+def _take_orders(shelf: "SessionShelf", stop: Callable[[], object]) -> None:
+    """From the terminal that it is beside: another session to show, or nothing any more."""
+    given = os.read(sys.stdin.fileno(), 4096)
+    if given:
+        shelf.show(given.decode().split())
+    else:
+        stop()
+
+
+def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) -> None:
+    """What serving it to others means, and the address for their devices."""
+    if not place.is_loopback:
+        print_out(words("serve.open_host", host=place.host))
+    if options.qr:
+        from duckflow.web.qr import qr_lines
+
+        for line in qr_lines(address):
+            print_out(line)
+
+
+def _open_browser(address: str) -> None:
+    """Where there is a screen to open one on."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        import webbrowser
+
+        webbrowser.open(address)
 
 
 def require_parts() -> None:

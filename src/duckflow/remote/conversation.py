@@ -4,14 +4,14 @@ import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event
 from duckflow.events.ports import Hear
 from duckflow.events.talking import ConversationLeft
 from duckflow.events.types import Noticed, Outcome
-from duckflow.events.views import Attachment, JobWish, NextSession, Taken
+from duckflow.events.views import Attachment, ContextPart, JobWish, NextSession, Taken
 from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
 from duckflow.state.phrase import Phrase, say
@@ -24,6 +24,14 @@ LEAVES, STAYS = "quit", ("resume", "fork", "new", "clear")
 """Commands that mean this front end and not the conversation; and those that only its own terminal has."""
 
 Call = Callable[..., asyncio.Future[Any]]
+
+
+class ToldPart(NamedTuple):
+    """A part of the next request, over there."""
+
+    name: str
+    tokens: int
+    budget: int
 
 
 class RemoteWork:
@@ -155,6 +163,12 @@ class RemoteConversation(Mirror):
             return asyncio.run_coroutine_threadsafe(find(), self._loop).result(FIND_SECONDS)
         except (DuckflowError, TimeoutError):
             return ()
+
+    async def context(self) -> Sequence[ContextPart]:
+        return [ToldPart(*part) for part in await self._call("context")]
+
+    async def diff(self, turn: int) -> str:
+        return await self._call("diff", turn=turn)
 
     async def run_command(self, line: str) -> str:
         name = _command(line)

@@ -68,6 +68,8 @@ class ConversationServer:
             "approve_plan": conversation.work.approve_plan,
             "jobs_over": conversation.work.jobs_over,
             "record": self._record,
+            "context": self._context,
+            "diff": conversation.diff,
         }
 
     async def serve(self, path: Path, expecting: bool = False) -> None:
@@ -177,6 +179,9 @@ class ConversationServer:
 
     def _find_files(self, wanted: str, most: int) -> Awaitable[Sequence[str]]:
         return asyncio.to_thread(self._conversation.find_files, wanted, most)
+
+    async def _context(self) -> list[tuple[str, int, int]]:
+        return [(part.name, part.tokens, part.budget) for part in await self._conversation.context()]
 
     def _record(self, after: int) -> list[dict[str, Any]]:
         """A page of what was kept."""

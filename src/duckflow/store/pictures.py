@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from duckflow.state.picture import Picture
 
 SUFFIX = ".pictures"
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class PictureStore:
@@ -32,11 +34,16 @@ class PictureStore:
 
     def load(self, picture: Picture) -> bytes:
         """Its bytes; nothing when they are gone or are not what they were."""
+        return self.find(picture.digest)
+
+    def find(self, digest: str) -> bytes:
+        if not DIGEST.fullmatch(digest):
+            return b""
         try:
-            data = (self._folder / picture.digest).read_bytes()
+            data = (self._folder / digest).read_bytes()
         except OSError:
             return b""
-        return data if hashlib.sha256(data).hexdigest() == picture.digest else b""
+        return data if hashlib.sha256(data).hexdigest() == digest else b""
 
 
 def copy_pictures(source: Path, target: Path) -> None:

@@ -27,7 +27,7 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
 NOT_KEPT = (b"cache-control", b"no-store")
-MOST_REQUESTS, REFILL_SECONDS = 200, 0.1
+MOST_REQUESTS, REFILL_SECONDS = 60, 0.2
 """What one may do at once, and how long another one takes to be allowed."""
 
 

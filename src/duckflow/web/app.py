@@ -27,6 +27,7 @@ READING: dict[str, Handler] = {
     f"{ONE}/audit": reading.audit,
     f"{ONE}/context": reading.context,
     f"{ONE}/chart": reading.chart,
+    f"{ONE}/pictures/{{digest}}": reading.picture,
 }
 DOING: dict[str, Handler] = {
     "/api/sessions": doing.begin,

@@ -61,6 +61,10 @@ class Shelf(Protocol):
         """As the journal tells it, after the event of that number."""
         ...
 
+    def picture(self, session_id: str, digest: str) -> bytes:
+        """Nothing where there is none."""
+        ...
+
     def audit(self, session_id: str) -> Sequence[Mapping[str, Any]]:
         """Who allowed what, what was done, and what came of it; secrets are blotted out."""
         ...

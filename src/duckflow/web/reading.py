@@ -10,6 +10,8 @@ from starlette.responses import Response, StreamingResponse
 from duckflow import __version__
 from duckflow.errors import UsageError
 from duckflow.i18n.words import LANGUAGES, catalogue
+from duckflow.state.picture import read_header
+from duckflow.state.question import GateRequest
 from duckflow.web.desk import PageDesk, number_of
 from duckflow.web.telling import worded
 
@@ -57,8 +59,23 @@ async def files(desk: PageDesk, request: Request) -> Any:
 
 
 async def context(desk: PageDesk, request: Request) -> Any:
-    talk = (await desk.watched(request)).conversation
-    return {"text": await talk.run_command("/context")}
+    """The parts of the next request, with their tokens."""
+    watched = await desk.watched(request)
+    parts: list[dict[str, Any]] = []
+    for part in await watched.conversation.context():
+        label = watched.words(f"context.{part.name}")
+        parts.append({"name": part.name, "label": label, "tokens": part.tokens, "budget": part.budget})
+    return parts
+
+
+async def picture(desk: PageDesk, request: Request) -> Response:
+    """One that came with a message."""
+    watched = await desk.watched(request)
+    data = await asyncio.to_thread(desk.shelf.picture, watched.session_id, str(request.path_params["digest"]))
+    header = read_header(data)
+    if header is None:
+        raise UsageError("serve.nothing")
+    return Response(data, media_type=header[0], headers={"cache-control": "private, max-age=86400, immutable"})
 
 
 async def audit(desk: PageDesk, request: Request) -> Any:
@@ -67,26 +84,33 @@ async def audit(desk: PageDesk, request: Request) -> Any:
 
 
 async def changes(desk: PageDesk, request: Request) -> Any:
-    """By turns: the files that were changed, and what was asked about them with its diff."""
-    watched = await desk.watched(request)
+    """The turns that changed files; with a turn, what it did to them: of an old session what was asked about."""
+    watched, turn = await desk.watched(request), number_of(request, "turn")
+    if turn and watched.writable:
+        return {"turn": turn, "diff": worded(await watched.conversation.diff(turn), watched.words)}
+    turns = await asyncio.to_thread(_changed, desk, watched.session_id)
+    if turn:
+        diffs = [diff for one in turns if one["turn"] == turn for diff in one["diffs"]]
+        return {"turn": turn, "diff": worded("\n".join(diffs), watched.words)}
+    return worded([one | {"diffs": len(one["diffs"])} for one in turns], watched.words)
 
-    def read() -> list[dict[str, Any]]:
-        turns: list[dict[str, Any]] = []
-        for number, kind, body in desk.shelf.of_kinds(watched.session_id, CHANGES):
-            event = json.loads(body)
-            if kind == "turn_began":
-                turns.append({"turn": event["turn"], "number": number, "files": [], "diffs": [], "undone": False})
-            elif kind == "turn_undone":
-                for one in turns:
-                    one["undone"] = event["back"] if one["turn"] == event["turn"] else one["undone"]
-            elif turns and kind == "gate_opened" and (gate := event["question"].get("gate")) and gate.get("diff"):
-                turns[-1]["diffs"].append({"number": number, "diff": gate["diff"], "impacts": gate["impacts"]})
-            elif turns and kind == "action_finished":
-                new = [path for path in event["result"].get("changed", ()) if path not in turns[-1]["files"]]
-                turns[-1]["files"] += new
-        return [one for one in turns if one["files"] or one["diffs"]]
 
-    return worded(await asyncio.to_thread(read), watched.words)
+def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = []
+    for number, kind, body in desk.shelf.of_kinds(session_id, CHANGES):
+        event = json.loads(body)
+        if kind == "turn_began":
+            turns.append({"turn": event["turn"], "number": number, "at": event["at"], "undone": False})
+            turns[-1] |= {"files": list[str](), "diffs": list[str]()}
+        elif kind == "turn_undone":
+            for one in turns:
+                one["undone"] = event["back"] if one["turn"] == event["turn"] else one["undone"]
+        elif turns and kind == "gate_opened" and (gate := event["question"].get("gate")):
+            turns[-1]["diffs"] += [GateRequest.model_validate(gate).file_diff] if gate.get("impacts") else []
+        elif turns and kind == "action_finished":
+            new = [path for path in event["result"].get("changed", ()) if path not in turns[-1]["files"]]
+            turns[-1]["files"] += new
+    return [one for one in turns if one["files"]]
 
 
 async def chart(desk: PageDesk, request: Request) -> Any:

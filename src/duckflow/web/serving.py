@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ipaddress
 import socket
 from collections.abc import Generator
 
@@ -17,6 +18,8 @@ from duckflow.web.watched import Watching
 
 BACKLOG = 128
 LAST_SECONDS = 1
+OUTSIDE = ("192.0.2.1", 9)
+"""An address that nobody has; nothing is sent there."""
 
 
 class PageServer(uvicorn.Server):
@@ -60,6 +63,18 @@ async def serve(
 def place_of(listening: socket.socket) -> ServedAt:
     host, port = listening.getsockname()[:2]
     return ServedAt(host, port)
+
+
+def reached_at(place: ServedAt) -> ServedAt:
+    """Where others on the network find it, when it is served at all addresses of the machine."""
+    if not ipaddress.ip_address(place.host).is_unspecified:
+        return place
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(OUTSIDE)
+            return place._replace(host=asking.getsockname()[0])
+        except OSError:
+            return place._replace(host="127.0.0.1")
 
 
 def listen(host: str, port: int, tries: int = 1) -> socket.socket:

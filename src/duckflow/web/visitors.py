@@ -26,6 +26,7 @@ class Visitors:
         self._path = path
         self._tries: list[float] = []
         self.token = secrets.token_urlsafe(32)
+        self._once: set[str] = set()
         kept = _read(path)
         self.place: str = kept.get("place") or secrets.token_urlsafe(12)
         """The first part of every path. Cookies do not know ports: below a path that nobody else has, no other server
@@ -40,11 +41,19 @@ class Visitors:
         self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
         return len(self._tries) >= TRIES
 
+    def make_once(self) -> str:
+        """A token that leads in once: for a command line, which others on the machine can see."""
+        token = secrets.token_urlsafe(32)
+        self._once.add(digest(token))
+        return token
+
     def enter(self, token: str) -> str | None:
-        """A new cookie for the right token."""
+        """A new cookie for a right token."""
         if not token:
             return None
-        if not secrets.compare_digest(digest(token), digest(self.token)):
+        if digest(token) in self._once:
+            self._once.discard(digest(token))
+        elif not secrets.compare_digest(digest(token), digest(self.token)):
             self._tries.append(time.monotonic())
             return None
         cookie = secrets.token_urlsafe(32)

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event, LanguageChosen
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import ConversationLeft
@@ -79,9 +79,13 @@ class WatchedSession:
     @property
     def conversation(self) -> Conversation:
         """What can be talked to; an old session can only be read."""
-        if self.joined is None or self.is_over:
+        if self.joined is None or not self.writable:
             raise UsageError("serve.read_only")
         return self.joined.conversation
+
+    @property
+    def writable(self) -> bool:
+        return self.joined is not None and not self.is_over
 
     @property
     def is_idle(self) -> bool:
@@ -138,7 +142,7 @@ class WatchedSession:
 
     async def snapshot(self) -> dict[str, Any]:
         """How things stand after the event of that number, and whether one can take part."""
-        if self.joined is None or self.is_over:
+        if self.joined is None or not self.writable:
             number, state = await asyncio.to_thread(self._shelf.state, self.session_id)
             self.words.language = language_of(state.language)
             return {"number": number, "writable": False, "questions": [], "commands": [], **self._facts(state)}
@@ -201,9 +205,12 @@ class Watching:
         self._watched: dict[str, WatchedSession] = {}
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def get(self, session_id: str) -> WatchedSession:
         """Joined, where a process holds it."""
+        if self._closed:
+            raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
         async with self._joining.setdefault(session_id, asyncio.Lock()):
             found = self._watched.get(session_id)
@@ -222,6 +229,7 @@ class Watching:
         return self._watched.get(session_id)
 
     async def aclose(self) -> None:
+        self._closed = True
         if self._sweeping:
             self._sweeping.cancel()
         for watched in self._watched.values():

@@ -1,0 +1,42 @@
+"""`duckflow --web`: the chat of this terminal in a browser, too. The page's server is a process of its own that joins
+the chat over its socket, so that no page can slow the keys down; it ends with this one, however that ends."""
+
+import asyncio
+import sys
+from contextlib import suppress
+
+from duckflow.cli.web import require_parts
+
+START_SECONDS = 20.0
+
+
+class PageBeside:
+    """Started when the first session can be joined. It shows the sessions that this terminal has held, no others."""
+
+    def __init__(self) -> None:
+        require_parts()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def show(self, session_id: str) -> str:
+        """Where that is, when it has not been told yet; nothing when it does not start."""
+        begins = self._process is None
+        if begins:
+            pipe = asyncio.subprocess.PIPE
+            command = (sys.executable, "-P", "-m", "duckflow", "web", "--beside")
+            # A Ctrl+C is for the chat.
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, start_new_session=True
+            )
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return ""
+        with suppress(OSError, TimeoutError):
+            process.stdin.write(f"{session_id}\n".encode())
+            if begins:
+                async with asyncio.timeout(START_SECONDS):
+                    return (await process.stdout.readline()).decode().strip()
+        return ""
+
+    def close(self) -> None:
+        if self._process and self._process.stdin:
+            self._process.stdin.close()

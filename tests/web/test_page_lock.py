@@ -1,0 +1,230 @@
+"""Whoever does not have the link sees nothing and does nothing, from wherever they try."""
+
+import asyncio
+import stat
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from duckflow.web.access import MOST_REQUESTS, ServedAt
+from duckflow.web.visitors import TRIES, Visitors
+from tests.journeys.story import decide, respond
+from tests.web.site import ID, Browser, Site, Talk
+
+HELLO = decide(respond("Hello."), step="PLANNING")
+
+
+async def test_without_a_cookie_there_is_nothing_to_see(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        stranger, known = Browser(site.origin), await site.visit()
+        paths = [known.top, f"{known.top}api/me", f"{known.top}page/index.html", "/api/sessions", "/", "/?token=wrong"]
+        for path in [*paths, f"{known.top}api/sessions/{ID}/events", "/favicon.ico", "//", "/.."]:
+            answer = await stranger.http.get(path)
+            assert answer.status_code == 401, path
+            assert list(answer.json()) == ["error"] and ID not in answer.text
+        answer = await stranger.http.post(
+            f"{known.top}api/sessions/{ID}/say", json={"text": "!touch x"}, headers={"origin": site.origin}
+        )
+        assert answer.status_code == 401
+        stranger.http.cookies.set(f"duckflow-{site.place.port}", "guessed", path="/")
+        assert (await stranger.http.get(f"{known.top}api/me")).status_code == 401
+        assert not talk.session.state.messages
+
+
+async def test_the_link_becomes_a_cookie_that_only_the_page_has(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        answer = await Browser(site.origin).http.get(f"/?token={site.visitors.token}")
+        cookie = answer.headers["set-cookie"]
+        assert answer.status_code == 303 and cookie.startswith(f"duckflow-{site.place.port}=")
+        place = answer.headers["location"]
+        assert len(place) > 12 and f"Path={place};" in cookie
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Domain" not in cookie
+        assert site.visitors.token not in cookie
+
+
+async def test_a_link_for_a_command_line_leads_in_once(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        token = site.visitors.make_once()
+        codes = [(await Browser(site.origin).http.get(f"/?token={token}")).status_code for _ in range(2)]
+        assert codes == [303, 401]
+
+
+HOSTS = (
+    "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{port}", "localhost",
+    "[::1]:{port}", "0.0.0.0:{port}", "2130706433:{port}", "127.1:{port}", "user@127.0.0.1:{port}",
+    "127.0.0.1:{port}@evil.example", "LOCALHOST.evil:{port}", "",
+)  # fmt: skip
+
+
+async def test_a_name_that_was_bound_to_this_machine_is_refused(tmp_path: Path) -> None:
+    """DNS rebinding: the browser has come to us, but it believes to talk to somebody else."""
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        for host in HOSTS:
+            headers = {"host": host.format(port=site.place.port), "origin": site.origin}
+            for path in ("/", f"{known.top}api/sessions", f"/?token={site.visitors.token}"):
+                assert (await known.http.get(path, headers=headers)).status_code in (400, 421), (host, path)
+            said = await known.http.post(f"{known.top}api/sessions/{ID}/say", json={"text": "hi"}, headers=headers)
+            assert said.status_code in (400, 421), host
+        assert not talk.session.state.messages
+
+
+ORIGINS = (
+    None, "null", "", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "http://127.0.0.1",
+    "http://localhost:{port}", "http://127.0.0.1:{port}.evil.example", "http://127.0.0.1:{port}/", "file://",
+)  # fmt: skip
+DEEDS = ("say", "answer", "interrupt", "command", "control", "mode", "undo", "model", "plan")
+PATHS = (*(f"sessions/{ID}/{deed}" for deed in DEEDS), "sessions", "fleet/answer")
+
+
+async def test_another_origin_does_nothing(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        for origin in ORIGINS:
+            headers = {} if origin is None else {"origin": origin.format(port=site.place.port)}
+            for path in PATHS if origin is None else PATHS[:1]:
+                body = {"text": "hi", "mode": "full-auto", "line": "/status"}
+                answer = await known.http.post(f"{known.top}api/{path}", json=body, headers=headers)
+                assert answer.status_code == 403, (origin, path)
+        assert not talk.session.state.messages
+
+
+async def test_what_another_site_asks_for_is_refused_even_with_the_cookie(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        for said in ("cross-site", "same-site", "strange"):
+            headers = {"sec-fetch-site": said, "origin": site.origin}
+            for path in (known.top, f"{known.top}api/me", f"/?token={site.visitors.token}"):
+                assert (await known.http.get(path, headers=headers)).status_code == 403
+            answer = await known.http.post(f"{known.top}api/sessions/{ID}/say", json={"text": "hi"}, headers=headers)
+            assert answer.status_code == 403
+        assert (await known.http.get(known.top, headers={"sec-fetch-site": "none"})).status_code == 200
+
+
+async def test_two_hosts_in_one_request_are_none(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.place.port)
+        ours = f"127.0.0.1:{site.place.port}"
+        writer.write(f"GET / HTTP/1.1\r\nHost: {ours}\r\nHost: evil.example\r\n\r\n".encode())
+        status = (await reader.readline()).split()[1]
+        assert status in (b"400", b"421")
+        writer.close()
+
+
+async def test_every_answer_says_what_a_browser_may_do_with_it(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        answers = [
+            await known.http.get(known.top),
+            await known.http.get(f"{known.top}api/sessions"),
+            await known.http.get("/"),
+            await known.http.get(f"{known.top}nothing"),
+            await known.http.put(f"{known.top}api/me", headers={"origin": site.origin}),
+            await known.http.get("/", headers={"host": "evil.example"}),
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200, 401, 404, 405, 421]
+        for answer in answers:
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy and "script-src 'self';" in policy
+            assert "frame-ancestors 'none'" in policy and "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["referrer-policy"] == "no-referrer"
+            assert answer.headers["cache-control"] == "no-store"
+            assert "access-control-allow-origin" not in answer.headers and "server" not in answer.headers
+
+
+async def test_wrong_links_are_looked_at_only_so_often(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        stranger = Browser(site.origin)
+        codes = [(await stranger.http.get(f"/?token=guess{n}")).status_code for n in range(TRIES + 2)]
+        assert codes == [401] * TRIES + [429] * 2
+
+
+async def test_who_does_too_much_waits(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+
+        async def post() -> int:
+            headers = {"origin": site.origin}
+            answer = await known.http.post(f"{known.top}api/sessions/{ID}/answer", json={}, headers=headers)
+            return answer.status_code
+
+        codes = await asyncio.gather(*(post() for _ in range(MOST_REQUESTS + 20)))
+        assert codes.count(200) >= MOST_REQUESTS and codes.count(429) > 0
+
+
+async def test_what_is_no_json_or_too_much_is_not_taken(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        path = f"{known.top}api/sessions/{ID}/say"
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+            headers = {"origin": site.origin, "content-type": kind}
+            assert (await known.http.post(path, content=b'{"text": "hi"}', headers=headers)).status_code == 415
+        headers = {"origin": site.origin, "content-type": "application/json"}
+        assert (await known.http.post(path, content=b"{", headers=headers)).status_code == 415
+        assert (await known.http.post(path, content=b"x" * (25 << 20), headers=headers)).status_code == 413
+        strange: list[Any] = [b"[]", b'"text"', b'{"text": 7}', b'{"text": ["a"]}', b"null"]
+        for body in strange:
+            assert (await known.http.post(path, content=body, headers=headers)).json()["taken"] == "nothing"
+        assert not talk.session.state.messages
+
+
+async def test_only_a_whole_name_finds_a_session_and_only_the_page_is_served(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+
+        async def status(path: str) -> int:
+            """The path as it is, which no browser would send."""
+            return (await known.http.get(httpx.URL(site.origin).copy_with(raw_path=path.encode()))).status_code
+
+        for name in ("..", "%2e%2e", "..%2f..%2fx", "*", "%3F", ID[:8], "x" * 300, "a%00b", "%ff"):
+            assert await status(f"{known.top}api/sessions/{name}/record") == 404, name
+        for path in ("page/../access.py", "page/%2e%2e/access.py", "page/..%2faccess.py", "page//etc/passwd", "x.py"):
+            assert await status(f"{known.top}{path}") == 404, path
+
+
+async def test_a_browser_finds_its_server_again_and_the_disk_tells_nobody_how(tmp_path: Path) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk:
+        async with Site(talk.paths) as site:
+            known = await site.visit()
+            port, token = site.place.port, site.visitors.token
+        async with Site(talk.paths, port) as site:
+            assert (await known.http.get(f"{known.top}api/me")).status_code == 200
+            assert (await Browser(site.origin).http.get(f"/?token={token}")).status_code == 401
+        (kept,) = (talk.paths.data / "web").iterdir()
+        cookie = known.http.cookies[f"duckflow-{port}"]
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        assert cookie not in kept.read_text() and token not in kept.read_text()
+        everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert token.encode() not in everything and cookie.encode() not in everything
+
+
+def test_a_list_of_visitors_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:
+    for text in ("", "[]", "{", '{"visitors": 3}', '{"visitors": {"x": "y"}, "place": 1}', '{"place": "p"}'):
+        path = tmp_path / "1.json"
+        path.write_text(text)
+        visitors = Visitors(path)
+        assert not visitors.knows("x") and not visitors.knows("") and visitors.place
+
+
+@pytest.mark.parametrize(
+    ("served", "named", "ours"),
+    [
+        ("192.168.1.5", "192.168.1.5:80", True),
+        ("192.168.1.5", "localhost:80", False),
+        ("192.168.1.5", "192.168.1.6:80", False),
+        ("0.0.0.0", "192.168.1.6:80", True),
+        ("0.0.0.0", "0.0.0.0:80", False),
+        ("0.0.0.0", "192.168.1.6:81", False),
+        ("0.0.0.0", "evil.example:80", False),
+        ("0.0.0.0", "evil.192.168.1.6:80", False),
+        ("::1", "[::1]:80", True),
+        ("::", "[fe80::1]:80", True),
+        ("::", "evil:80", False),
+        ("127.0.0.1", "localhost:80", True),
+    ],
+)
+def test_only_addresses_of_this_machine_can_be_meant(served: str, named: str, ours: bool) -> None:
+    assert ServedAt(served, 80).is_ours(named) is ours
