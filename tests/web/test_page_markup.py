@@ -144,5 +144,5 @@ def said_everywhere(payload: str) -> list[GateOpened | MessageAdded | ActionStar
 def test_words_have_no_markup_of_their_own() -> None:
     """The page sets its words as text, and they are meant so."""
     for language in LANGUAGES:
-        texts = [text for key, text in catalogue(language).items() if key.startswith(("web.", "serve."))]
+        texts = [text for key, text in catalogue(language).items() if key.startswith(("page.", "serve."))]
         assert texts and "<" not in "".join(texts)
