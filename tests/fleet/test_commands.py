@@ -1,0 +1,161 @@
+"""`duckflow fleet` as a shell runs it: the whole story with real processes, a real database and a scripted model."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.fleet.yard import Repository, write
+from tests.journeys.processes import processes
+from tests.journeys.story import act, decide, respond
+
+LONGEST = 120.0
+
+
+class FleetShell(Shell):
+    """A repository called `shop` in the folder one is in."""
+
+    def __init__(self, top: Path) -> None:
+        super().__init__(top, LONGEST)
+        self.repository = Repository(self.work / "shop")
+        self.environment["GIT_CONFIG_GLOBAL"] = os.devnull
+        self._tasks = ['repository = "shop"']
+
+    def add(self, name: str, *replies: Any, **fields: Any) -> None:
+        path = self.work / f"{name}.jsonl"
+        path.write_text("\n".join(json.dumps({"json": r} if "actions" in r else r) for r in replies), "utf-8")
+        given = {"name": name, "prompt": f"Make {name}.", "model": f"scripted:{path}", **fields}
+        rows = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
+        self._tasks.append("\n".join(["[[task]]", *rows]))
+        (self.work / "tasks.toml").write_text("\n\n".join(self._tasks), "utf-8")
+
+    def fleet(self, *words: str, ends: int = 0) -> str:
+        done = self.run("fleet", *words)
+        assert done.returncode == ends, (done.stdout, done.stderr)
+        return done.stdout
+
+    def told(self, *words: str) -> Any:
+        return json.loads(self.fleet(*words, "--json"))
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "duckflow", "fleet", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            command, cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+        )
+
+    def asked(self, count: int = 1) -> list[dict[str, Any]]:
+        """What is in the inbox, once there is so much."""
+        until = time.monotonic() + LONGEST
+        while len(asked := self.told("inbox")) < count:
+            assert time.monotonic() < until, self.fleet("logs")
+            time.sleep(0.2)
+        return asked
+
+
+def write_and_sleep(seconds: str) -> dict[str, Any]:
+    wrote = act("file_ops.write_file", path="tax.py", content="TAX = 2\n")
+    return decide(wrote, act("shell.run", command=f"sleep {seconds}"), next_step="continue")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> FleetShell:
+    return FleetShell(tmp_path)
+
+
+def test_the_whole_story(shell: FleetShell) -> None:
+    """Two tasks run, a Gate is answered from the inbox for both attempts, checks hold, everything is merged."""
+    shell.add("tax", write("tax.py", "TAX = 2\n"), checks=["grep -q 2 tax.py"])
+    shell.add("送料", write("ship.py", "SHIP = 5\n"), mode="ask", attempts=2)
+    run = shell.begin("run", "tasks.toml", "--json")
+    first, second = shell.asked(2)
+    assert first["same"] == second["same"] and first["task"] == "送料"
+    assert "2" in shell.fleet("answer", first["asked_id"], "1", "--all-same")
+    output, errors = run.communicate(timeout=LONGEST)
+    assert run.returncode == 0, (output, errors)
+    told = json.loads(output)
+    assert {state["task"]["name"]: state["state"] for state in told["tasks"]} == {"tax": "done", "送料": "choose"}
+    assert shell.told("merge", "--pick", "best")[1]["outcome"] == "merged"
+    assert (shell.repository.folder / "tax.py").exists() and shell.repository.show("main", "ship.py") == "SHIP = 5"
+    assert shell.repository.worktrees() == 0 and shell.repository.git("status", "--porcelain") == ""
+    assert "2 merged" in shell.fleet("list")
+    assert "grep -q 2 tax.py" in shell.fleet("logs", "tax")
+
+
+@pytest.mark.slow
+def test_a_conflict_goes_back_to_the_attempt_once(shell: FleetShell) -> None:
+    """The second one conflicts with the first and resolves that; the third cannot, and stays with the person."""
+    mended = decide(act("file_ops.read_file", path="shop.py"), next_step="continue"), write("shop.py", "PRICE = 5\n")
+    for name, price, more in ("one", 2, ()), ("two", 3, mended), ("three", 4, (decide(respond("No idea.")),)):
+        read = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
+        shell.add(name, read, write("shop.py", f"PRICE = {price}\n"), *more)
+    shell.fleet("run", "tasks.toml", "--json")
+    results = {one["task"]: one for one in json.loads(shell.fleet("merge", "--json", ends=1))}
+    assert {name: one["outcome"] for name, one in results.items()} == {
+        "one": "merged",
+        "two": "merged",
+        "three": "conflict",
+    }, results
+
+
+@pytest.mark.slow
+def test_cancel_ends_every_process_and_retry_begins_anew(shell: FleetShell) -> None:
+    shell.add("tax", write_and_sleep("71.5"))
+    run = shell.begin("run", "tasks.toml")
+    wait_for("sleep 71.5")
+    shell.fleet("cancel", "tax")
+    output, errors = run.communicate(timeout=LONGEST)
+    assert run.returncode == 1 and not processes("sleep 71.5"), (output, errors)
+    assert shell.repository.worktrees() == 0
+    (attempt,) = shell.told("show")["attempts"]
+    assert attempt["state"] == "cancelled" and attempt["report"]["branch"]
+    assert shell.repository.show("duckflow/tax-1", "tax.py") == "TAX = 2"
+    (shell.work / "tax.jsonl").write_text(json.dumps({"json": write("tax.py", "TAX = 3\n")}), "utf-8")
+    shell.fleet("retry", "tax", "--json")
+    assert shell.repository.show("duckflow/tax-2", "tax.py") == "TAX = 3"
+
+
+@pytest.mark.slow
+def test_a_killed_worker_leaves_nothing_that_runs_and_another_goes_on(shell: FleetShell) -> None:
+    shell.add("tax", write_and_sleep("72.5"))
+    run = shell.begin("run", "tasks.toml")
+    wait_for("sleep 72.5")
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    until = time.monotonic() + LONGEST
+    while processes("sleep 72.5") or processes("attach --host --begin"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    (shell.work / "tax.jsonl").write_text(json.dumps({"json": decide(respond("It is all there."))}), "utf-8")
+    fleet = shell.told("list")[0]["fleet"]
+    worker = shell.begin("worker")
+    try:
+        while shell.told("show")["tasks"][0]["state"] not in ("done", "failed"):
+            assert time.monotonic() < until, shell.fleet("logs")
+            time.sleep(0.5)
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=LONGEST)
+    told = shell.told("show", fleet)
+    assert told["tasks"][0]["state"] == "done", shell.fleet("logs")
+    assert shell.repository.show("duckflow/tax-1", "tax.py") == "TAX = 2"
+
+
+def wait_for(words: str) -> None:
+    until = time.monotonic() + LONGEST
+    while not processes(words):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_what_cannot_be_done_is_said_in_both_languages(shell: FleetShell) -> None:
+    for language, told in ("en", "is no git repository"), ("ja", "git リポジトリではありません"):
+        done = shell.run("fleet", "run", "--issues", "/dev/stdin", "--lang", language, stdin="Fix it\n")
+        assert done.returncode == 2 and told in done.stderr, done

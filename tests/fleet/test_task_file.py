@@ -1,0 +1,81 @@
+"""Tasks as people write them: what is read, and what is said about what cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.errors import UsageError
+from duckflow.fleet.task_file import read_tasks, settle_base
+from duckflow.i18n.words import LANGUAGES, Words
+from tests.fleet.yard import Repository
+
+TASKS = """
+repository = "shop"
+checks = "make test"
+
+[fleet]
+budget_usd = 5
+
+[[task]]
+prompt = "Fix the login"
+attempts = 2
+
+[[task]]
+name = "税率"
+prompt = "税率を上げる"
+checks = ["pytest"]
+may_touch = ["src"]
+"""
+
+
+def test_a_file_says_for_all_and_for_each() -> None:
+    tasks, budget = read_tasks(TASKS, "tasks.toml", {"model": "m", "checks": ["other"]}, Path("/code"))
+    assert [task.name for task in tasks] == ["fix-the-login", "税率"]
+    assert [task.checks for task in tasks] == [("make test",), ("pytest",)]
+    assert {(task.repository, task.model) for task in tasks} == {("/code/shop", "m")}
+    assert (tasks[0].attempts, tasks[1].may_touch, budget) == (2, ("src",), 5.0)
+
+
+def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
+    lines = "# soon\n- [ ] Fix the login\n\n2. ログインを直す\nFix the login\n"
+    tasks, _ = read_tasks(lines, "stdin", {"attempts": 2}, Path("/code"))
+    assert [task.prompt for task in tasks] == ["Fix the login", "ログインを直す", "Fix the login"]
+    assert [task.name for task in tasks] == ["fix-the-login", "ログインを直す", "fix-the-login.2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "fleet.file.no_tasks"),
+        ("[[task]]\nprompt = 1", "fleet.file.no_prompt"),
+        ("[[task]]\nname = 'a'", "fleet.file.no_prompt"),
+        ("[[task]]\nprompt = 'a'\nname = 'a b'", "fleet.file.name"),
+        ("[[task]]\nprompt = 'a'\nattempts = 5", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nmode = 'wild'", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nmodle = 'x'", "fleet.file.near"),
+        ("color = 1\n[[task]]\nprompt = 'a'", "fleet.file.unknown"),
+        ("[fleet]\nbudget_usd = 'x'\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[[task]]\nprompt = ", "fleet.file.toml"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        read_tasks(text, "tasks.toml", {}, Path("/code"))
+    assert problem.value.key == told
+    for language in LANGUAGES:
+        assert "tasks.toml" in Words(language).error(problem.value)
+
+
+async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "shop")
+    head = repository.git("rev-parse", "HEAD")
+    repository.git("branch", "duckflow/fix-1")
+    (task,) = read_tasks("fix", "stdin", {"repository": "shop"}, tmp_path).tasks
+    settled = await settle_base(task)
+    assert (settled.base, settled.onto, settled.name) == (head, "main", "fix.2")
+    repository.git("checkout", "-q", "-b", "feature")
+    assert (await settle_base(task.model_copy(update={"base": "main"}))).onto == "main"
+    for update, key in ({"base": "nowhere"}, "no_base"), ({"repository": str(tmp_path)}, "no_repository"):
+        with pytest.raises(UsageError) as problem:
+            await settle_base(task.model_copy(update=update))
+        assert problem.value.key == f"fleet.file.{key}"
