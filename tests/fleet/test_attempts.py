@@ -1,10 +1,14 @@
 """An attempt from its worktree to its report: real repositories, a Duckflow process of its own, a scripted model."""
 
+import asyncio
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from duckflow.fleet.task import Answered
+from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
+from duckflow.fleet.task import Answered, AttemptReport
 from tests.fleet.yard import MemoryDesk, Yard, write
 from tests.journeys.story import act, decide, respond
 
@@ -29,6 +33,41 @@ async def test_an_attempt_ends_with_checks_a_commit_and_a_report(yard: Yard) -> 
     assert report.tokens > 0 and report.session_id
 
 
+async def test_what_is_ignored_comes_along_only_where_it_is_named(yard: Yard) -> None:
+    desk, task = MemoryDesk(), yard.task([TAX], include=[".env", "*.log"], checks=["grep -q secret .env"])
+    report = await yard.carry_out(task)
+    assert report.open and report.open.key == "fleet.include_missing" and report.open.values == {"file": ".env"}
+    yard.repository.write(".env", "secret\n")
+    report = await yard.carry_out(task, desk, go_on="duckflow/raise-1")
+    assert report.passed and [file.path for file in report.files] == ["tax.py"], (report, desk.notes)
+    report = await yard.carry_out(task.model_copy(update={"name": "b", "include": ("shop.py",)}))
+    assert report.open and report.open.key == "fleet.include_known"
+
+
+@pytest.mark.slow
+async def test_an_earlier_go_is_gone_on_with(yard: Yard) -> None:
+    """Its worker was killed: its folder lies there with what was not committed, beside what its set-up had made."""
+    first, desk = MemoryDesk(), MemoryDesk()
+    task = yard.task([write("tax.py", "TAX = 2\n"), TAX], mode="ask", setup="mkdir made; echo 1 > made/it")
+    going = asyncio.create_task(yard.carry_out(task, first))
+    await first.until("waiting")
+    (folder,) = (yard.paths.data.parent / "data-worktrees").glob("*/raise-1")
+    copied = shutil.copytree(folder, yard.top / "copy")
+    (spared,) = yard.repository.folder.glob(".git/worktrees/*/duckflow-spared.json")
+    kept = spared.read_text()
+    going.cancel()
+    assert (await going).outcome == "cancelled"
+    yard.repository.git("worktree", "add", "-q", "--detach", str(folder), "main")
+    spared.write_text(kept)
+    shutil.copytree(copied / "made", folder / "made")
+    (folder / "half.py").write_text("HALF = 1\n")
+    yard.repository.git("branch", "-f", "duckflow/raise-1", "main")
+    done = yard.model(write("tax.py", "TAX = 2\n"))
+    task = task.model_copy(update={"model": done, "mode": "full-auto"})
+    report = await yard.carry_out(task, desk, go_on="duckflow/raise-1")
+    assert [file.path for file in report.files] == ["half.py", "tax.py"], (report, desk.notes)
+
+
 async def test_a_gate_is_answered_at_the_desk(yard: Yard) -> None:
     desk = MemoryDesk(Answered(asked_id="", choice="yes"))
     report = await yard.carry_out(yard.task([TAX], mode="ask"), desk)
@@ -38,6 +77,7 @@ async def test_a_gate_is_answered_at_the_desk(yard: Yard) -> None:
     assert "waiting" in desk.states
 
 
+@pytest.mark.slow
 async def test_failing_checks_are_told_once(yard: Yard) -> None:
     replies = [TAX, write("tax.py", "TAX = 3\n")]
     report = await yard.carry_out(yard.task(replies, checks=["grep -q 3 tax.py"]))
@@ -49,8 +89,49 @@ async def test_failing_checks_are_told_once(yard: Yard) -> None:
     assert yard.repository.show(report.branch, "tax.py") == "TAX = 2"
 
 
+@pytest.mark.slow
 async def test_what_it_should_not_touch_puts_it_out(yard: Yard) -> None:
     replies = [decide(act("file_ops.write_file", path="other/a.txt", content="x\n"), *TAX["actions"])]
     report = await yard.carry_out(yard.task(replies, may_touch=["tax.py", "src"]))
     assert report.touched_outside == ("other/a.txt",)
     assert not report.passed and report.outcome == "failed"
+
+
+@pytest.mark.slow
+async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard) -> None:
+    slow = decide(act("shell.run", command="sleep 60"), next_step="continue")
+    report = await yard.carry_out(yard.task([slow], minutes=0.08))
+    assert report.outcome == "budget" and report.open and report.open.key == "fleet.too_long"
+    dear = {"json": TAX, "usage": {"cost_usd": 2.0, "prompt_tokens": 10, "completion_tokens": 10}}
+    look = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
+    report = await yard.carry_out(yard.task([{**dear, "json": look}, TAX], name="b", budget_usd=1.0))
+    assert report.outcome == "budget" and report.cost_usd == 2.0, report
+    desk = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
+    report = await yard.carry_out(yard.task([TAX], name="c", mode="ask", minutes=0.1), desk)
+    assert report.outcome == "done", report
+
+
+@pytest.mark.slow
+async def test_of_several_the_best_by_its_review(yard: Yard) -> None:
+    reports: list[AttemptReport] = []
+    for number, (rating, findings) in enumerate([(4, ["tax.py: no tests"]), (9, []), (0, [])], 1):
+        review = decide(respond(json.dumps({"rating": rating, "findings": findings})))
+        # The model of the review begins with the script anew: what waits for its words is said there.
+        replies = [{"json": review, "when": "Read only"}] if rating else []
+        task = yard.task([*replies, TAX], attempts=3, checks=["true"])
+        reports.append(await yard.carry_out(task, number=number))
+    assert [report.rating for report in reports] == [4, 9, 0], reports
+    assert [report.order.number for report in rank(reports)] == [2, 1, 3]
+    assert [clearly_good(report) for report in reports] == [False, True, False]
+    assert await choose(reports[0].order.task, reports, True) == 2
+    rows = side_by_side(reports, yard.words)
+    assert rows[0] == ["", "#2", "#1", "#3"] and rows[-1][2] == "tax.py: no tests"
+
+
+async def test_it_is_led_in_the_language_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard(tmp_path, monkeypatch, "ja")
+    desk = MemoryDesk()
+    replies = [{"json": write("税.py", "税 = 2\n"), "when": "専用のワークツリー"}]
+    report = await yard.carry_out(yard.task(replies, name="税率", prompt="税率を上げる", may_touch=["税.py"]), desk)
+    assert report.passed and report.branch == "duckflow/税率-1", (report, desk.notes)
+    assert any("で様子を見られます" in note for note in desk.notes)

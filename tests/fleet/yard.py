@@ -63,7 +63,8 @@ class Repository:
 class MemoryDesk:
     """Keeps what it is told; answers what it was told to, and leaves the rest open."""
 
-    def __init__(self, *answers: Answered) -> None:
+    def __init__(self, *answers: Answered, seconds: float = 0.0) -> None:
+        self._seconds = seconds
         self._answers = list(answers)
         self.asked: list[Asked] = []
         self.notes: list[str] = []
@@ -75,6 +76,7 @@ class MemoryDesk:
         self.asked.append(asked)
         if not self._answers:
             await asyncio.Event().wait()
+        await asyncio.sleep(self._seconds)
         return self._answers.pop(0).model_copy(update={"asked_id": asked.asked_id})
 
     def note(self, text: str) -> None:
