@@ -8,6 +8,7 @@ import keyring.backend
 import pytest
 
 from duckflow.events.types import Noticed
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
 from duckflow.tools.outside.tokens import keep_login, login_name
 from tests.journeys.story import Story, act, decide, respond
@@ -77,6 +78,14 @@ async def test_in_the_newer_era_changes_are_listened_for(tmp_path: Path) -> None
     assert "mcp__far__more2" in story.prompt() and "mcp__far__more1" not in story.prompt(0)
     asked = [message["params"] for _, _, message in server.seen if "listen" in str(message)]
     assert asked[0]["notifications"] == {"toolsListChanged": True}
+
+
+async def test_a_tool_that_needs_more_rights_says_how_to_get_them(tmp_path: Path) -> None:
+    async with serving("rights") as server:
+        story = await call_add(tmp_path, server)
+    (result,) = results(story)
+    assert not result.ok and "it wants a login for files:write" in result.for_model
+    assert 'duckflow mcp login far --scope "files:write"' in Words("en").phrase(result.for_user)
 
 
 async def test_nobody_there_is_told(tmp_path: Path) -> None:

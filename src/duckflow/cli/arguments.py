@@ -167,6 +167,7 @@ def _mcp(add: Add, words: Words) -> None:
     add("command", nargs="*", default=[], metavar="COMMAND", help=words("cli.mcp_command"))
     add("--env", action="append", default=[], metavar="NAME=VALUE", help=words("cli.mcp_env"))
     add("--header", action="append", default=[], metavar="NAME:VALUE", help=words("cli.mcp_header"))
+    add("--scope", default="", metavar="SCOPE", help=words("cli.mcp_scope"))
 
 
 def _completion(add: Add, words: Words) -> None:

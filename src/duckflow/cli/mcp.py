@@ -37,7 +37,7 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
             from duckflow.cli.mcp_login import login
 
             name = _required(options.name)
-            return asyncio.run(login(name, _entry(name, settings), words))
+            return asyncio.run(login(name, _entry(name, settings), words, options.scope))
         case "serve":
             from duckflow.cli.mcp_serve import serve
 

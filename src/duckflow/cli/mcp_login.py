@@ -4,23 +4,33 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.tools.outside.login import Landing, log_in
+from duckflow.rpc import RpcError
+from duckflow.tools.outside.client import Client
+from duckflow.tools.outside.http import LOGIN_NEEDED, SCOPE
+from duckflow.tools.outside.login import Landing, LoginWish, log_in
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import filled_in
 from duckflow.tools.outside.tokens import keep_login
 from duckflow.ui.streams import print_out
 
 
-async def login(name: str, entry: ServerSettings, words: Words) -> int:
+async def login(name: str, entry: ServerSettings, words: Words, scope: str = "") -> int:
+    """`scope`: the rights that are asked for, where the server does not say so by itself."""
     if not entry.url:
         raise UsageError("mcp.no_address", name=name)
     url = filled_in(entry.url, os.environ)
+    challenge = await _challenge(name, url)
+    if scope:
+        challenge = f'{SCOPE.sub("", challenge).rstrip(", ") or "Bearer"}, scope="{scope}"'
+    wanted = LoginWish(url, challenge, *(filled_in(one, os.environ) for one in (entry.client_id, entry.client_secret)))
     landing = Landing(words("mcp.browser_done"))
-    await landing.open()
+    await landing.open(entry.callback_port)
 
     async def show(address: str) -> None:
         for line in (words("mcp.open_address"), address, words("mcp.paste")):
@@ -29,7 +39,7 @@ async def login(name: str, entry: ServerSettings, words: Words) -> int:
 
     stop = _listen_for_pasted(landing)
     try:
-        kept = await log_in(url, landing, show)
+        kept = await log_in(wanted, landing, show)
     except UsageError:
         raise
     except Exception as problem:
@@ -45,6 +55,30 @@ async def login(name: str, entry: ServerSettings, words: Words) -> int:
         raise UsageError("mcp.no_keyring", reason=str(problem) or type(problem).__name__) from None
     print_out(plain(words("mcp.logged_in", name=name)))
     return 0
+
+
+async def _challenge(name: str, url: str) -> str:
+    """What the server says to somebody who is not logged in; nothing where it lets them in."""
+    client = Client(Path.cwd(), _no_answer, lambda kind: None, lambda why: None)
+    client.over_http(url, _no_headers)
+    try:
+        await client.connect()
+        await client.list("tools")
+    except RpcError as problem:
+        if problem.code != LOGIN_NEEDED:
+            raise UsageError("mcp.login_failed", name=name, reason=problem.message) from None
+        return str(problem.data or "")
+    finally:
+        await client.aclose()
+    return ""
+
+
+async def _no_headers(refused: bool) -> dict[str, str]:
+    return {}
+
+
+async def _no_answer(params: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "cancel"}
 
 
 def _listen_for_pasted(landing: Landing) -> Callable[[], None]:

@@ -67,6 +67,8 @@ class HttpServer:
             return reply(200, json.dumps({"access_token": self.token, "expires_in": 3600}))
         if self.habit == "login" and headers.get("authorization") != "Bearer fresh":
             return reply(401, "")
+        if self.habit == "rights" and "tools/call" in str(message):
+            return reply(403, "", 'www-authenticate: Bearer error="insufficient_scope", scope="files:write"\r\n')
         if verb == "GET":
             return self._stream(headers) if self.habit == "broken" else reply(405, "")
         if verb == "DELETE" or "id" not in message:

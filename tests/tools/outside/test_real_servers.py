@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,15 @@ pytestmark = pytest.mark.slow
 
 SCOPE = "@modelcontextprotocol"
 NPM = [f"{SCOPE}/server-{name}" for name in ("everything", "filesystem", "memory")]
-SUITE = [f"{SCOPE}/conformance@0.1.16", "node@22"]
+SUITE = [f"{SCOPE}/conformance@0.1.16", f"{SCOPE}/inspector", "node@22"]
 PYPI = ["mcp>=2.3", "mcp-server-fetch", "mcp-server-git", "mcp-server-time"]
+LOGINS = [
+    *(f"metadata-{name}" for name in ("default", "var1", "var2", "var3")),
+    *(f"scope-{name}" for name in ("from-www-authenticate", "from-scopes-supported", "omitted-when-undefined")),
+    *("scope-step-up", "scope-retry-limit", "basic-cimd", "pre-registration", "2025-03-26-oauth-endpoint-fallback"),
+    *(f"token-endpoint-auth-{name}" for name in ("basic", "post", "none")),
+]
+"""All but `2025-03-26-oauth-metadata-backcompat`: the SDK refuses what names another issuer than was asked."""
 SCENARIOS = ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"]
 TOP = Path(__file__).parents[3]
 
@@ -97,16 +105,45 @@ async def test_six_servers_in_a_chat(tmp_path: Path, npm: Path, pypi: Path) -> N
     assert all(one.ok for one in results(story))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_conformance_suite(tmp_path: Path, npm: Path, scenario: str) -> None:
+def conforms(npm: Path, python: Path, program: str, scenario: str, folder: Path, **more: str) -> None:
     node = npm.parent / "node/bin/node"
-    client = f"{sys.executable} {Path(__file__).with_name('conformance_client.py')}"
+    client = f"{python} {Path(__file__).with_name(program)}"
     done = subprocess.run(
         [str(node), str(npm / "conformance"), "client", "--command", client, "--scenario", scenario],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": f"{TOP}/src:{TOP}"},
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": f"{TOP}/src:{TOP}:{sysconfig.get_path('purelib')}", **more},
     )  # fmt: skip
     assert "OVERALL: PASSED" in done.stdout + done.stderr, (done.stdout + done.stderr)[-2000:]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_conformance_suite(tmp_path: Path, npm: Path, scenario: str) -> None:
+    conforms(npm, Path(sys.executable), "conformance_client.py", scenario, tmp_path)
+
+
+@pytest.mark.parametrize("scenario", LOGINS)
+def test_logins_conform(tmp_path: Path, npm: Path, pypi: Path, scenario: str) -> None:
+    conforms(npm, pypi / "python", "conformance_client.py", f"auth/{scenario}", tmp_path)
+
+
+def test_a_login_by_the_command_line(tmp_path: Path, npm: Path, pypi: Path) -> None:
+    """The suite's server is a real one on this machine, and it looks at every step."""
+    ring = {"PYTHON_KEYRING_BACKEND": "tests.tools.outside.conformance_login.FileRing", "RING": str(tmp_path)}
+    home = {"DUCKFLOW_HOME": str(tmp_path / "home"), "LC_ALL": "C.UTF-8", "DUCKFLOW_LANGUAGE": "en"}
+    conforms(npm, pypi / "python", "conformance_login.py", "auth/metadata-default", tmp_path, **ring, **home)
+
+
+def test_the_inspector_drives_duckflow(tmp_path: Path, npm: Path) -> None:
+    bare = Shell(tmp_path)
+    given = ["--tool-name", "duckflow", "--tool-arg", "prompt=hello", f"cwd={bare.work}", f"model={bare.script()}"]
+    command = [str(npm / "mcp-inspector"), "--cli", sys.executable, "-m", "duckflow", "mcp", "serve", "--method"]
+    environment = {**bare.environment, "PATH": f"{npm.parent / 'node/bin'}:{os.environ['PATH']}"}
+    for method, said in ((["tools/list"], '"duckflow_reply"'), (["tools/call", *given], "Hello there.")):
+        done = subprocess.run(
+            [*command, *method],
+            cwd=bare.work, capture_output=True, text=True, timeout=120, check=False, env=environment,
+        )  # fmt: skip
+        assert done.returncode == 0 and said in done.stdout, done
 
 
 def test_the_sdk_drives_duckflow(tmp_path: Path, pypi: Path) -> None:

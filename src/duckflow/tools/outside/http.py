@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
@@ -17,9 +18,10 @@ RETRY_SECONDS = 1.0
 LONGEST_RETRY = 60.0
 RECONNECTS = 5
 SHOWN_BODY = 300
-REDIRECTED, UNAUTHORIZED, NOT_FOUND = 300, 401, 404
+REDIRECTED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 300, 401, 403, 404
 LOGIN_NEEDED = -32098
 """An error code of ours: the server wants to know who we are."""
+SCOPE = re.compile(r'scope="([^"]*)"')
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Headers = Callable[[bool], Awaitable[Mapping[str, str]]]
@@ -124,32 +126,36 @@ class HttpTransport:
         """Until everything that answers the message has come. A login that has run out is renewed once."""
         headers = await self._all_headers(message)
         try:
-            if await self._sent(message, headers):
+            challenge = await self._sent(message, headers)
+            if challenge is None:
                 return
-            renewed = await self._headers(True)
-            known = all(headers.get(name) == value for name, value in renewed.items())
-            if known or not await self._sent(message, headers | dict(renewed)):
-                raise RpcError(LOGIN_NEEDED, "it wants a login")
+            if not (scope := wanted_scope(challenge)):
+                renewed = await self._headers(True)
+                known = all(headers.get(name) == value for name, value in renewed.items())
+                if not known and await self._sent(message, headers | dict(renewed)) is None:
+                    return
+            raise RpcError(LOGIN_NEEDED, f"it wants a login{f' for {scope}' if scope else ''}", challenge)
         except httpx.HTTPError as problem:
             raise RpcError(GONE, _in_words(problem)) from None
 
-    async def _sent(self, message: Message, headers: Mapping[str, str]) -> bool:
-        """Whether it was let in."""
+    async def _sent(self, message: Message, headers: Mapping[str, str]) -> str | None:
+        """Nothing when it was let in, else what the server says about logins."""
         async with self._client.stream("POST", self._url, json=message, headers=headers) as response:
-            if response.status_code == UNAUTHORIZED:
-                return False
+            challenge = response.headers.get("www-authenticate", "")
+            if response.status_code == UNAUTHORIZED or (response.status_code == FORBIDDEN and wanted_scope(challenge)):
+                return challenge
             await self._refuse(response)
             self._session = response.headers.get("mcp-session-id", "") or self._session
             kind = response.headers.get("content-type", "")
             if kind.startswith("text/event-stream"):
                 await self._read_stream(response, message)
-                return True
+                return None
             body = await _limited(response)
         if body.strip() and kind.startswith("application/json"):
             self._take_all(_loaded(body))
         elif "id" in message and "method" in message:
             raise RpcError(INTERNAL, f"it answered with {kind or 'nothing'} instead of JSON")
-        return True
+        return None
 
     async def _refuse(self, response: httpx.Response) -> None:
         """An error for what is no success; one in the body is taken as it is."""
@@ -222,6 +228,12 @@ class HttpTransport:
     def _take_all(self, given: Any) -> None:
         for one in cast("list[Any]", given) if isinstance(given, list) else [given]:
             self._take(one)
+
+
+def wanted_scope(challenge: str) -> str:
+    """The rights that are missing, where a login has too few of them."""
+    found = SCOPE.search(challenge)
+    return found[1] if found and "insufficient_scope" in challenge else ""
 
 
 async def _limited(response: httpx.Response) -> bytes:

@@ -33,8 +33,8 @@ class Landing:
         self._returned: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
         self.address = ""
 
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_REQUEST)
+    async def open(self, port: int = 0) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=LONGEST_REQUEST)
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     def take(self, address: str) -> bool:
@@ -70,8 +70,23 @@ class Landing:
         writer.close()
 
 
-async def log_in(url: str, landing: Landing, show: Callable[[str], Awaitable[None]]) -> dict[str, Any]:
+class LoginWish(NamedTuple):
+    """The address of the server, what it says about logins, and as whom we are known there, if we are."""
+
+    url: str
+    challenge: str = ""
+    client_id: str = ""
+    client_secret: str = ""
+
+    @property
+    def document(self) -> str | None:
+        """An address that says who we are is no name that was agreed upon."""
+        return self.client_id if self.client_id.startswith("https://") else None
+
+
+async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awaitable[None]]) -> dict[str, Any]:
     """What is kept of the login. `show` is given the address to open. UsageError without the SDK."""
+    url = wanted.url
     try:
         auth: Any = await asyncio.to_thread(importlib.import_module, "mcp.client.auth")
         shared: Any = importlib.import_module("mcp.shared.auth")
@@ -89,13 +104,24 @@ async def log_in(url: str, landing: Landing, show: Callable[[str], Awaitable[Non
         found = await landing.returned()
         return auth.AuthorizationCodeResult(code=found.code, state=found.state, iss=found.issuer)
 
+    async def challenge(response: Any) -> None:
+        # Whatever this request may do without a login: the user wants one, for what another request was refused.
+        if str(response.request.url) == url and "authorization" not in response.request.headers:
+            response.status_code, response.headers["www-authenticate"] = 401, wanted.challenge
+
     store = _Memory()
-    provider = auth.OAuthClientProvider(url, metadata, store, show, wait)
+    if wanted.client_id and not wanted.document:
+        known_as = {"client_id": wanted.client_id, "client_secret": wanted.client_secret or None}
+        method = "client_secret_basic" if wanted.client_secret else "none"
+        store.client = shared.OAuthClientInformationFull(
+            **known_as, redirect_uris=[landing.address], token_endpoint_auth_method=method
+        )
+    provider = auth.OAuthClientProvider(url, metadata, store, show, wait, wanted.document)
     who = {"name": "duckflow", "version": "0"}
     params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": who}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     headers = {"accept": "application/json, text/event-stream"}
-    async with http.AsyncClient(auth=provider, timeout=WAIT_SECONDS) as client:
+    async with http.AsyncClient(auth=provider, timeout=WAIT_SECONDS, event_hooks={"response": [challenge]}) as client:
         answer = await client.post(url, json=message, headers=headers)
     context = provider.context
     if store.tokens is None:

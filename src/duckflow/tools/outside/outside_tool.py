@@ -18,6 +18,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, read_result
+from duckflow.tools.outside.http import LOGIN_NEEDED, wanted_scope
 from duckflow.tools.outside.schema import plain_schema
 from duckflow.tools.outside.server import OutsideServer
 from duckflow.tools.pausing import PauseControl
@@ -117,10 +118,19 @@ class OutsideTool(Tool[OutsideArgs]):
                 name=self.operation,
                 seconds=seconds,
             ) from None
-        except (RpcError, AttributeError, TypeError, ValueError) as problem:
+        except RpcError as problem:
+            raise self._refused(problem) from None
+        except (AttributeError, TypeError, ValueError) as problem:
             raise ToolError(f"{self.operation}: {problem}") from None
         text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
         return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
+
+    def _refused(self, problem: RpcError) -> ToolError:
+        told = f"{self.operation}: {problem}"
+        if problem.code != LOGIN_NEEDED:
+            return ToolError(told)
+        scope = wanted_scope(str(problem.data or ""))
+        return ToolError(told, "mcp.scope_needed" if scope else "mcp.login_needed", name=self.server.name, scope=scope)
 
     def _shown(self, text: str) -> Phrase:
         brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)

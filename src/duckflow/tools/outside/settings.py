@@ -16,6 +16,11 @@ class ServerSettings(BaseModel):
     """Where it is started: your home; `.` is the work folder."""
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
+    client_id: str = ""
+    """For logins: as whom Duckflow is known there, or the address of a document about it. Not said: it registers."""
+    client_secret: str = ""
+    callback_port: int = Field(default=0, ge=0, le=65535)
+    """Where the browser ends, if only one port is allowed; 0: any that is free."""
     enabled: bool = True
     start_seconds: float = Field(default=30.0, gt=0)
     call_seconds: float = Field(default=300.0, gt=0)
