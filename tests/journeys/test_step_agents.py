@@ -8,6 +8,7 @@ from typing import Any
 from duckflow.events.types import ActionFinished, DecisionMade, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.llm.scripted import called
+from duckflow.prompts.template import note
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
@@ -116,6 +117,28 @@ async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:
     assert (story.folder / "color.py").read_text() == "C = 2\n"
     assert all(question.job_name for question in story.questions), "its questions come with the job's name"
     assert [one.gate.rationale for one in story.questions if one.gate] == ["I do it."] * 2, "and with its reason"
+
+
+class LeavingAtTheGate(Story):
+    """The user leaves the terminal while a job asks."""
+
+    def answer(self, question: Question) -> Answer | None:
+        return None
+
+
+async def test_a_step_that_is_gone_on_with_later_was_not_stopped_by_the_user(tmp_path: Path) -> None:
+    plan = when("Make a plan for this goal", json.dumps(a_plan(("first", ""))))
+    replies = [PROPOSE, plan, RUN_ALL, of_step("first", *written(color="C = 1\n"))]
+    story = LeavingAtTheGate(tmp_path, replies, mode="ask", native=True)
+    await told(story)
+    await until(story, lambda: bool(story.chat.questions))
+    await story.close()
+    later = Wishing(tmp_path, [when("make it 2", "```\nC = 2\n```"), REPORT], mode="ask", native=True)
+    assert later.chat.take("resume").result().meaning == "aside"
+    assert (await job_ended(later)).status == "completed"
+    assert (later.folder / "color.py").read_text() == "C = 2\n"
+    assert note("en", "interrupted") not in later.prompt(0)
+    await later.close()
 
 
 async def test_what_its_criterion_names_must_be_shown_before_it_is_over(tmp_path: Path) -> None:

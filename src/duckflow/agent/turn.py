@@ -72,7 +72,10 @@ class Turn:
             turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
             outcome, why = await self._open(turn, begin)
         except asyncio.CancelledError:
-            self._add(Message(role="system", text=self._begun.interrupted(self._session.state.language), turn=number))
+            # An agent is not stopped by a word of the user to it, and what goes on with its work must not read so.
+            if not self._actor.inner:
+                told = self._begun.interrupted(self._session.state.language)
+                self._add(Message(role="system", text=told, turn=number))
             self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
