@@ -4,9 +4,16 @@ import io
 
 from rich.console import Console
 
-from duckflow.events.types import ActionStarted, OutputStreamed, ReplyRejected, StreamReset, TextStreamed
+from duckflow.events.types import (
+    ActionFinished,
+    ActionStarted,
+    OutputStreamed,
+    ReplyRejected,
+    StreamReset,
+    TextStreamed,
+)
 from duckflow.i18n.words import Words
-from duckflow.state.action import Action
+from duckflow.state.action import Action, ActionResult
 from duckflow.state.phrase import say
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import OutputLines, Screen
@@ -55,6 +62,19 @@ def test_what_was_said_before_a_call_stands_before_its_output() -> None:
     screen.hear(ActionStarted(action=ls, doing=say("wait.you"), effect="run"))
     screen.hear(OutputStreamed(text="a.py\nb.py\n"))
     assert shown.getvalue().split() == ["I", "look", "around.", "│", "a.py", "│", "b.py"]
+
+
+def test_why_it_failed_does_not_repeat_the_lines_that_stand_there() -> None:
+    shown = io.StringIO()
+    screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
+    lines = ["one", "two", "three", *(f"between {n}" for n in range(5)), "Error: it is 100", *"abcde"]
+    cause = "\n".join(lines[2:4] + lines[8:])
+    screen.hear(OutputStreamed(text="\n".join(lines) + "\n", job="job"))
+    why = say("shell.finished", command="x", code=1, seconds=1).with_cause(cause)
+    result = ActionResult(action_id="1", operation="shell.run", ok=False, for_model="", for_user=why, effect="run")
+    screen.hear(ActionFinished(result=result, job="job"))
+    texts = [line.removeprefix("  │ ") for line in shown.getvalue().split("\n") if line.startswith("  │ ")]
+    assert texts == [*lines[:3], "… 6 lines left out …", *"abcde", "between 0", "Error: it is 100"]
 
 
 def test_a_reply_that_cannot_be_used_is_told_of_once() -> None:

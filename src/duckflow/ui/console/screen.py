@@ -35,6 +35,8 @@ class OutputLines:
         self._left_out = 0
         self._begun = ""
         self.latest = ""
+        self.shown: set[str] = set()
+        """The first lines."""
 
     def add(self, text: str, left_out: int = 0) -> list[str]:
         """The lines to show now. `left_out`: lines before the text that were not handed on."""
@@ -49,6 +51,7 @@ class OutputLines:
         self.latest = next((line for line in (_seen(rest), *reversed(whole)) if line.strip()), self.latest)
         shown, kept = whole[: self._first], whole[self._first :]
         self._first -= len(shown)
+        self.shown.update(shown)
         for line in kept:
             self._keep(line)
         return shown
@@ -241,9 +244,10 @@ class Screen:
             # What an agent looks at is in its line while it does; there may be very much of it.
             return
         self._reply.end()
-        if self._end_output(event.job) and result.for_user.cause:
+        left_out, shown = self._end_output(event.job)
+        if left_out and result.for_user.cause:
             # The screen has shown the beginning and the end; why it failed stood between them.
-            self._print_output(result.for_user.cause.split("\n"))
+            self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown])
         whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
@@ -261,13 +265,14 @@ class Screen:
         output = self._outputs.setdefault(event.job, OutputLines(*OUTPUT_LINES[bool(event.job)]))
         self._print_output(output.add(event.text, event.left_out))
 
-    def _end_output(self, job: str) -> int:
-        """The command has ended: what was held back of its output, as far as it is shown at all; how much is not."""
+    def _end_output(self, job: str) -> tuple[int, set[str]]:
+        """The command has ended: what was held back of its output, as far as it is shown at all; how much is not, and
+        all the lines that are."""
         if (output := self._outputs.pop(job, None)) is None:
-            return 0
+            return 0, set()
         left_out, lines = output.end()
         self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
-        return left_out
+        return left_out, output.shown.union(lines)
 
     def _print_output(self, lines: list[str]) -> None:
         for line in lines:
