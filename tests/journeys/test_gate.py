@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import ActionFinished
+from duckflow.events.talking import QuestionAsked
+from duckflow.events.types import ActionFinished, Event
 from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
@@ -74,6 +75,36 @@ async def test_a_list_of_mixed_risk_asks_once_for_its_risky_part(tmp_path: Path,
     assert sum(len(question.gate.operations) for question in story.questions if question.gate) == asked
     assert len(story.questions) == (1 if asked else 0)
     assert not (story.folder / "old.txt").exists() and (story.folder / "new.txt").exists()
+
+
+class Speaking(Story):
+    """The user answers in words, and is asked again where they are unclear."""
+
+    words: tuple[str, ...] = ()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, QuestionAsked) and self.words:
+            self.questions.append(event.question)
+            for one in self.words:
+                if self.chat.answer(event.question.question_id, one).result().meaning == "answer":
+                    return
+        super()._take(event)
+
+
+@pytest.mark.parametrize("word", ["はい、流してください", "うん、テストを実行して", "yes please run the tests"])
+async def test_a_yes_may_name_what_is_asked_about(tmp_path: Path, word: str) -> None:
+    story = Speaking(tmp_path, [decide(act("shell.run", command="touch a")), END], mode="ask")
+    story.words = (word,)
+    await story.tell("go")
+    assert (story.folder / "a").exists()
+
+
+@pytest.mark.parametrize("word", ["はい、削除してください", "yes, delete it", "はい、それも追加してください"])
+async def test_a_yes_to_something_else_is_asked_again_and_is_no_refusal(tmp_path: Path, word: str) -> None:
+    story = Speaking(tmp_path, [decide(write("a.txt")), END], mode="ask")
+    story.words = (word, "yes, write it")
+    await story.tell("go")
+    assert (story.folder / "a.txt").exists()
 
 
 async def test_a_no_holds_for_what_was_asked_about(tmp_path: Path) -> None:

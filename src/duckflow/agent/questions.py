@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answers import means_always, read_answer, read_wish, yes_or_no
+from duckflow.i18n.answers import agrees_to, means_always, read_answer, read_wish, yes_or_no
 from duckflow.i18n.words import LANGUAGES, Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -19,6 +19,8 @@ FREE = "free"
 UNCLEAR = {"duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """Choices that a plain yes or no stands for."""
+DEEDS = {"edit": "write", "make": "write"}
+"""Operations whose deed goes by another word."""
 SHOWN = 60
 BEGUN = 6
 """So many letters of a choice say which one is meant."""
@@ -120,6 +122,8 @@ def _read_at_gate(text: str, asked: OpenQuestion) -> Answer | None:
     no key."""
     question = asked.question
     answer = _begun(text, question) or read_answer(text, _keys(question))
+    if answer is None and agrees_to(text, _deeds(question)):
+        answer = Answer(choice="yes")
     if answer is None and (wish := read_wish(text)):
         return Answer(choice="no", text=wish)
     if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text):
@@ -134,6 +138,13 @@ def _begun(text: str, question: Question) -> Answer | None:
     word = unicodedata.normalize("NFKC", text).strip().casefold()
     meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one))]
     return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
+
+
+def _deeds(question: Question) -> set[str]:
+    """What is asked about, all of it."""
+    operations = question.gate.operations if question.gate else ()
+    deeds = {DEEDS.get(one, one) for operation in operations for one in [operation.rpartition(".")[2].split("_")[0]]}
+    return deeds if len(deeds) == 1 else set()
 
 
 def _needs_word(question: Question) -> bool:

@@ -23,12 +23,15 @@ WORDS: dict[str, tuple[str, ...]] = {
 MEANINGS = {word: choice for choice, words in WORDS.items() for word in words}
 PERMANENT = "always"
 """A rule that stays is never given by one key."""
-REASONS = {"deed", "reason"}
+DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
+REASONS = {*DEEDS, "reason"}
 """Words by which a no says more than no: what is wanted, or why."""
 LONGEST = 80
 """Characters: nobody says a plain yes or no in more."""
 GAP = r"[\s,、。.!~〜ー…♪☆;:\-\"'「」()*笑]+"
 PUNCTUATION = " 。、.,!！"
+
+MORE = r"(?i)も|\b(?:too|also|as well)\b"
 
 WORD_FILE = Path(__file__).parent / "answer_words.txt"
 
@@ -71,7 +74,13 @@ def yes_or_no(text: str) -> str:
         return ""
     if "refuse" in found:
         return "no"
-    return "yes" if found & {"yes", "agree"} and "deed" not in found else ""
+    return "yes" if found & {"yes", "agree"} and not found & DEEDS else ""
+
+
+def agrees_to(text: str, deeds: set[str]) -> bool:
+    """A yes that names just what is asked about: `yes, delete it`, 「はい、流してください」."""
+    kinds = [] if asks(text) or re.search(MORE, text) else list(_read(text))
+    return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "glue", "thing", *deeds}
 
 
 def read_wish(text: str) -> str:
