@@ -211,6 +211,8 @@ def _fleet(add: Add, words: Words) -> None:
     add("--place", default="", metavar="NAME", help=words("cli.fleet_place"))
     add("--places", action="append", default=[], metavar="NAME", help=words("cli.fleet_places"))
     add("--repositories", default="", metavar="FOLDER", help=words("cli.fleet_repositories"))
+    add("--limit", action="append", default=[], metavar="MODEL=N/N", help=words("cli.fleet_limit"))
+    add("--lease", type=_positive(float), default=30.0, metavar="SECONDS", help=words("cli.fleet_lease"))
     add("--json", action="store_true", help=words("cli.config_json"))
 
 

@@ -19,7 +19,7 @@ from duckflow.cli.fleet_workshop import make_workshop
 from duckflow.cli.parser import Options
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.attempt import Attempts
-from duckflow.fleet.engine import AttemptState, Engine
+from duckflow.fleet.engine import AttemptState, Engine, Limit
 from duckflow.fleet.ranking import choose, side_by_side
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_base
 from duckflow.i18n.figures import age
@@ -70,9 +70,8 @@ def _engine(options: Options, words: Words, paths: Paths) -> "Generator[DbosEngi
     paths.data.mkdir(parents=True, exist_ok=True)
     given = options.database or os.environ.get(DATABASE, "")
     address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
-    place = Workplace(
-        options.place or platform.node(), options.at_once, repositories=_folder(options.repositories or "")
-    )
+    below = _folder(options.repositories or "")
+    place = Workplace(options.place or platform.node(), options.at_once, options.lease, below)
     engine = DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
     try:
         yield engine
@@ -106,13 +105,15 @@ def _read(options: Options) -> ListedTasks:
         return read_lines(text, file, given, Path.cwd())
     # A file may lie with the repositories that it names; what was typed was typed here.
     given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
-    return read_tasks(text, file, given, path.resolve().parent)
+    # Where every machine has them in a folder of its own, their names are kept as they are.
+    return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
 
 
 async def _run(engine: "DbosEngine", listed: ListedTasks, options: Options, words: Words) -> int:
     below = Path(_folder(options.repositories)) if options.repositories else None
     tasks = [await settle_base(task, below) for task in listed.tasks]
-    fleet = engine.start(tasks, budget_usd=options.fleet_budget_usd or listed.budget_usd, places=options.places or ())
+    budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
+    fleet = engine.start(tasks, budget_usd=budget, places=options.places or (), limits=limits)
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
     if options.no_work:
         print_out(json.dumps({"fleet": fleet}) if options.json else fleet)

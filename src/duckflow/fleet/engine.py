@@ -1,8 +1,10 @@
 """The engine of a fleet: keeps tasks, attempts and questions, has them carried out, and outlives its workers."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Literal, Protocol
 
+from duckflow.errors import UsageError
 from duckflow.fleet.task import Answered, Asked, AttemptOutcome, AttemptReport, FleetTask
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase
@@ -79,12 +81,29 @@ class LogLine(Value):
 
 
 class Limit(Value):
-    """How much of one model the fleets of a database may use at a time, over all machines."""
+    """How much of a model the fleets of a database may use at a time, over all machines."""
 
     model: str
+    """As tasks name it, or a pattern for all models of one endpoint."""
     at_once: int | None = None
     per_minute: int | None = None
     """Attempts that may begin."""
+
+    @classmethod
+    def read(cls, text: str) -> "Limit":
+        """`MODEL=AT_ONCE`, `MODEL=AT_ONCE/PER_MINUTE` or `MODEL=/PER_MINUTE`."""
+        model, _, figures = text.rpartition("=")
+        at_once, _, per_minute = figures.partition("/")
+        if not model or not figures or not all(not part or _is_count(part) for part in (at_once, per_minute)):
+            raise UsageError("fleet.limit", text=text)
+        return cls(model=model, at_once=int(at_once or 0) or None, per_minute=int(per_minute or 0) or None)
+
+    def covers(self, model: str) -> bool:
+        return fnmatchcase(model, self.model)
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and int(text) > 0
 
 
 class Engine(Protocol):

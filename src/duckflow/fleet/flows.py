@@ -119,9 +119,8 @@ async def _attempts(worker: Worker, fleet: str, task: str, numbers: list[int]) -
 async def _begin(worker: Worker, fleet: str, task: str, in_round: int) -> Begun:
     numbers = await asyncio.to_thread(worker.store.begin_round, fleet, task, in_round)
     (state,) = [each for each in await asyncio.to_thread(worker.store.tasks, fleet) if each.task.name == task]
-    limited = {limit.model for limit in await asyncio.to_thread(worker.store.limits)}
-    model = state.task.model
-    queue = model_queue(model) if model in limited else None
+    limits = [limit for limit in await asyncio.to_thread(worker.store.limits) if limit.covers(state.task.model)]
+    queue = model_queue(limits[0].model) if limits else None
     return Begun(numbers=numbers, place=state.place, model_queue=queue, cancel_losers=state.task.cancel_losers)
 
 
