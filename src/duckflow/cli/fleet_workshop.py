@@ -9,10 +9,11 @@ from pathlib import Path
 from duckflow.config.load import load
 from duckflow.fleet.attempt import Workshop, marks_of
 from duckflow.fleet.host import HostCall
-from duckflow.fleet.review import AttemptReview, run_review
-from duckflow.fleet.task import AttemptOrder, CheckResult, FleetTask
+from duckflow.fleet.review import AttemptReview, review_prompt, run_review
+from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
 from duckflow.i18n.words import Words
 from duckflow.programs import find_program
+from duckflow.prompts.template import note
 from duckflow.remote.wire import SUFFIX
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths
@@ -39,9 +40,10 @@ def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall
     return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
 
 
-async def _review(words: Words, order: AttemptOrder, folder: Path, prompt: str) -> AttemptReview | None:
-    command = (*PROGRAM, *_flags(order.task, words), "--mode", Mode.PLAN, "-p", prompt)
-    return await run_review(command, folder, marks_of(order))
+async def _review(words: Words, report: AttemptReport, folder: Path, diff: str) -> AttemptReview | None:
+    prompt = review_prompt(report, note(words.language, "agent_is_review"), words)
+    command = (*PROGRAM, *_flags(report.order.task, words), "--mode", Mode.PLAN, "-p", prompt)
+    return await run_review(command, diff, folder, marks_of(report.order))
 
 
 def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from duckflow.errors import DuckflowError
 from duckflow.fleet.host import Host, HostCall
 from duckflow.fleet.processes import MARK
-from duckflow.fleet.review import AttemptReview, review_prompt
+from duckflow.fleet.review import AttemptReview
 from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
 from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
@@ -32,7 +32,8 @@ class Workshop(NamedTuple):
     worktrees: Path
     call: Callable[[FleetTask, Path], HostCall]
     run: RunCommand
-    review: Callable[[AttemptOrder, Path, str], Awaitable[AttemptReview | None]]
+    review: Callable[[AttemptReport, Path, str], Awaitable[AttemptReview | None]]
+    """Of a diff, in that folder."""
     words: Words
 
 
@@ -198,8 +199,7 @@ class Attempt:
         if self._task.attempts > 1:
             self._desk.progress(report.cost_usd, report.tokens, "review")
             diff = await worktree.git("diff", "--no-color", worktree.start, report.commit)
-            prompt = review_prompt(report, diff, self._words)
-            if found := await self._workshop.review(self._order, worktree.folder, prompt):
+            if found := await self._workshop.review(report, worktree.folder, diff):
                 self._update(
                     rating=found.rating,
                     findings=found.findings,

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.words import Words
+from duckflow.state.noun import shorten
 
-LONGEST_DIFF = 60_000
+LONGEST_DIFF, LONGEST_TASK = 60_000, 8_000
 MOST_FINDINGS = 12
 SECONDS = 900.0
 SHAPE: dict[str, Any] = {
@@ -34,26 +35,28 @@ class AttemptReview(NamedTuple):
     tokens: int = 0
 
 
-def review_prompt(report: AttemptReport, diff: str, words: Words) -> str:
-    shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
+def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
+    """`rule`: how any reviewer of Duckflow's goes about it. The diff itself is piped in: it may be long."""
     evidence = "\n".join([*(f"{check.command}: {check.code}" for check in report.checks), *report.evidence])
-    return words("fleet.review", prompt=report.order.task.prompt, evidence=evidence or "–", diff=shown)
+    asked = shorten(report.order.task.prompt, LONGEST_TASK)
+    return words("fleet.review", rule=rule, prompt=asked, evidence=evidence[-LONGEST_TASK:] or "–")
 
 
-async def run_review(command: Sequence[str], folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
+async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
     """Nothing where it gave no answer that can be read: a review is a help, and nobody waits for it for ever."""
+    shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
     process = await asyncio.create_subprocess_exec(
         *(*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json"),
         cwd=folder,
         env={**os.environ, **marks},
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
         async with asyncio.timeout(SECONDS):
-            output, _ = await process.communicate()
+            output, _ = await process.communicate(os.fsencode(shown))
     except TimeoutError:
         return None
     finally:
