@@ -108,6 +108,24 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
     assert (story.folder / "a.txt").read_text() == "x\n"
 
 
+async def test_a_file_that_was_taken_back_no_longer_counts_as_changed(tmp_path: Path) -> None:
+    files = enumerate(("a.py", "a.py", "b.py"))
+    writes = [act("file_ops.write_file", path=path, content=f"{n}\n") for n, path in files]
+        act("file_ops.write_file", path=path, content=f"{n}\n") for n, path in enumerate(("a.py", "a.py", "b.py"))
+    ]
+    story = Story(tmp_path, [decide(writes[0]), decide(*writes[1:]), decide(respond("ok"), step="PLANNING")])
+    await story.tell("one")
+    await story.tell("two")
+    await story.chat.undo.restore(back=True)
+    assert story.session.state.files_changed == ["a.py"], "the first turn has changed it too"
+    await story.tell("and now?")
+    assert "Files changed: a.py\n" in story.prompt()
+    await story.chat.undo.restore(back=True)
+    assert story.session.state.files_changed == []
+    await story.chat.undo.restore(back=False)
+    assert story.session.state.files_changed == ["a.py"], "redone it counts again"
+
+
 async def test_work_of_somebody_else_is_never_taken_back(tmp_path: Path) -> None:
     write = act("file_ops.write_file", path="a.txt", content="x\n")
     story = Story(tmp_path, [decide(write, respond("done"))])

@@ -63,6 +63,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.GateAnswered() | happened.DuckAnswered():
             close_question(state, event.question_id)
             state.heard |= bool(event.answer.text)
+        case happened.TurnUndone():
+            _undo_changes(state, event)
         case happened.MessagesSetAside():
             state.aside.append((event.first, event.last))
         case happened.ContextPruned() | happened.PastSummarised() | happened.PastForgotten():
@@ -142,10 +144,27 @@ def _note_ref(state: AgentState, found: str) -> None:
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
     for path in event.result.changed:
-        if path in state.files_changed:
-            state.files_changed.remove(path)
-        state.files_changed.append(path)
+        _has_changed(state, path, state.turn)
+
+
+def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
+    """A file that no other turn has changed is as it was."""
+    for path in event.changed:
+        if not event.back:
+            _has_changed(state, path, event.turn)
+        elif path in state.files_changed:
+            turns = state.changed_in[path] = state.changed_in.get(path, set()) - {event.turn}
+            if not turns:
+                state.files_changed.remove(path)
+
+
+def _has_changed(state: AgentState, path: str, turn: int) -> None:
+    if path in state.files_changed:
+        state.files_changed.remove(path)
+    state.files_changed.append(path)
+    state.changed_in.setdefault(path, set()).add(turn)
     del state.files_changed[:-HISTORY_LIMIT]
+    state.changed_in = {one: turns for one, turns in state.changed_in.items() if one in state.files_changed}
 
 
 def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged) -> None:

@@ -83,6 +83,8 @@ class AgentState(Noun):
     vitals: Vitals = Field(default_factory=Vitals)
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     files_changed: list[str] = Field(default_factory=list[str])
+    changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
+    """By which turns each of them was."""
     usage: Usage = Field(default_factory=Usage)
     turn_usage: Usage = Field(default_factory=Usage)
     usage_by_model: dict[str, Usage] = Field(default_factory=dict[str, Usage])
