@@ -27,7 +27,8 @@ class UndoDesk:
             known = {turn.number: turn for turn in self._ledger.turns(session)}
             if not known:
                 raise DuckflowError("undo.nothing")
-            turn = known.get(max(known) if number is None else number)
+            standing = [one for one, turn in known.items() if not turn.undone] or known
+            turn = known.get(max(standing) if number is None else number)
             if turn is None:
                 too_old = (number or 0) <= self._ledger.forgotten(session)
                 raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=number or 0)

@@ -52,7 +52,7 @@ class Undo:
         return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
 
     async def diff(self, turn: int | None = None) -> UndoPreview:
-        """What a turn did; the latest one when none is named."""
+        """What a turn did; when none is named the latest one that is not undone."""
         return await self._do(lambda desk: desk.diff(self._session, turn))
 
     async def preview(self, back: bool = True) -> UndoPreview:
