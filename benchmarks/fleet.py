@@ -1,69 +1,46 @@
 """Many tasks under bad conditions: are all done, none twice at once, none lost? How much does the fleet itself cost?
 
-Usage: python -m benchmarks.fleet [--tasks 200] [--kills 20] [--postgres] [--restart] [--places 1] [...]
+Usage: python -m benchmarks.fleet [--tasks 200] [--kills 20] [--postgres] [--restart] [--places 1] [--real] [...]
 
 Workers are processes of their own that are killed with -9 at random moments and started again; on Postgres the server
 is stopped and started once. Attempts are stand-ins: a process that holds a lock for some time, so that two at once are
-found out. Prints what came of it, and the figures.
+found out; with --real they are the whole program with a scripted model in five repositories, and what they made is
+merged. Prints what came of it, and the figures.
 """
 
 import argparse
 import asyncio
 import json
 import random
-import signal
+import resource
 import statistics
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
+from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, memory_of_attempts
 from duckflow.fleet.dbos_engine import DbosEngine
-from duckflow.fleet.engine import AttemptState, Limit
-from duckflow.fleet.task import FleetTask
+from duckflow.fleet.store import LIVE
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, pick_first
-
-LEASE = 6.0
-MODEL = "scripted"
-
-
-class Conditions(NamedTuple):
-    """How many, and how bad it gets."""
-
-    tasks: int = 200
-    attempts: int = 2
-    workers: int = 3
-    at_once: int = 4
-    limit: int = 8
-    """Attempts at once over all workers; 0: as many as they take."""
-    kills: int = 20
-    places: int = 1
-    seed: int = 22
-    seconds: float = 1.0
-    """That a stand-in takes."""
-    postgres: bool = False
-    restart: bool = False
-    warm: bool = False
-    """Workers are up before the time is taken."""
 
 
 class Crew:
     """The worker processes: one that is gone is replaced."""
 
-    def __init__(self, command: Sequence[str], places: Sequence[str]) -> None:
-        self._command = command
+    def __init__(self, trial: Trial, places: Sequence[str]) -> None:
+        self._trial = trial
         self._places = places
         self._workers: list[asyncio.subprocess.Process] = []
         self.memory: list[int] = []
+        self.attempts_memory: list[int] = []
 
     async def start(self) -> None:
         for place in self._places:
@@ -71,8 +48,9 @@ class Crew:
 
     async def kill(self, randomness: random.Random) -> None:
         number = randomness.randrange(len(self._workers))
-        self._workers[number].kill()
-        await self._workers[number].wait()
+        if self._workers[number].returncode is None:
+            self._workers[number].kill()
+            await self._workers[number].wait()
         self._workers[number] = await self._one(self._places[number])
 
     async def look(self) -> None:
@@ -83,55 +61,45 @@ class Crew:
             status = Path(f"/proc/{worker.pid}/status")
             if status.exists() and "VmRSS:" in (text := status.read_text()):
                 self.memory.append(int(text.split("VmRSS:")[1].split()[0]))
+        self.attempts_memory += await asyncio.to_thread(memory_of_attempts)
 
     async def stop(self) -> None:
         for worker in self._workers:
             if worker.returncode is None:
-                worker.send_signal(signal.SIGKILL)
+                worker.kill()
                 await worker.wait()
 
     async def _one(self, place: str) -> asyncio.subprocess.Process:
-        command = [word.replace("{place}", place) for word in self._command]
-        return await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.fleet.stand_in", *command)
+        call = self._trial.call(place)
+        return await asyncio.create_subprocess_exec(
+            *call.command, env=call.environment, stderr=asyncio.subprocess.DEVNULL
+        )
 
 
 async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> dict[str, object]:
     address = postgres.address if postgres else str(folder / "fleet.db")
-    ledger = folder / "ledger"
     randomness = random.Random(options.seed)
     places = [f"machine-{number + 1}" for number in range(options.places)]
-    workplace = Workplace(places[0], options.at_once, LEASE)
-    engine = DbosEngine(address, hold_a_lock(ledger, 0), pick_first, workplace)
-    tasks = [
-        FleetTask(
-            name=f"task-{number}",
-            repository=f"repository-{number % 5}",
-            prompt="p",
-            attempts=options.attempts,
-            pick="best",
-            model=MODEL,
-            budget_usd=0,
-            minutes=5,
-        )
-        for number in range(options.tasks)
-    ]
-    crew_places = [places[number % len(places)] for number in range(options.workers)]
-    command = [address, "{place}", str(options.at_once), str(LEASE), str(ledger), str(options.seconds)]
-    crew = Crew(command, crew_places)
+    workplace = Workplace(places[0], options.at_once, options.lease)
+    engine = DbosEngine(address, hold_a_lock(folder / "unused", 0), pick_first, workplace)
+    trial: Trial = StandIns(options, address, folder)
+    if options.real:
+        trial = WholeProgram(options, address, folder)
+        trial.prepare(places)
+    crew = Crew(trial, [places[number % len(places)] for number in range(options.workers)])
     await crew.start()
     if options.warm:
         await asyncio.sleep(5)
     began = time.monotonic()
-    limits = [Limit(model=MODEL, at_once=options.limit)] if options.limit else []
-    fleet = engine.start(tasks, places=places, limits=limits)
+    fleet = trial.start(engine, places)
     enqueued = time.monotonic() - began
     all_attempts = options.tasks * options.attempts
     moments = sorted(randomness.randrange(int(all_attempts * 0.9)) for _ in range(options.kills))
     restart_at = all_attempts // 2 if postgres and options.restart else None
     connections = 0
     try:
-        while not all(state in ("done", "failed", "choose") for state in engine.fleets()[0].tasks):
-            ended = Counter(each.state for each in engine.attempts(fleet))["done"]
+        while not engine.fleets()[0].ended:
+            ended = sum(each.state not in LIVE for each in engine.attempts(fleet))
             if moments and ended >= moments[0]:
                 moments.pop(0)
                 await asyncio.sleep(randomness.random())
@@ -147,36 +115,32 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
         elapsed = time.monotonic() - began
     finally:
         await crew.stop()
-    figures = judge(engine.attempts(fleet), Counter(each.state for each in engine.tasks(fleet)), ledger, options)
-    engine.close()
-    return {
-        "database": "postgres" if postgres else "sqlite",
-        **figures,
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    attempts = engine.attempts(fleet)
+    took = [each.ended - each.started for each in attempts if each.goes == 1]
+    figures = {
+        "conditions": options._asdict(),
+        "tasks": Counter(each.state for each in engine.tasks(fleet)),
+        "attempts": Counter(each.state for each in attempts),
+        "without a report": sum(each.report is None for each in attempts),
+        "begun again": sum(each.goes > 1 for each in attempts),
+        "most goes": max(each.goes for each in attempts),
+        "from taken to ended, median s": round(statistics.median(took), 3) if took else None,
         "seconds to enqueue": round(enqueued, 2),
         "seconds": round(elapsed, 1),
         "tasks a minute": round(options.tasks / elapsed * 60, 1),
+        "CPU seconds an attempt, all in all": round((used.ru_utime + used.ru_stime) / all_attempts, 3),
         "kills left": len(moments),
-        "largest worker MB": max(crew.memory, default=0) // 1024,
-        "most connections": connections,
+        "worker MB, largest": max(crew.memory, default=0) // 1024,
+        "attempt MB, median and largest": (
+            int(statistics.median(crew.attempts_memory or [0])) // 1024,
+            max(crew.attempts_memory, default=0) // 1024,
+        ),
+        "connections, most": connections,
+        **trial.judge(fleet, attempts),
     }
-
-
-def judge(
-    attempts: Sequence[AttemptState], tasks: Counter[str], ledger: Path, options: Conditions
-) -> dict[str, object]:
-    words = Counter(line.split()[0] for line in ledger.read_text().splitlines())
-    took = [each.ended - each.started - options.seconds for each in attempts if each.goes == 1]
-    return {
-        "tasks": dict(tasks),
-        "attempts": dict(Counter(each.state for each in attempts)),
-        "without a report": sum(each.report is None for each in attempts),
-        "begun": words["begin"],
-        "ended": words["end"],
-        "two at once": words["TWICE"],
-        "begun again": sum(each.goes > 1 for each in attempts),
-        "most goes": max(each.goes for each in attempts),
-        "overhead of an attempt, median s": round(statistics.median(took), 3),
-    }
+    engine.close()
+    return figures
 
 
 def count_connections(address: str) -> int:
@@ -208,7 +172,7 @@ def main() -> None:
         if value is False:
             parser.add_argument(option, action="store_true")
         else:
-            parser.add_argument(option, type=float if name == "seconds" else int, default=value)
+            parser.add_argument(option, type=float if isinstance(value, float) else int, default=value)
     print(json.dumps(try_it(Conditions(**vars(parser.parse_args()))), indent=2))
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.fleet import Conditions, try_it
+from benchmarks.fleet import try_it
+from benchmarks.fleet_trial import Conditions
 from tests.fleet.postgres import postgres_programs
 
 MANY = Conditions(tasks=200, attempts=2, workers=3, at_once=4, limit=8, kills=20, seconds=0.5)

@@ -1,0 +1,199 @@
+"""What `benchmarks.fleet` is tried with: stand-ins, or the whole program with a scripted model in real repositories."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from duckflow.fleet.engine import AttemptState, Engine, Limit
+from duckflow.fleet.processes import MARK
+from duckflow.fleet.task import FleetTask
+from tests.fleet.yard import Repository, write
+from tests.journeys.story import decide, respond
+
+REPOSITORIES = 5
+PROGRAM = (sys.executable, "-P", "-m", "duckflow")
+MODELS = "scripted:*"
+
+
+class Conditions(NamedTuple):
+    """How many, and how bad it gets."""
+
+    tasks: int = 200
+    attempts: int = 2
+    workers: int = 3
+    at_once: int = 4
+    limit: int = 8
+    """Attempts at once over all workers; 0: as many as they take."""
+    kills: int = 20
+    places: int = 1
+    seed: int = 22
+    seconds: float = 1.0
+    """That a stand-in takes."""
+    lease: float = 8.0
+    postgres: bool = False
+    restart: bool = False
+    warm: bool = False
+    """Workers are up before the time is taken."""
+    real: bool = False
+    """The whole program, with a scripted model."""
+
+
+class Call(NamedTuple):
+    """How a worker is started."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
+class Trial(Protocol):
+    """One kind of attempts."""
+
+    def call(self, place: str) -> Call: ...
+
+    def start(self, engine: Engine, places: Sequence[str]) -> str: ...
+
+    def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
+        """What can be said in the end, besides what the engine says."""
+        ...
+
+
+class StandIns:
+    """Processes that hold a lock while they run."""
+
+    def __init__(self, options: Conditions, address: str, folder: Path) -> None:
+        self._options = options
+        self._address = address
+        self.ledger = folder / "ledger"
+
+    def call(self, place: str) -> Call:
+        options = self._options
+        figures = (options.at_once, options.lease, self.ledger, options.seconds)
+        program = (sys.executable, "-m", "tests.fleet.stand_in", self._address, place)
+        return Call((*program, *map(str, figures)), os.environ)
+
+    def start(self, engine: Engine, places: Sequence[str]) -> str:
+        given = {"repository": "r", "prompt": "p", "model": "scripted:x", "pick": "best"}
+        numbers = range(self._options.tasks)
+        tasks = [{"name": f"task-{number}", "attempts": self._options.attempts, **given} for number in numbers]
+        limits = [Limit(model=MODELS, at_once=self._options.limit)] if self._options.limit else []
+        return engine.start([FleetTask.model_validate(task) for task in tasks], places=places, limits=limits)
+
+    def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
+        words = Counter(line.split()[0] for line in self.ledger.read_text().splitlines())
+        return {"begun": words["begin"], "ended": words["end"], "two at once": words["TWICE"]}
+
+
+class WholeProgram:
+    """`duckflow fleet` as people use it: machines with homes and clones of their own, a script for each task."""
+
+    def __init__(self, options: Conditions, address: str, folder: Path) -> None:
+        self._options = options
+        self._address = address
+        self._folder = folder
+        self._places: Sequence[str] = ()
+
+    def call(self, place: str) -> Call:
+        options = self._options
+        figures = ("--at-once", str(options.at_once), "--lease", str(options.lease))
+        return Call(self._command(place, "worker", *figures), self._environment(place))
+
+    def start(self, engine: Engine, places: Sequence[str]) -> str:
+        self._places = places
+        tasks = self._write_tasks()
+        named = [word for place in places for word in ("--places", place)]
+        limit = ("--limit", f"{MODELS}={self._options.limit}") if self._options.limit else ()
+        return str(self._do(places[0], "run", str(tasks), "--no-work", "--json", *named, *limit)["fleet"])
+
+    def prepare(self, places: Sequence[str]) -> None:
+        first = self._folder / places[0] / "repositories"
+        made = [Repository(first / f"shop-{number}") for number in range(REPOSITORIES)]
+        for place in places[1:]:
+            for repository in made:
+                clone = self._folder / place / "repositories" / repository.folder.name
+                clone.parent.mkdir(parents=True, exist_ok=True)
+                subprocess.run(["git", "clone", "-q", str(repository.folder), str(clone)], check=True)
+
+    def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
+        merged = self._do(self._places[0], "merge", fleet, "--pick", "best", "--json")
+        good = 0
+        for number in range(self._options.tasks):
+            name = f"notes/{number}.txt"
+            found = [
+                path
+                for path in self._folder.glob(f"*/repositories/shop-{number % REPOSITORIES}/{name}")
+                if path.read_text() == f"{number}\n"
+            ]
+            good += len(found) == 1
+        branches = [
+            branch
+            for path in self._folder.glob("*/repositories/*")
+            for branch in _git(path, "branch", "--list", "duckflow/*").split("\n")
+            if branch
+        ]
+        left = sum(_git(path, "worktree", "list").count("\n") for path in self._folder.glob("*/repositories/*"))
+        seconds = sorted(each.report.seconds for each in attempts if each.report and each.goes == 1)
+        return {
+            "merged": Counter(str(each["outcome"]) for each in merged),
+            "tasks whose check holds on the user's branch": good,
+            "branches": len(branches),
+            "worktrees left": left,
+            "seconds of an attempt, median": seconds[len(seconds) // 2] if seconds else None,
+            "why not done": Counter(each.report.open.key for each in attempts if each.report and each.report.open),
+        }
+
+    def _write_tasks(self) -> Path:
+        (self._folder / "scripts").mkdir()
+        review = decide(respond(json.dumps({"rating": 9, "findings": []})))
+        lines = [f"attempts = {self._options.attempts}", 'pick = "best"']
+        for number in range(self._options.tasks):
+            script = self._folder / "scripts" / f"{number}.jsonl"
+            replies = [{"json": write(f"notes/{number}.txt", f"{number}\n")}, {"json": review, "when": "Read only"}]
+            script.write_text("\n".join(map(json.dumps, replies)))
+            shop = f"shop-{number % REPOSITORIES}"
+            lines += ["[[task]]", f'name = "task-{number}"', f'repository = "{shop}"', f'model = "scripted:{script}"']
+            lines += [f'prompt = "Note {number}."', f'checks = ["grep -qx {number} notes/{number}.txt"]']
+        path = self._folder / "tasks.toml"
+        path.write_text("\n".join(lines))
+        return path
+
+    def _command(self, place: str, what: str, *words: str) -> tuple[str, ...]:
+        given = ("--database", self._address, "--place", place)
+        below = str(self._folder / place / "repositories")
+        return (*PROGRAM, "fleet", what, *words, *given, "--repositories", below)
+
+    def _environment(self, place: str) -> dict[str, str]:
+        home = str(self._folder / place / "home")
+        return {**os.environ, "DUCKFLOW_HOME": home, "HOME": home, "GIT_CONFIG_GLOBAL": "/dev/null"}
+
+    def _do(self, place: str, what: str, *words: str) -> Any:
+        (self._folder / place / "home").mkdir(parents=True, exist_ok=True)
+        command = self._command(place, what, *words)
+        done = subprocess.run(command, env=self._environment(place), capture_output=True, text=True, check=False)
+        if not done.stdout.strip():
+            raise SystemExit(f"{what}: {done.stderr}")
+        return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def memory_of_attempts() -> list[int]:
+    """How much memory each attempt that runs takes with all its processes, in KB; shared pages are counted once."""
+    sizes: Counter[bytes] = Counter()
+    for path in Path("/proc").iterdir():
+        if not path.name.isdigit():
+            continue
+        try:
+            marks = [word for word in (path / "environ").read_bytes().split(b"\0") if word.startswith(MARK.encode())]
+            if marks:
+                rolled = (path / "smaps_rollup").read_text()
+                sizes[marks[0]] += int(rolled.split("Pss:")[1].split()[0])
+        except (OSError, IndexError):
+            continue
+    return list(sizes.values())
+
+
+def _git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout.strip()
