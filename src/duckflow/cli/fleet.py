@@ -4,23 +4,24 @@ import asyncio
 import contextlib
 import json
 import os
-import platform
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from duckflow.cli.fleet_engine import folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
 from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines
 from duckflow.cli.fleet_workshop import make_workshop
 from duckflow.cli.parser import Options
+from duckflow.cli.signals import interrupting_signals
 from duckflow.errors import LeaseLost, UsageError
-from duckflow.fleet.attempt import Attempts
 from duckflow.fleet.engine import AttemptState, Engine, Limit
-from duckflow.fleet.ranking import choose, side_by_side
+from duckflow.fleet.git import Git
+from duckflow.fleet.ranking import side_by_side
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_base
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
@@ -28,24 +29,20 @@ from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
-if TYPE_CHECKING:
-    from duckflow.fleet.dbos_engine import DbosEngine
-
-DATABASE = "DUCKFLOW_FLEET_DATABASE"
-FILE = "fleet.db"
 FOLLOW_SECONDS = 0.5
+INTERRUPTED = 130
 NO_LIMIT = 1_000_000
 
 
 def run_fleet(options: Options, words: Words, paths: Paths) -> int:
     tasks = _read(options) if options.what == "run" else None
-    with _engine(options, words, paths) as engine:
+    with contextlib.closing(open_engine(options, words, paths)) as engine:
         match options.what:
             case "run":
                 assert tasks
                 return asyncio.run(_run(engine, tasks, options, words))
             case "worker":
-                return _work(engine, words)
+                return asyncio.run(_work(engine, words))
             case "inbox":
                 return show_inbox(engine, "", options, words)
             case "answer":
@@ -60,29 +57,6 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 return _tell(engine, options, words)
 
 
-@contextlib.contextmanager
-def _engine(options: Options, words: Words, paths: Paths) -> "Generator[DbosEngine]":
-    try:
-        from duckflow.fleet.dbos_engine import DbosEngine
-        from duckflow.fleet.worker import Workplace
-    except ModuleNotFoundError as problem:
-        raise UsageError("fleet.not_installed", module=problem.name or "dbos") from None
-    paths.data.mkdir(parents=True, exist_ok=True)
-    given = options.database or os.environ.get(DATABASE, "")
-    address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
-    below = _folder(options.repositories or "")
-    place = Workplace(options.place or platform.node(), options.at_once, options.lease, below)
-    engine = DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
-    try:
-        yield engine
-    finally:
-        engine.close()
-
-
-def _folder(name: str) -> str:
-    return str(Path(name).expanduser().resolve()) if name else ""
-
-
 def _read(options: Options) -> ListedTasks:
     """From the named file, the list of issues, or what is piped in."""
     names = ("model", "mode", "budget_usd", "attempts", "minutes", "setup", "base", "pick", "repository")
@@ -94,7 +68,7 @@ def _read(options: Options) -> ListedTasks:
     if file in ("", "-"):
         if sys.stdin.isatty():
             raise UsageError("fleet.run_what")
-        return read_tasks(sys.stdin.read(), "stdin", given, Path.cwd())
+        return read_tasks(sys.stdin.read(), "stdin", given, Path() if options.repositories else Path.cwd())
     path = Path(file).expanduser()
     try:
         text = path.read_text("utf-8-sig")
@@ -102,27 +76,27 @@ def _read(options: Options) -> ListedTasks:
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
     if options.issues:
-        return read_lines(text, file, given, Path.cwd())
+        return read_lines(text, file, given, Path() if options.repositories else Path.cwd())
     # A file may lie with the repositories that it names; what was typed was typed here.
     given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
     # Where every machine has them in a folder of its own, their names are kept as they are.
     return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
 
 
-async def _run(engine: "DbosEngine", listed: ListedTasks, options: Options, words: Words) -> int:
-    below = Path(_folder(options.repositories)) if options.repositories else None
+async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words) -> int:
+    below = Path(folder_of(options.repositories)) if options.repositories else None
     tasks = [await settle_base(task, below) for task in listed.tasks]
     budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
     fleet = engine.start(tasks, budget_usd=budget, places=options.places or (), limits=limits)
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
+    for repository in sorted({task.repository for task in tasks}):
+        if await Git((below or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):
+            print_err(plain(words("fleet.dirty", repository=repository)))
     if options.no_work:
         print_out(json.dumps({"fleet": fleet}) if options.json else fleet)
         return 0
-    try:
-        await work_and_watch(engine, fleet, options, words)
-    except asyncio.CancelledError:
-        print_err(words("fleet.left", fleet=fleet))
-        raise
+    if not await work_and_watch(engine, fleet, options, words):
+        return INTERRUPTED
     states = engine.tasks(fleet)
     if options.json:
         print_out(json.dumps(_as_json(engine, fleet), ensure_ascii=False))
@@ -131,23 +105,42 @@ async def _run(engine: "DbosEngine", listed: ListedTasks, options: Options, word
     return 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
 
 
-async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Words) -> None:
-    """Be a worker until the fleet has ended; people see how it goes."""
+async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Words) -> bool:
+    """Be a worker until the fleet has ended; people see how it goes. Whether it has: a signal, or a lease that is lost,
+    leaves it where it is."""
 
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)
 
-    if options.json:
-        await engine.work(fleet)
-    else:
-        await FleetWatch(engine, fleet, words, answer_here).watch(engine.work(fleet))
-
-
-def _work(engine: "DbosEngine", words: Words) -> int:
-    """For ever. One that is taken for dead begins anew, as another one."""
-    print_err(words("fleet.worker"))
+    _end_by_signals()
+    work = engine.work(fleet)
     try:
-        asyncio.run(engine.work())
+        await (work if options.json else FleetWatch(engine, fleet, words, answer_here).watch(work))
+        return True
+    except LeaseLost as problem:
+        print_err(plain(words.error(problem)))
+    except asyncio.CancelledError:
+        pass
+    print_err(words("fleet.left", fleet=fleet))
+    return False
+
+
+def _end_by_signals() -> None:
+    """What runs is ended with all its processes, and others can go on with it."""
+    task = asyncio.current_task()
+    assert task
+    for number in interrupting_signals():
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+
+
+async def _work(engine: Engine, words: Words) -> int:
+    """For ever, or until a signal. One that is taken for dead begins anew, as another one."""
+    print_err(words("fleet.worker"))
+    _end_by_signals()
+    try:
+        await engine.work()
+    except asyncio.CancelledError:
+        return 0
     except LeaseLost as problem:
         print_err(plain(words.error(problem)))
         os.execv(sys.executable, [sys.executable, "-P", "-m", "duckflow", *sys.argv[1:]])
@@ -180,8 +173,8 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
             raise UsageError("fleet.retry_usage")
         engine.retry(fleet, task, options.attempt or 0)
         print_out(words("fleet.again", task=task))
-        if not options.no_work:
-            asyncio.run(work_and_watch(engine, fleet, options, words))
+        if not options.no_work and not asyncio.run(work_and_watch(engine, fleet, options, words)):
+            return INTERRUPTED
     return 0
 
 
@@ -209,7 +202,8 @@ def _tell(engine: Engine, options: Options, words: Words) -> int:
     for attempt in attempts if task else ():
         for line in _report_lines(attempt, words):
             print_out(plain(line))
-    if task and (reports := [attempt.report for attempt in attempts if attempt.report]):
+    reports = [attempt.report for attempt in attempts if attempt.report]
+    if task and len(reports) > 1:
         for line in aligned(side_by_side(reports, words)):
             print_out(plain(line))
     return 0

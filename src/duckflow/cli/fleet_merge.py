@@ -16,7 +16,8 @@ from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.plain import plain
 from duckflow.ui.streams import print_err, print_out
 
-Work = Callable[[], Awaitable[None]]
+Work = Callable[[], Awaitable[bool]]
+"""Whether it was done to its end."""
 
 
 class FleetMerge:
@@ -37,12 +38,11 @@ class FleetMerge:
         if not open_tasks:
             raise UsageError("fleet.merge.none", fleet=self._fleet)
         sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]
-        if sent_back:
-            await work()
+        if sent_back and await work():
             for state in sent_back:
                 await self._merge(state, last=True)
         good = all(result["outcome"] in ("merged", "already") for result in self.results)
-        return 0 if good else 1
+        return 0 if good and len(self.results) == len(open_tasks) else 1
 
     async def _merge(self, state: TaskState, last: bool) -> bool:
         """Whether there is nothing to come: it is merged, or it is the person's now."""

@@ -47,7 +47,8 @@ async def _review(words: Words, report: AttemptReport, folder: Path, diff: str) 
 
 
 def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
-    return (*(("-m", task.model) if task.model else ()), "--lang", words.language)
+    limit = ("--max-budget-usd", str(task.budget_usd)) if task.budget_usd else ()
+    return (*(("-m", task.model) if task.model else ()), *limit, "--lang", words.language)
 
 
 async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool) -> CheckResult:
