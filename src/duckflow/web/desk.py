@@ -19,6 +19,7 @@ STATUS = {
     "serve.read_only": 409,
     "serve.not_json": 415,
     "serve.too_long": 413,
+    "serve.too_many": 429,
     "sessions.unknown": 404,
     "attach.cut": 503,
 }

@@ -41,6 +41,7 @@ async def snapshot(desk: PageDesk, request: Request) -> Any:
 
 async def events(desk: PageDesk, request: Request) -> Response:
     """A browser that comes back says the last number it has heard; that counts more than where it once began."""
+    desk.watching.require_room()
     watched = await desk.watched(request)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else number_of(request, "after")

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from duckflow.errors import DuckflowError, UsageError
@@ -16,6 +17,7 @@ from duckflow.web.ports import Joined, Shelf
 from duckflow.web.telling import live, message, told, worded
 
 PAGE = 500
+MOST_STREAMS = 100
 UNREAD = 8 * 1024 * 1024
 """Bytes: a page that reads more slowly is cut off. It comes back and asks for what it missed."""
 QUIET_SECONDS = 15.0
@@ -37,9 +39,12 @@ class Page:
         self.is_cut = False
 
     def put(self, data: bytes) -> None:
+        if self.is_cut:
+            return
         self._waiting.append(data)
         self._size += len(data)
         if self._size > UNREAD:
+            self._waiting.clear()
             self.cut()
         self._moved.set()
 
@@ -69,9 +74,10 @@ class WatchedSession:
         self.joined = joined
         self.words = words
         self.used = time.monotonic()
+        self.streams = 0
+        self.is_over = False
         self._shelf = shelf
         self._pages: set[Page] = set()
-        self.is_over = False
         if joined:
             words.language = language_of(joined.conversation.state.language)
             self._unhear = joined.conversation.hear(self._hear)
@@ -89,17 +95,24 @@ class WatchedSession:
 
     @property
     def is_idle(self) -> bool:
-        return not self._pages and time.monotonic() - self.used > IDLE_SECONDS
+        return not self.streams and time.monotonic() - self.used > IDLE_SECONDS
 
-    async def stream(self, after: int) -> AsyncIterator[bytes]:
+    async def stream(self, after: int) -> AsyncGenerator[bytes]:
         """What was kept after that number and then everything as it happens: nothing is left out, nothing comes twice.
         It ends when the session's process ends, or when one holds it again."""
-        yield AGAIN
-        if self.joined is None:
-            async for data in self._kept_stream(after):
-                yield data
-            return
-        page, until = Page(), self.joined.conversation.number
+        self.streams += 1
+        try:
+            yield AGAIN
+            telling = self._live_stream(after, self.joined) if self.joined else self._kept_stream(after)
+            async with aclosing(telling):
+                async for data in telling:
+                    yield data
+        finally:
+            self.streams -= 1
+            self.used = time.monotonic()
+
+    async def _live_stream(self, after: int, joined: Joined) -> AsyncGenerator[bytes]:
+        page, until = Page(), joined.conversation.number
         self._pages.add(page)
         try:
             while after < until and (rows := await asyncio.to_thread(self._read, after, until)):
@@ -109,9 +122,8 @@ class WatchedSession:
                 yield await page.take() or QUIET
         finally:
             self._pages.discard(page)
-            self.used = time.monotonic()
 
-    async def _kept_stream(self, after: int) -> AsyncIterator[bytes]:
+    async def _kept_stream(self, after: int) -> AsyncGenerator[bytes]:
         quiet = time.monotonic()
         while self.session_id not in await asyncio.to_thread(self._shelf.running):
             if rows := await asyncio.to_thread(self._read, after, 0):
@@ -223,6 +235,11 @@ class Watching:
                 self._watched[session_id] = found
         found.used = time.monotonic()
         return found
+
+    def require_room(self) -> None:
+        """For one more stream."""
+        if sum(watched.streams for watched in self._watched.values()) >= MOST_STREAMS:
+            raise UsageError("serve.too_many")
 
     def held(self, session_id: str) -> WatchedSession | None:
         """Only what is looked at already."""

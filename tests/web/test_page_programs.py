@@ -1,0 +1,95 @@
+"""What `duckflow web` says where it cannot serve, the code for a phone, and pages that do not read."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from duckflow.errors import UsageError
+from duckflow.events.types import TextStreamed
+from duckflow.web.qr import qr_lines, qr_modules
+from duckflow.web.watched import MOST_STREAMS, UNREAD
+from tests.cli.shell import Shell
+from tests.web.site import ID, Site, Talk
+
+QR = """
+█████████████████████████████████
+█████████████████████████████████
+████ ▄▄▄▄▄ █▄▀▀▄▄▄██▄█ ▄▄▄▄▄ ████
+████ █   █ ███▄█   ▄██ █   █ ████
+████ █▄▄▄█ ██▄▀▄▀█▀█▀█ █▄▄▄█ ████
+████▄▄▄▄▄▄▄█ █ ▀▄▀ ▀▄█▄▄▄▄▄▄▄████
+████▄▄▀▄ █▄██ ▄▄▀██▀▀█▄█▀▀▀▀▄████
+████  ▀▀█▀▄▀▄▀  ▀▄▀▄ ▀██▄ ▀▀ ████
+████▀█▄▄ ▀▄ ▀ █▄▄█  █ ▄▀▀██▀▄████
+████ ▄ █▄▄▄ ██▄ ▄█▄ ▄█ █▀▄ ▄ ████
+████▄██▄█▄▄█ ▀ ▀▀▀▄█ ▄▄▄ █▄ █████
+████ ▄▄▄▄▄ ██▄ ▄▀█▀█ █▄█ ▄█▀ ████
+████ █   █ █ ▄██▄▄ ▄ ▄  ▄ █  ████
+████ █▄▄▄█ █▀▄ █▄█  █▄█▀ █   ████
+████▄▄▄▄▄▄▄█▄▄███▄▄▄▄▄███▄██▄████
+█████████████████████████████████
+█████████████████████████████████"""
+"""Read by a phone."""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_what_cannot_be_served_is_said_with_what_to_do(bare: Shell) -> None:
+    cases = {"--qr": "--host", "--host=my.machine.example": "192.168.1.20", "--host=192.0.2.7": "--port"}
+    for argument, told in cases.items():
+        ran = bare.run("web", "--no-open", argument)
+        assert ran.returncode == 2 and told in ran.stderr and not ran.stdout, argument
+
+
+def test_without_its_parts_it_says_how_to_get_them(bare: Shell) -> None:
+    (bare.work / "sitecustomize.py").write_text("import sys\nsys.modules['uvicorn'] = None\n")
+    ran = bare.run("web", PYTHONPATH=str(bare.work), DUCKFLOW_LANG="ja")
+    assert ran.returncode == 2 and "pip install 'duckflow[web]'" in ran.stderr and "ページ" in ran.stderr
+
+
+def test_a_link_is_a_code_that_a_phone_reads() -> None:
+    assert list(qr_lines("http://10.0.0.1:4747/")) == QR.strip().split("\n")
+    sizes = [qr_modules("x" * length)[1] for length in (17, 18, 32, 33, 53, 54, 78, 79, 106)]
+    assert sizes == [21, 25, 25, 29, 29, 33, 33, 37, 37]
+    with pytest.raises(UsageError):
+        qr_modules("x" * 107)
+
+
+@pytest.mark.slow
+async def test_a_page_that_does_not_read_is_cut_off_and_holds_nobody_up(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.place.port, limit=1024)
+        cookie = browser.http.cookies[f"duckflow-{site.place.port}"]
+        host = f"Host: 127.0.0.1:{site.place.port}\r\nCookie: duckflow-{site.place.port}={cookie}"
+        writer.write(f"GET {browser.top}api/sessions/{ID}/events HTTP/1.1\r\n{host}\r\n\r\n".encode())
+        async with browser.reading() as steady:
+            await steady.until(lambda: steady.numbers)
+            piece = "x" * 200_000
+            pieces = 4 * UNREAD // len(piece)
+            for number in range(pieces):
+                talk.session.emit(TextStreamed(text=piece))
+                await steady.until(lambda number=number: len(steady.of("text_streamed")) > number)
+        data = b""
+        async with asyncio.timeout(60):
+            while not data.endswith(b"\r\n0\r\n\r\n"):
+                data += await reader.read(1 << 20)
+        assert len(data) < 3 * UNREAD
+        writer.close()
+
+
+async def test_there_are_only_so_many_streams(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        path = f"{browser.top}api/sessions/{ID}/events"
+        waiting = [await browser.http.send(browser.http.build_request("GET", path), stream=True) for _ in range(80)]
+        assert {answer.status_code for answer in waiting} == {200}
+        others = await site.visit()
+        more = [await others.http.send(others.http.build_request("GET", path), stream=True) for _ in range(30)]
+        assert [answer.status_code for answer in more] == [200] * (MOST_STREAMS - 80) + [429] * (110 - MOST_STREAMS)
+        for answer in (*waiting, *more):
+            await answer.aclose()
