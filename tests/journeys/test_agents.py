@@ -8,10 +8,13 @@ import pytest
 
 from duckflow.events.types import ActionFinished, MessageAdded
 from duckflow.events.work import AgentEnded, AgentStarted
+from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply, called
 from duckflow.state.message import ToolCall
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
+from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.console.status_bar import job_bars
 from tests.journeys.cast import calls, hand, on_stage, reading
 from tests.journeys.plans import until
 from tests.journeys.story import Story, act, decide, respond
@@ -153,6 +156,9 @@ async def test_escape_stops_them_with_the_turn_and_they_can_go_on(tmp_path: Path
     (story.folder / "a.py").write_text("A = 1\n")
     turn = asyncio.create_task(story.tell("look and write"))
     await until(story, lambda: len(story.all(ActionFinished)) == 2)
+    bars = job_bars(story.session.state, Words("en"), Glyphs(), 60)
+    assert [bar.split(" ")[:2] for bar in bars] == [["⚙", "explore-1"], ["⚙", "work-2"]]
+    assert bars[0].endswith(" file_ops.read_file a.py")
     story.chat.interrupt()
     assert await turn == "interrupted"
     assert {event.agent_id: event.status for event in story.all(AgentEnded)} == dict.fromkeys(agents, "stopped")
@@ -212,13 +218,24 @@ async def test_a_review_reads_the_changes_and_what_was_run(tmp_path: Path) -> No
     assert "a.py:1: RATE should be 4" in cast.asked()
 
 
-async def test_all_that_it_changed_is_taken_back_with_the_turn(tmp_path: Path) -> None:
-    main = [calls(hand("write", "work")), DONE]
-    story, _ = on_stage(tmp_path, main, {"work-1": [calls(written("a.py")), DONE]})
+async def test_all_that_they_changed_is_taken_back_with_the_turn(tmp_path: Path) -> None:
+    """Files and commands of two at a time: commands run one after the other, and show what they did themselves."""
+    log = "python -c 'import time; print(time.time()); time.sleep(0.2); print(time.time())' >> log.txt"
+    agents = {
+        f"work-{number}": [
+            calls(written(f"{number}.py"), act("shell.run", command=f"{log} && touch made{number}")),
+            DONE,
+        ]
+        for number in (1, 2)
+    }
+    main = [calls(hand("one", "work"), hand("two", "work")), DONE]
+    story, cast = on_stage(tmp_path, main, agents)
     assert await story.tell("write") == "done"
-    assert story.session.state.files_changed == ["a.py"]
+    times = [float(line) for line in (story.folder / "log.txt").read_text().split()]
+    assert times == sorted(times) and len(times) == 4, "never two at once"
+    assert "exit code 0" in cast.asked() and {"1.py", "2.py"} <= set(story.session.state.files_changed)
     await story.chat.undo.restore(back=True)
-    assert not (story.folder / "a.py").exists()
+    assert not list(story.folder.iterdir())
 
 
 async def test_its_question_comes_with_its_name_and_the_answer_goes_to_it(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 from duckflow.state.question import Answer
 from duckflow.telemetry.export import CONTENTS, ENDPOINT, Exporter, collector_of
 from duckflow.telemetry.spans import Tracer
+from tests.journeys.cast import calls, hand, on_stage
 from tests.journeys.story import Story, act, decide, respond
 
 # Generated code without types.
@@ -130,6 +131,29 @@ async def test_a_turn_with_a_gate_and_a_duck_call(tmp_path: Path, server: TraceS
     assert all(agent.start_time_unix_nano <= one.start_time_unix_nano for one in server.spans)
     assert {one.key for one in agent.attributes} >= {"duckflow.vitals.mood", "duckflow.vitals.stamina"}
     assert SECRET not in server.raw and "look around" not in server.raw
+
+
+async def test_an_agent_is_inside_its_turn(tmp_path: Path) -> None:
+    told: list[dict[str, Any]] = []
+    main = [calls(hand("look")), decide(respond("finished"))]
+    story, _ = on_stage(tmp_path, main, {"explore-1": [calls(act("file_ops.list_files")), decide(respond("It."))]})
+    story.chat.hear(Tracer("s", told.append).hear)
+    assert await story.tell("look around") == "done"
+    names = {span["spanId"]: span["name"] for span in told}
+    drawn_in = [f"{names.get(span.get('parentSpanId', ''), '')} > {span['name'].strip()}" for span in told]
+    assert drawn_in == snapshot(
+        [
+            "invoke_agent duckflow > chat",
+            "invoke_agent duckflow.explore > chat",
+            "invoke_agent duckflow.explore > execute_tool file_ops.list_files",
+            "invoke_agent duckflow.explore > chat",
+            "invoke_agent duckflow > invoke_agent duckflow.explore",
+            "invoke_agent duckflow > execute_tool agent.run",
+            "invoke_agent duckflow > chat",
+            "invoke_agent duckflow > execute_tool response",
+            " > invoke_agent duckflow",
+        ]
+    )
 
 
 async def test_contents_are_told_when_they_are_asked_for(tmp_path: Path, server: TraceServer) -> None:

@@ -128,7 +128,7 @@ class AgentBounds(Policy):
         return tool.describe() if tool else told
 
     def _refuse(self, action: Action, why: str, done: Dispatched, actor: Actor) -> None:
-        refused = say("agent.not_done", operation=action.operation)
+        refused = say("agent.not_done", operation=action.operation, why=why)
         name = action.operation
         result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refused)
         actor.emit(ActionStarted(action=action))

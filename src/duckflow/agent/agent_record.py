@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from duckflow.agent.session import Session
-from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PastForgotten
+from duckflow.events.types import ActionFinished, MessageAdded, PastForgotten
 from duckflow.events.work import AgentEnded
 from duckflow.prompts.template import note
 from duckflow.state.evidence import evidence_of
@@ -35,7 +35,6 @@ def mark_interrupted(session: Session) -> str:
     for agent in cut_off:
         report = _so_far(agent, _results_of(session, agent.agent_id))
         session.emit(AgentEnded(agent_id=agent.agent_id, status="interrupted", report=report))
-        session.emit(Noticed(what=say("agent.interrupted", agent=agent.agent_id)))
     return note(state.language, "agents_cut_off", agents=", ".join(one.agent_id for one in cut_off)) if cut_off else ""
 
 

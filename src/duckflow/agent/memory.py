@@ -187,8 +187,11 @@ class ConversationMemory(AgentHistory):
     def _hear(self, event: Event) -> None:
         state = self._session.state
         match event:
-            case MessageAdded() if event.message.job and event.message.role == "user":
-                # What an agent was asked quotes files as they were then; the user has not said it.
+            case MessageAdded() if event.message.job in state.agents or (
+                event.message.job and event.message.role == "user"
+            ):
+                # What an agent was asked quotes files as they were then; the user has not said it. Of one that was
+                # handed a task its report is kept.
                 pass
             case MessageAdded():
                 self._gravel.add(state.session_id, event.message)

@@ -23,7 +23,6 @@ from duckflow.llm.provider import Provider
 from duckflow.prompts.quoted import quoted
 from duckflow.prompts.template import note, render
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.tools.tool import Done
@@ -103,7 +102,8 @@ class SubAgents:
         if before:
             again = {"task": task, "files": files or before.files, "status": "running", "report": None}
             return before.model_copy(update=again), how
-        return SubAgent(agent_id=next_agent_id(kind, known), kind=kind, task=task, files=files), how
+        named = {"agent_id": next_agent_id(kind, known), "kind": kind, "task": task, "files": files}
+        return SubAgent.model_validate({**named, "only_reads": how.only_reads}), how
 
     async def _run(self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...]) -> Done:
         state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
@@ -119,7 +119,7 @@ class SubAgents:
         )
         task = AgentTask(
             await self._asked(agent, how, bool(earlier)),
-            shorten(agent.task, 200),
+            "",
             bounds,
             (bounds,),
             tuple(state.five.constraints),
@@ -136,7 +136,7 @@ class SubAgents:
             why = say("agent.cap.time", limit=round(self._settings.agent_seconds))
             return self._ended(agent, work.report("budget", why))
         except asyncio.CancelledError:
-            self._ended(agent, work.report("interrupted"))
+            self._session.emit(Noticed(what=self._ended(agent, work.report("interrupted")).for_user))
             told = self._note("agents_cut_off", agents=agent.agent_id)
             self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
             raise
@@ -191,7 +191,8 @@ class SubAgents:
         """The record first, then what the conversation is told."""
         state = self._session.state
         status = STATUSES.get(report.outcome, "stopped")
-        report = report.model_copy(update={"asked": agent.task})
+        evidence = () if agent.only_reads else report.evidence
+        report = report.model_copy(update={"asked": agent.task, "evidence": evidence})
         self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
         usage = state.agents[agent.agent_id].usage
         why = Words(state.language).phrase(report.open) if report.open else ""

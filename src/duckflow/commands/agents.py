@@ -9,7 +9,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.progress import duration
 from duckflow.state.sub_agent import SubAgent
 
-SHOWN = 70
+SHOWN = 48
 DESCRIBED = 90
 
 
@@ -19,7 +19,7 @@ def agent_lines(state: AgentState, kinds: Iterable[AgentKind], words: Words) -> 
     for agent in state.agents.values():
         lines.append(_line(agent, words))
         if agent.doing:
-            lines.append(f"  {words.phrase(agent.doing)}")
+            lines.append(f"  {agent.doing}")
     lines = lines or [words("agent.none")]
     lines.append(words("agent.kinds", kinds=", ".join(PACKAGED)))
     for kind in kinds:
@@ -35,7 +35,7 @@ def report_lines(state: AgentState, agent_id: str, words: Words) -> list[str]:
         return [words("agent.none_such", agent=agent_id)]
     lines, report = [_line(agent, words), words("agent.asked", text=agent.task)], agent.report
     if report is None:
-        return [*lines, *([f"  {words.phrase(agent.doing)}"] if agent.doing else [])]
+        return [*lines, *([f"  {agent.doing}"] if agent.doing else [])]
     values = {"changed": ", ".join(report.changed), "evidence": "; ".join(report.evidence)}
     values["open"] = words.phrase(report.open) if report.open else ""
     lines += [words(f"agent.{name}", text=text) for name, text in values.items() if text]

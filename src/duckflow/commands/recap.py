@@ -29,6 +29,8 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
     lines += _exchange(state.messages, words)
     if state.turn_open:
         lines.append(words("turn.crashed"))
+        cut_off = [one.agent_id for one in state.agents.values() if one.status == "running"]
+        lines += [words("agent.interrupted", agent=agent) for agent in cut_off]
     if state.pending_gate:
         lines.append(_open_question(state.pending_gate, words))
     if state.plan and state.plan.status != "completed":

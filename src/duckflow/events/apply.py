@@ -12,10 +12,13 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import StepChanged, WorkEvent
+from duckflow.state.action import subject_of
 from duckflow.state.agent import CAUSES_LIMIT, CONVERSATION, HISTORY_LIMIT, PLAN, REFS_LIMIT, AgentState, kind_of_ref
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.usage import Usage
+
+DOING = 100
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
@@ -45,12 +48,14 @@ def apply(state: AgentState, event: happened.Event) -> None:
             apply_context.decided(state, event)
         case happened.ActionStarted():
             if agent := state.agents.get(event.job):
-                agent.doing = event.doing
+                agent.doing = shorten(f"{event.action.operation} {subject_of(event.action.args)}", DOING)
             else:
                 _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():
             _note_changes(state, event)
-            note_evidence(state, event)
+            if not ((agent := state.agents.get(event.job)) and agent.only_reads):
+                # What somebody looks up shows nothing.
+                note_evidence(state, event)
             if event.asked:
                 apply_context.asked(state, event.asked)
         case happened.PermissionGiven():

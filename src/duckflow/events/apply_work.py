@@ -59,8 +59,9 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
             _forget_old_agents(state)
         case AgentEnded():
             if agent := state.agents.get(event.agent_id):
-                agent.seconds += max(0.0, event.at - agent.began)
-                agent.status, agent.report, agent.question, agent.doing = event.status, event.report, None, None
+                if event.status != "interrupted":
+                    agent.seconds += max(0.0, event.at - agent.began)
+                agent.status, agent.report, agent.question, agent.doing = event.status, event.report, None, ""
         case _:
             pass
 

@@ -18,12 +18,14 @@ NAMES = {
     "web.fetch": "WebFetch",
     "web.search": "WebSearch",
     "skill.read": "Skill",
+    "agent.run": "Task",
 }
 OURS_TO_THEIRS: dict[str, dict[str, str]] = {
     "shell.run": {"command": "command", "background": "run_in_background"},
     "file_ops.read_file": {"path": "file_path"},
     "file_ops.write_file": {"path": "file_path", "content": "content"},
     "file_ops.edit_file": {"path": "file_path"},
+    "agent.run": {"task": "prompt", "kind": "subagent_type"},
 }
 EDITING = frozenset(("edits", "old", "new", "all"))
 FILES = frozenset(("file_ops.read_file", "file_ops.write_file", "file_ops.edit_file"))

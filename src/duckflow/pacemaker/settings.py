@@ -178,5 +178,6 @@ class PacemakerSettings(BaseModel):
     """New steps after a replan, with all vitals well again, that earn another one later."""
 
     def with_loops(self, least: int) -> "PacemakerSettings":
-        """Where somebody else counts the loops: so many at least are no reason to ask."""
-        return self.model_copy(update={"limits": self.limits.model_copy(update={"lowest": least})}) if least else self
+        """Where somebody else counts the loops: so many at least are no reason to ask, up to the ceiling."""
+        lowest = max(self.limits.lowest, min(least, self.limits.most))
+        return self.model_copy(update={"limits": self.limits.model_copy(update={"lowest": lowest})})

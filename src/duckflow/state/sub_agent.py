@@ -35,15 +35,14 @@ class SubAgent(Noun):
     kind: str
     task: str
     files: tuple[str, ...] = ()
-    model: str = ""
-    """Where it is another one than the conversation's."""
+    only_reads: bool = False
     status: SubAgentStatus = "running"
     began: float = 0.0
     seconds: float = 0.0
     """Of all its times before the present one."""
     usage: Usage = Field(default_factory=Usage)
     """Counted in the session's, too."""
-    doing: Phrase | None = None
+    doing: str = ""
     question: Question | None = None
     report: AgentReport | None = None
 

@@ -1,6 +1,6 @@
-"""Turns as spans, after the conventions for generative AI: `invoke_agent` for a turn or a job, in it `chat` for each
-call of the model and `execute_tool` for each action; Gates, Duck Calls and vitals as events and attributes. What was
-said, written or printed is left out unless it is asked for."""
+"""Turns as spans, after the conventions for generative AI: `invoke_agent` for a turn, a job or an agent, in it `chat`
+for each call of the model and `execute_tool` for each action; Gates, Duck Calls and vitals as events and attributes.
+What was said, written or printed is left out unless it is asked for."""
 
 import json
 import secrets
@@ -23,7 +23,7 @@ from duckflow.events.types import (
     VitalsChanged,
     Waiting,
 )
-from duckflow.events.work import JobEnded, JobStarted
+from duckflow.events.work import AgentEnded, AgentStarted, JobEnded, JobStarted
 
 INTERNAL, CLIENT = 1, 3
 FAILED = 2
@@ -93,6 +93,14 @@ class Tracer:
                 self._turn = None
             case JobStarted():
                 self._jobs[event.job.job_id] = self._agent("duckflow.job", event.at)
+            case AgentStarted():
+                agent = self._jobs[event.agent.agent_id] = self._agent(f"duckflow.{event.agent.kind}", event.at)
+                if self._turn:
+                    agent.trace_id, agent.parent = self._turn.trace_id, self._turn.span_id
+            case AgentEnded() if agent := self._jobs.pop(event.agent_id, None):
+                agent.attributes["duckflow.outcome"] = event.status
+                agent.failure = event.status if event.status == "failed" else ""
+                self._close(agent, event.at)
             case JobEnded() if job := self._jobs.pop(event.job_id, None):
                 job.attributes["duckflow.outcome"] = event.status
                 job.failure = event.status if event.status == "failed" else ""
@@ -151,7 +159,7 @@ class Tracer:
 
     def _chat(self, event: UsageReported) -> None:
         endpoint, _, model = event.model.partition(":")
-        owner = self._turn or next(iter(self._jobs.values()), None)
+        owner = self._owner(event.job) or self._turn or next(iter(self._jobs.values()), None)
         span = self._inside(owner, f"chat {model}", "chat", self._asked.pop(0) if self._asked else event.at)
         span.kind = CLIENT
         used = event.usage

@@ -240,7 +240,7 @@ class Screen:
                 self._reply.add(text)
             self._reply.end()
             return
-        if event.job and event.job not in self._jobs and result.ok and result.effect == "read":
+        if self._is_agent(event.job) and result.ok and result.effect == "read":
             # What an agent looks at is in its line while it does; there may be very much of it.
             return
         self._reply.end()
@@ -262,8 +262,13 @@ class Screen:
             self._printer.line(row)
 
     def _show_output(self, event: happened.OutputStreamed) -> None:
-        output = self._outputs.setdefault(event.job, OutputLines(*OUTPUT_LINES[bool(event.job)]))
+        shown = (0, 0) if self._is_agent(event.job) else OUTPUT_LINES[bool(event.job)]
+        output = self._outputs.setdefault(event.job, OutputLines(*shown))
         self._print_output(output.add(event.text, event.left_out))
+
+    def _is_agent(self, job: str) -> bool:
+        """Of what it does only the outcome is printed."""
+        return bool(job) and job not in self._jobs
 
     def _end_output(self, job: str) -> tuple[int, set[str]]:
         """The command has ended: what was held back of its output, as far as it is shown at all; how much is not, and
@@ -271,6 +276,8 @@ class Screen:
         if (output := self._outputs.pop(job, None)) is None:
             return 0, set()
         left_out, lines = output.end()
+        if self._is_agent(job):
+            return left_out, set()
         self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
         return left_out, output.shown.union(lines)
 

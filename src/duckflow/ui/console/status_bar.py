@@ -29,9 +29,8 @@ def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> l
         lines.append(f"{told} {bar(done, total)} {_doing(job, now, words)}")
     for agent in state.agents.values():
         if agent.status == "running":
-            doing = words("agent.status.waits") if agent.question else words.phrase(agent.doing) if agent.doing else ""
-            elapsed = duration(agent.took())
-            lines.append(words("agent.bar", agent=agent.agent_id, elapsed=elapsed, doing=doing or agent.task))
+            doing = words("agent.status.waits") if agent.question else agent.doing or agent.task
+            lines.append(words("agent.bar", agent=agent.agent_id, elapsed=duration(agent.took()), doing=doing))
     return [glyphs.fit(fitted(plain(line), columns - 1)) for line in lines]
 
 
