@@ -53,7 +53,7 @@ class Chat:
         """Greet, say how far it had come, and take what was typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
-        self.screen.know(conversation.state.jobs.values())
+        self.screen.know(conversation.state.jobs.values(), conversation.state.agents)
         self._do(self._animate())
         self.screen.say(words("chat.hello", version=__version__, folder=conversation.state.folder))
         for text in opening:

@@ -109,10 +109,13 @@ class Screen:
         self.thoughts = ThinkingLine()
         self.question = QuestionPages(printer, words)
         self._jobs: dict[str, str] = {}
+        self._agents: set[str] = set()
+        """Of what these do only the outcome is printed."""
 
-    def know(self, jobs: Iterable[Job]) -> None:
+    def know(self, jobs: Iterable[Job], agents: Iterable[str] = ()) -> None:
         """Those of before, by their names."""
         self._jobs |= {job.job_id: job.name for job in jobs}
+        self._agents.update(agents)
 
     def hear(self, event: happened.Event) -> None:
         match event:
@@ -153,6 +156,8 @@ class Screen:
                 print_lines(plan_tree(event.plan, self._words), self._printer)
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
+            case happened.AgentStarted():
+                self._agents.add(event.agent.agent_id)
             case happened.JobEnded():
                 self._end_output(event.job_id)
                 name = self._jobs.get(event.job_id, event.job_id)
@@ -240,7 +245,7 @@ class Screen:
                 self._reply.add(text)
             self._reply.end()
             return
-        if self._is_agent(event.job) and result.ok and result.effect == "read":
+        if event.job in self._agents and result.ok and result.effect == "read":
             # What an agent looks at is in its line while it does; there may be very much of it.
             return
         self._reply.end()
@@ -262,13 +267,9 @@ class Screen:
             self._printer.line(row)
 
     def _show_output(self, event: happened.OutputStreamed) -> None:
-        shown = (0, 0) if self._is_agent(event.job) else OUTPUT_LINES[bool(event.job)]
+        shown = (0, 0) if event.job in self._agents else OUTPUT_LINES[bool(event.job)]
         output = self._outputs.setdefault(event.job, OutputLines(*shown))
         self._print_output(output.add(event.text, event.left_out))
-
-    def _is_agent(self, job: str) -> bool:
-        """Of what it does only the outcome is printed."""
-        return bool(job) and job not in self._jobs
 
     def _end_output(self, job: str) -> tuple[int, set[str]]:
         """The command has ended: what was held back of its output, as far as it is shown at all; how much is not, and
@@ -276,7 +277,7 @@ class Screen:
         if (output := self._outputs.pop(job, None)) is None:
             return 0, set()
         left_out, lines = output.end()
-        if self._is_agent(job):
+        if job in self._agents:
             return left_out, set()
         self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
         return left_out, output.shown.union(lines)
