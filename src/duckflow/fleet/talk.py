@@ -157,9 +157,9 @@ class AttemptTalk:
             self._stand_still(-1)
 
     def _same(self, question: Question) -> str:
-        """Equal for those who ask the same, each in a folder of its own."""
+        """Equal for those who ask the same, each in a folder of its own, in whatever language."""
         gate = question.gate
-        told = [question.kind, self._words.phrase(question.title), *map(self._words.phrase, question.details)]
+        told = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
         told += [*gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
         text = "\0".join(told).replace(self._conversation.state.folder, ".")
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
