@@ -194,9 +194,7 @@ export function Composer({ session, tell }) {
         ref=${field}
         rows="1"
         aria-label=${t("page.say")}
-        role="combobox"
-        aria-expanded=${String(listed)}
-        aria-controls="offers"
+        aria-controls=${listed ? "offers" : undefined}
         aria-autocomplete="list"
         aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
         placeholder=${t(session.questions.length ? "page.placeholder_answer" : now.in_turn ? "page.placeholder_steer" : "page.placeholder")}

@@ -93,9 +93,9 @@ export class Items {
   }
 
   message({ message, file }, at) {
-    if (message.role !== "user" || message.job) return;
-    const { text, meanwhile, pictures } = message;
-    this.put({ kind: "user", id: message.message_id, text, meanwhile, pictures, file, ...at });
+    const { role, text, meanwhile, pictures, job } = message;
+    if (role === "user" && !job) this.put({ kind: "user", text, meanwhile, file, ...at });
+    if (pictures?.length) this.put({ kind: "pictures", pictures, ...at });
   }
 
   finished({ result, job }, html, said, at) {

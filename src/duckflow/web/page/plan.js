@@ -39,11 +39,11 @@ function Step({ step, number, numbers }) {
   </li>`;
 }
 
-export function PlanTree({ plan }) {
+export function PlanTree({ plan, heading = "h3" }) {
   const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
   const done = plan.steps.filter((step) => step.status === "completed").length;
   return html`<div class="plan">
-    <h3>${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span></h3>
+    <${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span><//>
     <${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
     ${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
     <ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>

@@ -12,6 +12,7 @@ const DRAW_MS = 40;
 const LOOK_MS = 700;
 const MOVING = new Set(["decision_made", "plan_changed", "job_started", "job_changed", "job_ended", "turn_ended", "language_chosen"]);
 const ENDED = new Set(["completed", "failed", "cancelled"]);
+const PASSING = new Set(["now_changed", "question_asked", "question_closed", "turn_began", "turn_ended", "mode_chosen"]);
 
 export class Session {
   constructor(id, changed) {
@@ -25,6 +26,7 @@ export class Session {
     this.first = 0;
     this.last = 0;
     this.stateAt = 0;
+    this.moved = 0;
     this.reply = { text: "", html: "", thoughts: "" };
     this.outputs = {};
     this.doing = "";
@@ -75,7 +77,11 @@ export class Session {
   }
 
   async look() {
-    this.take(await get(this.path));
+    const { moved } = this;
+    const snapshot = await get(this.path);
+    // What was heard meanwhile is newer than the answer.
+    if (moved === this.moved) this.take(snapshot);
+    else this.lookSoon();
     this.draw();
   }
 
@@ -122,6 +128,7 @@ export class Session {
     for (const one of told) {
       if (one.number) this.last = one.number;
       if (MOVING.has(one.kind)) this.lookSoon();
+      if (PASSING.has(one.kind)) this.moved += 1;
       this.apply(one);
       this.items.hear(one);
     }
@@ -187,7 +194,7 @@ export class Session {
         this.doing = event.why;
         break;
       case "now_changed":
-        this.now = event;
+        this.now = { ...event, waiting: event.waiting.map(([text, later]) => ({ text, later })) };
         break;
       case "question_asked":
         if (!this.questions.some((one) => one.question_id === event.question.question_id)) this.questions = [...this.questions, event.question];

@@ -73,12 +73,13 @@ function Why({ item }) {
   <//>`;
 }
 
-const User = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
+const User = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
   ${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
   <p class="text">${visible(item.text)}</p>
-  ${item.pictures?.length
-    ? html`<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>`
-    : null}
+<//>`;
+
+const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="picture" />`} kind="pictures">
+  <div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
 <//>`;
 
 const Note = ({ item }) => html`<${Row} icon=${html`<${Icon} name=${item.icon || (item.kind === "warn" ? "warn" : "note")} />`} kind=${item.kind}>
@@ -111,9 +112,10 @@ function Report({ item, session }) {
 const SHOWN = {
   turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
   user: User,
+  pictures: Pictures,
   said: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="said" label="Duckflow"><${Markdown} source=${item.html} /><//>`,
   duck: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
-    <h3>${t("duck.asks")}</h3><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
+    <h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
   <//>`,
   why: Why,
   action: Action,
@@ -121,7 +123,7 @@ const SHOWN = {
     !item.answer && session.questions.some((one) => one.question_id === item.id)
       ? null
       : html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
-  plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} /><//>`,
+  plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" /><//>`,
   report: Report,
   note: Note,
   warn: Note,

@@ -60,17 +60,23 @@ export function SessionPage({ id, panel, go, tell, lock }) {
     localStorage.setItem("duckflow-side", side ? "closed" : "open");
     setSide(!side);
   };
-  const talk = html`<main class="main" id="main" tabindex="-1" hidden=${!wide && panel !== "talk"}>
-    <${Talk} session=${session}>
-      ${session.questions.map((question, number) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${number === 0} tell=${tell} />`)}
-    <//>
-    <${Foot} session=${session} tell=${tell} />
-  </main>`;
+  const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
+  const beside = Panel
+    ? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>`
+    : null;
   return html`<div class=${`session-page${wide && side ? " with-side" : ""}`}>
     <${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
-    ${wide ? null : html`<${Tabs} names=${NAMES} shown=${shown} show=${show} session=${session} />`}
-    ${talk}
-    ${wide ? (side ? html`<aside class="side" aria-label=${t("page.beside")}><${Tabs} names=${Object.keys(PANELS)} shown=${shown} show=${show} session=${session} /><div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div></aside>` : null) : Panel ? html`<div class="panel alone" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>` : null}
+    <main class="main" id="main" tabindex="-1">
+      ${wide ? null : tabs(NAMES)}
+      <div class="talking" hidden=${!wide && panel !== "talk"}>
+        <${Talk} session=${session}>
+          ${session.questions.map((question, number) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${number === 0} tell=${tell} />`)}
+        <//>
+        <${Foot} session=${session} tell=${tell} />
+      </div>
+      ${wide ? null : beside}
+    </main>
+    ${wide && side ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${beside}</aside>` : null}
     <div class="unseen" role="status" aria-live="polite">${told}</div>
   </div>`;
 }
