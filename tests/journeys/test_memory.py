@@ -1,6 +1,7 @@
 """It keeps the thread: what left the context is found again, lessons last, and summaries never stand in the way."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from duckflow.errors import ProviderUnreachable
 from duckflow.events.types import ContextPruned, Noticed, PastSummarised
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
+from duckflow.memory.tokens import count
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
@@ -345,3 +347,14 @@ async def test_an_archive_that_cannot_be_used_changes_nothing_for_the_user(tmp_p
 def test_a_receipt_is_worded_in_both_languages() -> None:
     receipt = Phrase(key="memory.receipt", values={"dropped": 3, "kept": 9, "cut": 2, "before": 2400, "after": 1700})
     assert "3" in Words("ja").phrase(receipt) and "1700" in Words("en").phrase(receipt)
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_what_a_request_weighs_is_told_with_its_tools(tmp_path: Path, native: bool) -> None:
+    story = Story(tmp_path, [answer("ok"), answer("ok")], native=native)
+    await story.tell(chatter(1))
+    told = sum(layer.tokens for layer in await story.chat.context())
+    await story.tell("go on")
+    tools = json.dumps([tool._asdict() for tool in story.model.requests[-1].tools])
+    sent = count(story.prompt()) + (count(tools) if native else 0)
+    assert abs(told - sent) < sent / 5, (told, sent)

@@ -96,12 +96,14 @@ def gate_question(
     diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
     lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
     intent = tuple(dict.fromkeys(one.action.reasoning for one in risky))
+    reasons = {action.reasoning for action in decision.actions}
+    told = decision.rationale not in intent and not reasons.issuperset(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
         operations=tuple(one.action.operation for one in risky),
         intent=intent,
-        rationale="" if decision.rationale in intent else decision.rationale,
+        rationale=decision.rationale if told else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,

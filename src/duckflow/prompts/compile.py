@@ -1,5 +1,6 @@
 """Compiles requests: stable text first, volatile text last."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -35,6 +36,11 @@ def brief(operation: Operation) -> Operation:
     told: dict[str, Any] = operation.parameters.get("properties", {})
     properties = {name: told[name] for name in told if name in required}
     return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
+
+
+def _as_tools(offered: Iterable[ToolSpec]) -> str:
+    """As they travel beside the messages."""
+    return json.dumps([one._asdict() for one in offered], ensure_ascii=False)
 
 
 REQUEST_LENGTH = 2000
@@ -159,7 +165,10 @@ class Compiler:
             Layer("base", count(base), settings.base_tokens),
             Layer("main", count(layers.format(language, (), profile)) + count(volatile["main"]), settings.main_tokens),
             Layer("specialized", _tokens(count, volatile["procedure"]), settings.specialized_tokens),
-            Layer("operations", count(listed(operations, language))),
+            Layer(
+                "operations",
+                count(_as_tools(self.tools(language)) if profile.native_tools else listed(operations, language)),
+            ),
             Layer("rules", _tokens(count, *rules)),
             *((Layer("skills", count(skills)),) if (skills := layers.skills(language, profile)) else ()),
             Layer("conversation", _tokens(count, *(one.whole for one in told)) + pictures),
