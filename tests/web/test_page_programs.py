@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.events.types import TextStreamed
+from duckflow.events.types import OutputStreamed
 from duckflow.web.qr import qr_lines, qr_modules
-from duckflow.web.watched import MOST_STREAMS, UNREAD
+from duckflow.web.stream import UNREAD
+from duckflow.web.watched import MOST_STREAMS
 from tests.cli.shell import Shell
 from tests.web.site import ID, Site, Talk
 
@@ -72,8 +73,8 @@ async def test_a_page_that_does_not_read_is_cut_off_and_holds_nobody_up(tmp_path
             piece = "x" * 200_000
             pieces = 4 * UNREAD // len(piece)
             for number in range(pieces):
-                talk.session.emit(TextStreamed(text=piece))
-                await steady.until(lambda number=number: len(steady.of("text_streamed")) > number)
+                talk.session.emit(OutputStreamed(text=piece))
+                await steady.until(lambda number=number: len(steady.of("output_streamed")) > number)
         data = b""
         async with asyncio.timeout(60):
             while not data.endswith(b"\r\n0\r\n\r\n"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from duckflow.events.types import MessageAdded, OutputStreamed, TextStreamed
+from duckflow.events.types import MessageAdded, Noticed, OutputStreamed, StreamReset, TextStreamed
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
@@ -126,6 +126,28 @@ async def test_live_text_comes_between_what_is_kept_and_in_order(tmp_path: Path)
             kinds = ("text_streamed", "message_added", "output_streamed")
             order = [one["kind"] for one in reader.heard if one["kind"] in kinds]
             assert order == list(kinds) * 50
+
+
+async def test_a_reply_is_put_together_and_comes_as_markdown_while_it_is_said(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await reader.until(lambda: reader.numbers)
+            for piece in ("Some **wo", "rds** and", " `code`"):
+                talk.session.emit(TextStreamed(text=piece))
+            talk.session.emit(TextStreamed(text="hm", channel="think"))
+            talk.session.emit(TextStreamed(text=" more"))
+            talk.session.emit(StreamReset())
+            talk.session.emit(TextStreamed(text="anew"))
+            talk.session.emit(Noticed(what=say("gate.yes")))
+            await reader.until(lambda: reader.of("noticed"))
+        told = [(one["event"]["channel"], one["event"]["text"], one.get("html")) for one in reader.of("text_streamed")]
+        assert told == [
+            ("say", "Some **words** and `code`", "<p>Some <strong>words</strong> and <code>code</code></p>\n"),
+            ("think", "hm", None),
+            ("say", " more", "<p>Some <strong>words</strong> and <code>code</code> more</p>\n"),
+            ("say", "anew", "<p>anew</p>\n"),
+        ]
 
 
 async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_path: Path) -> None:

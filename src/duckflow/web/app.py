@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -14,6 +16,7 @@ from duckflow.web.desk import Handler, PageDesk, handled
 from duckflow.web.listing import sessions
 
 PAGE = Path(__file__).parent / "page"
+LEAST_PACKED = 2000
 ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
     "/api/me": reading.me,
@@ -57,6 +60,8 @@ def make_app(desk: PageDesk) -> Starlette:
     routes: list[Any] = [Route("/", index)]
     routes += [Route(path, handled(handler, desk)) for path, handler in READING.items()]
     routes += [Route(path, handled(handler, desk), methods=["POST"]) for path, handler in DOING.items()]
-    app = Starlette(routes=routes, exception_handlers={404: nothing, 405: not_so})
+    # Streams are left as they are.
+    packed = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
+    app = Starlette(routes=routes, middleware=[packed], exception_handlers={404: nothing, 405: not_so})
     app.mount("/page", StaticFiles(directory=PAGE))
     return app

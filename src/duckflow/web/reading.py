@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -32,7 +33,8 @@ async def me(desk: PageDesk, request: Request) -> Any:
     wanted = request.query_params.get("language", "")
     language = wanted if wanted in LANGUAGES else desk.words.language
     words = {key: text for key, text in catalogue(language).items() if key.startswith(WORDS)}
-    return {"language": language, "version": __version__, "fleet": desk.fleet is not None, "words": words}
+    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": desk.fleet is not None}
+    return {"language": language, **facts, "words": words}
 
 
 async def snapshot(desk: PageDesk, request: Request) -> Any:

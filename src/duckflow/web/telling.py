@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-from duckflow.events.event import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import SAID, Phrase
@@ -56,14 +55,13 @@ def _said(event: dict[str, Any]) -> str:
 
 
 def message(number: int, kind: str, event: dict[str, Any], words: Words) -> bytes:
+    return sent(told(number, kind, event, words))
+
+
+def sent(data: dict[str, Any]) -> bytes:
     """As a stream of server-sent events has it: JSON has no line breaks of its own."""
-    name = f"id: {number}\n" if number else ""
-    data = json.dumps(told(number, kind, event, words), ensure_ascii=False, separators=(",", ":"))
-    return f"{name}data: {data}\n\n".encode()
-
-
-def live(number: int, event: Event, words: Words) -> bytes:
-    return message(number, event.kind, event.model_dump(mode="json"), words)
+    name = f"id: {data['number']}\n" if data["number"] else ""
+    return f"{name}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
 
 
 def markdown(text: str) -> str:

@@ -11,59 +11,21 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event, LanguageChosen
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import ConversationLeft
+from duckflow.events.types import DecisionMade, LoopBegan, StreamReset, TextStreamed
 from duckflow.i18n.words import Words, language_of
 from duckflow.state.agent import AgentState
 from duckflow.web.ports import Joined, Shelf
-from duckflow.web.telling import live, message, told, worded
+from duckflow.web.stream import QUIET_SECONDS, Page, StreamedReply
+from duckflow.web.telling import message, told, worded
 
 PAGE = 500
 MOST_STREAMS = 100
-UNREAD = 8 * 1024 * 1024
-"""Bytes: a page that reads more slowly is cut off. It comes back and asks for what it missed."""
-QUIET_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 """How often the journal of a session that nobody holds is looked at."""
 IDLE_SECONDS = 20.0
 """How long a session that nobody looks at stays joined."""
 AGAIN = b"retry: 500\n\n"
 QUIET = b": \n\n"
-
-
-class Page:
-    """One reader of a stream: what it has still to be told."""
-
-    def __init__(self) -> None:
-        self._waiting: list[bytes] = []
-        self._size = 0
-        self._moved = asyncio.Event()
-        self.is_cut = False
-
-    def put(self, data: bytes) -> None:
-        if self.is_cut:
-            return
-        self._waiting.append(data)
-        self._size += len(data)
-        if self._size > UNREAD:
-            self._waiting.clear()
-            self.cut()
-        self._moved.set()
-
-    def cut(self) -> None:
-        self.is_cut = True
-        self._moved.set()
-
-    async def take(self) -> bytes:
-        """All there is; nothing when it has been quiet for long."""
-        try:
-            async with asyncio.timeout(QUIET_SECONDS):
-                await self._moved.wait()
-        except TimeoutError:
-            return b""
-        data = b"".join(self._waiting)
-        self._waiting.clear()
-        self._size = 0
-        self._moved.clear()
-        return data
 
 
 class WatchedSession:
@@ -78,6 +40,7 @@ class WatchedSession:
         self.is_over = False
         self._shelf = shelf
         self._pages: set[Page] = set()
+        self._reply = StreamedReply(self._pages)
         if joined:
             words.language = language_of(joined.conversation.state.language)
             self._unhear = joined.conversation.hear(self._hear)
@@ -185,13 +148,22 @@ class WatchedSession:
     def tell(self, event: Event, number: int = 0) -> None:
         """Every page, at once."""
         if self._pages:
-            data = live(number, event, self.words)
+            data = message(number, event.kind, event.model_dump(mode="json"), self.words)
             for page in self._pages:
                 page.put(data)
 
     def _hear(self, number: int, event: Event) -> None:
-        if isinstance(event, LanguageChosen):
-            self.words.language = language_of(event.language)
+        if isinstance(event, TextStreamed):
+            self._reply.take(event)
+            return
+        self._reply.flush()
+        match event:
+            case LanguageChosen():
+                self.words.language = language_of(event.language)
+            case LoopBegan() | StreamReset() | DecisionMade():
+                self._reply.forget()
+            case _:
+                pass
         self.tell(event, number)
         if isinstance(event, ConversationLeft):
             self.end()
