@@ -51,7 +51,7 @@ class Page:
         return data
 
 
-class StreamedReply:
+class ReplyOnPages:
     """What is being said: its pieces come faster than pages can be drawn, and are put together for a moment. With them
     goes all that was said so far as HTML."""
 

@@ -15,7 +15,7 @@ from duckflow.events.types import DecisionMade, LoopBegan, StreamReset, TextStre
 from duckflow.i18n.words import Words, language_of
 from duckflow.state.agent import AgentState
 from duckflow.web.ports import Joined, Shelf
-from duckflow.web.stream import QUIET_SECONDS, Page, StreamedReply
+from duckflow.web.stream import QUIET_SECONDS, Page, ReplyOnPages
 from duckflow.web.telling import message, told, worded
 
 PAGE = 500
@@ -40,7 +40,7 @@ class WatchedSession:
         self.is_over = False
         self._shelf = shelf
         self._pages: set[Page] = set()
-        self._reply = StreamedReply(self._pages)
+        self._reply = ReplyOnPages(self._pages)
         if joined:
             words.language = language_of(joined.conversation.state.language)
             self._unhear = joined.conversation.hear(self._hear)
