@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.errors import ProviderRefused
 from duckflow.events.types import ActionFinished, MessageAdded
 from duckflow.events.work import AgentEnded, AgentStarted
 from duckflow.i18n.words import Words
@@ -171,6 +172,14 @@ async def test_escape_stops_them_with_the_turn_and_they_can_go_on(tmp_path: Path
     assert len(story.session.state.agents) == 2
 
 
+async def test_what_was_done_before_a_failure_comes_back(tmp_path: Path) -> None:
+    fails = ScriptedReply(error=ProviderRefused("model.scripted_error", kind="refused"))
+    main = [calls(hand("write", "work")), DONE]
+    story, cast = on_stage(tmp_path, main, {"work-1": [calls(written("a.py")), fails]})
+    assert await story.tell("write") == "done"
+    assert "ERROR: work-1: failed\nChanged: a.py\nOpen: " in cast.asked()
+
+
 async def test_a_killed_one_is_reported_as_cut_off(tmp_path: Path) -> None:
     slow = ScriptedReply("Never.", delay=30)
     main = [calls(hand("write", "work"))]
@@ -188,7 +197,7 @@ async def test_a_killed_one_is_reported_as_cut_off(tmp_path: Path) -> None:
 
 async def test_two_that_want_the_same_file_and_one_that_leaves_its_own(tmp_path: Path) -> None:
     main = [
-        calls(hand("one", "work", files=["src"]), hand("two", "work", files=["src/a.py"]), hand("three", "work")),
+        calls(hand("one", "work", files=["src/*.py"]), hand("two", "work", files=["src/a.py"]), hand("three", "work")),
         DONE,
     ]
     agents = {

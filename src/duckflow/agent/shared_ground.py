@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from duckflow.state.agent import AgentState
 from duckflow.state.schedule import held, touched
 from duckflow.tools.pausing import PausableTimeout
+
+WILD = re.compile(r"[*?\[]")
 
 
 class SharedGround:
@@ -73,4 +77,6 @@ class SharedGround:
         return ""
 
     def _plain(self, path: str) -> PurePosixPath:
+        """Below the work folder. A pattern stands for the folder that it looks in."""
+        path = "/".join(takewhile(lambda part: not WILD.search(part), path.split("/"))) or "."
         return PurePosixPath(os.path.relpath(Path(self._state.folder) / path, self._state.folder))

@@ -167,6 +167,8 @@ class Screen:
                 if event.effect != "talk":
                     # What was said before it stands before all that it shows.
                     self._reply.end()
+            case happened.ActionStarted() if event.job in self._agents:
+                self.wait.doing = Phrase(key="wait.agents")
             case happened.ActionFinished():
                 self._show_result(event)
             case happened.Noticed():
