@@ -122,18 +122,21 @@ async def test_without_a_word_of_the_model_the_record_rates_the_work(tmp_path: P
     assert [one.review.rating for one in story.all(Reviewed)] == ["fair", "good"]
 
 
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 @LANGUAGES
 async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_read(
-    tmp_path: Path, language: str
+    tmp_path: Path, language: str, native: bool
 ) -> None:
     recall = decide(act("memory.recall", text="conversation:1"), step="PLANNING", next_step="continue")
     first, last = decide(respond("Noted."), step="PLANNING"), decide(respond("Blue."), step="PLANNING")
-    story = Story(tmp_path, [first, PROPOSE, SNAKE, recall, last], language=language)
+    story = Story(tmp_path, [first, PROPOSE, SNAKE, recall, last], language=language, native=native)
     for text in ("The snake is blue.", "a snake game", "which colour was it?"):
         await story.tell(text)
     plan = story.session.state.active_plan
     refs = f"plan:{plan}, conversation:1"
     assert "The snake is blue." in story.prompt() and refs in story.prompt()
+    assert (("memory_recall" if native else "memory.recall") in story.prompt()) and "{recall}" not in story.prompt()
+    assert not native or "memory.recall" not in story.prompt()
     told = {"en": "Last change of the state", "ja": "直近の状態の変化"}[language]
     assert f"{told}: step: PLANNING → AWAITING_APPROVAL" in story.prompt(3)
     shown = await Desk(story, language).give("/status")

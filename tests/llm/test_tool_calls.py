@@ -75,7 +75,7 @@ async def test_calls_in_pieces_are_done_in_order_and_go_back_as_they_came(tmp_pa
     [
         sends(piece(0, '{"path": "a.txt", "content": "half', "c1", WRITE), chunk(finish="length")),
         sends(piece(0, json.dumps(HELLO), "c1", WRITE), piece(1, '{"pa', "c2", WRITE), chunk(finish="length")),
-        sends(piece(0, json.dumps(HELLO), "c1", WRITE), piece(1, '{"path": a.txt}', "c2", WRITE), chunk(finish="stop")),
+        sends(piece(0, '{"path": a.txt}', "c1", WRITE), piece(1, '{"path": a.txt}', "c2", WRITE), chunk(finish="stop")),
         sends(piece(0, '["a.txt"]', "c1", WRITE), chunk(finish="tool_calls")),
         sends(piece(0, '{"path": "a.txt", "content": "x"}', "c1", WRITE), chunk(finish="tool_calls")),
     ],
@@ -90,6 +90,24 @@ async def test_what_cannot_be_read_whole_is_asked_for_again_and_nothing_of_it_is
         assert [path.name for path in story.folder.iterdir()] == ["b.txt"]
         assert len(story.all(ReplyRejected)) == 1
         assert "could not be used" in server.received[1]["messages"][-1]["content"]
+
+
+async def test_a_call_that_cannot_be_read_among_others_is_answered_with_the_reason(tmp_path: Path) -> None:
+    """What can be read is done as after any other error: edits of other files are, commands are not."""
+    bad = sends(
+        piece(0, '{"path": b.txt}', "c1", WRITE),
+        piece(1, json.dumps(HELLO), "c2", WRITE),
+        piece(2, json.dumps({"command": "touch c.txt", "reasoning": "x"}), "c3", "shell_run"),
+        chunk(finish="tool_calls"),
+    )
+    with FakeEndpoint(bad, says("One of them.")) as server:
+        story = story_with(server, tmp_path)
+        assert await story.tell("write both") == "done"
+        assert [path.name for path in story.folder.iterdir()] == ["a.txt"]
+        assert len(server.received) == 2 and not story.all(ReplyRejected)
+        told = [one for one in server.received[1]["messages"] if one["role"] == "tool"]
+        results = {one["tool_call_id"]: one["content"] for one in told}
+    assert "are no JSON" in results["c1"] and "ERROR" not in results["c2"] and "not run" in results["c3"].lower()
 
 
 async def test_a_tool_that_does_not_exist_is_a_result(tmp_path: Path) -> None:

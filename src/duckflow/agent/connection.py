@@ -107,6 +107,8 @@ class ModelConnection:
         self._max_tokens = max_tokens
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
+        self.chosen = ""
+        """What the user has asked for while it ran."""
 
     async def ready(self) -> Provider:
         """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
@@ -148,7 +150,7 @@ class ModelConnection:
     async def change(self, name: str) -> str:
         """From the next call on, the model of this name. Gives its full name; one that cannot be used raises, and the
         old one stays."""
-        connected = await self.find(name)
+        connected, self.chosen = await self.find(name), name
 
         async def same() -> Connected:
             return connected

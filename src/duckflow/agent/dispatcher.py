@@ -121,10 +121,10 @@ class Dispatcher:
             done.broken = True
             part = self._not_held_back(part[1:], done, actor)
         whole: list[Action] = []
-        lacking: dict[str, ToolError] = {}
+        lacking = {name: ToolError(why) for name, why in reading.broken.items()}
         for action in part:
             try:
-                action = await self._with_body(action, blocks, actor)
+                action = action if action.action_id in lacking else await self._with_body(action, blocks, actor)
             except ToolError as problem:
                 lacking[action.action_id] = problem
             whole.append(action)

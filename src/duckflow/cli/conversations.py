@@ -61,10 +61,11 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
     """From one conversation to another; back to the one that was left when the other cannot be opened."""
     folder = Path.cwd()
     try:
+        model = wanted.model or left.wiring.model_flag
         if wanted.new:
-            return new_session(_in_mode(here(), left.session.state.mode))
+            return new_session(_in_mode(here(), left.session.state.mode)._replace(model_flag=model))
         enter_folder(wanted.journal)
-        wiring = here()
+        wiring = here()._replace(model_flag=model)
         if not wanted.fork:
             return resumed_session(wanted.journal, wiring)
         branch = Sessions(wiring.paths.sessions_of(wiring.folder)).fork(wanted.journal)

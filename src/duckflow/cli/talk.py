@@ -214,7 +214,7 @@ async def _one(
         print_out(wiring.words(key, session=session.state.session_id))
     elif spoken and wanted is None:
         print_out(wiring.words("chat.bye", session=session.state.session_id))
-    return wanted
+    return wanted._replace(model=wired.thinker.connection.chosen) if wanted else None
 
 
 async def _show_page(beside: "PageBeside | None", chat: "Chat", wiring: Wiring, session_id: str) -> None:

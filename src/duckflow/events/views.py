@@ -61,6 +61,8 @@ class NextSession(NamedTuple):
     """A new one, in the same folder and mode; the journal is that of the one that is left."""
     detached: bool = False
     """The user goes, and the jobs of this very session go on without a terminal."""
+    model: str = ""
+    """The model that was chosen in the chat; it stays chosen."""
 
 
 class CommandInfo(Protocol):

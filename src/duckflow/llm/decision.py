@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from pydantic import ValidationError
@@ -64,6 +65,8 @@ class Reading(NamedTuple):
     doubtful: bool = False
     blocks: tuple[str, ...] = ()
     native: NativeReply | None = None
+    broken: Mapping[str, str] = MappingProxyType({})
+    """By action: why its call cannot be read. The others can."""
 
 
 def read_decision(

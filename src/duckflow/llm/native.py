@@ -31,8 +31,8 @@ def read_native(reply: NativeReply, finish: str, operations: Sequence[Operation]
     """The Decision that the calls make, with the text before them as its rationale; text without calls is the answer.
     Nothing at all, or nothing but the `decision` tool, is a Decision without actions.
 
-    ReplyUnusable, with what the model should change, when a call or check cannot be read or the reply was cut off: then
-    nothing of it is done."""
+    ReplyUnusable, with what the model should change, when no call or a check cannot be read or the reply was cut off:
+    then nothing of it is done. A call that cannot be read among others is `broken`: it is answered with the reason."""
     said, calls = without_thoughts(reply.text).strip(), reply.calls
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
@@ -50,13 +50,24 @@ def _reading(
     given: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
     waits_from: int | None = None
+    faults: dict[int, str] = {}
     for call in calls:
-        args = _arguments(call)
-        if call.name == DECIDE:
-            given |= {name: value for name, value in args.items() if value is not None}
-            waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
-        else:
-            actions.append(_action(call.name, args, known.get(wire_name(call.name)), rationale))
+        try:
+            args = _arguments(call)
+            if call.name == DECIDE:
+                given |= {name: value for name, value in args.items() if value is not None}
+                waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
+            else:
+                actions.append(_action(call.name, args, known.get(wire_name(call.name)), rationale))
+        except ReplyUnusable as problem:
+            if call.name == DECIDE:
+                raise
+            operation = known.get(wire_name(call.name))
+            name = operation.name if operation else call.name
+            actions.append({"operation": name, "args": {}, "reasoning": name})
+            faults[id(actions[-1])] = problem.correction
+    if faults and len(faults) == len(actions):
+        raise ReplyUnusable(" ".join((*faults.values(), "No call was made.")))
     # Who says nothing before its calls says why with them.
     rationale = rationale or shorten("; ".join(dict.fromkeys(str(one["reasoning"]) for one in actions)), 200) or "-"
     # Who only says something of itself has neither acted nor answered, unless its work is done or it says so.
@@ -76,7 +87,10 @@ def _reading(
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
     if changing and given.get("step") != Phase.AWAITING_APPROVAL:
         given.pop("step", None)
-    return Reading(_decision(fields, given, operations), native=reply)
+    decision = _decision(fields, given, operations)
+    wrong = zip(decision.actions, actions, strict=True)
+    broken = {action.action_id: faults[id(one)] for action, one in wrong if id(one) in faults}
+    return Reading(decision, native=reply, broken=broken)
 
 
 def _has_spoken(state: AgentState) -> bool:
@@ -132,7 +146,7 @@ def _action(name: str, args: dict[str, Any], operation: Operation | None, ration
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
     if not (reasoning or rationale) and operation and operation.says_why:
-        raise ReplyUnusable(f"{name} was called without {REASON}: say why this is needed. Nothing was done.")
+        raise ReplyUnusable(f"{name} was called without {REASON}: say why this is needed.")
     why = reasoning.strip() or rationale or name
     return {"operation": operation.name if operation else name, "args": args, "reasoning": why}
 
@@ -143,9 +157,9 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
         value: Any = json.loads(call.arguments, strict=False)
     except (ValueError, RecursionError) as problem:
-        raise ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}). No call was made.") from None
+        raise ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).") from None
     if not isinstance(value, dict):
-        raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object. No call was made.")
+        raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
     return cast("dict[str, Any]", value)
 
 

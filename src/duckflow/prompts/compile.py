@@ -22,7 +22,7 @@ from duckflow.prompts.wording import (
     spoken,
     without_pictures,
 )
-from duckflow.state.action import Action, Operation
+from duckflow.state.action import RECALL, Action, Operation, wire_name
 from duckflow.state.agent import AgentState, kind_of_ref
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message, PromptMessage, ToolSpec, last_request
@@ -220,6 +220,8 @@ class Compiler:
         }
         if moment.profile.compact:
             return values | {"request": shorten(last_request(history), 500), "done": done_so_far(history, state.turn)}
+        refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
+        recall = wire_name(RECALL) if moment.profile.native_tools else RECALL
         return values | {
             "form": "" if moment.profile.native_tools else "JSON",
             "step": state.phase,
@@ -232,7 +234,8 @@ class Compiler:
             "decisions": "; ".join(state.decision_log[-3:]),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "branch": self._layers.surroundings.branch(),
-            "refs": ", ".join(ref for ref in state.context_refs if kind_of_ref(ref)),
+            "recall": recall if refs else "",
+            "refs": ", ".join(refs),
             "last_delta": one_line(state.last_delta),
             "updated": last_update(history, state.turn),
             "jobs": "; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),

@@ -1,5 +1,6 @@
 """What people expect of a terminal program on the first day."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,16 @@ def test_a_new_conversation_knows_nothing_of_the_old_one(tmp_path: Path, opened:
     opened.append(terminal := Terminal(tmp_path, [REPLY], "--lang", language, "--mode", "plan"))
     terminal.enter("hello there")
     terminal.wait_for("Understood.")
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps({"json": decide(respond("The other one."), step="PLANNING")}))
+    terminal.enter(f"/model scripted:{other}")
+    terminal.wait_for("other.jsonl")
     terminal.enter("/new")
     terminal.wait_until(lambda screen: screen.count(Words(language)("chat.hello", version="", folder="")[:8]) == 2)
     terminal.enter("/mode")
     terminal.wait_for("plan")
+    terminal.enter("who are you?")
+    terminal.wait_for("The other one.")
     terminal.enter("/cost")
     terminal.enter("/resume")
     terminal.wait_for("hello there")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from duckflow.state.action import RECALL
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.talk import ResponseArgs
 from duckflow.tools.tool import Done, Tool
@@ -15,7 +16,7 @@ class Recall(Tool[ResponseArgs]):
 
     It takes the same arguments as `response`: what has the same shape costs nothing in the request's schema."""
 
-    operation = "memory.recall"
+    operation = RECALL
     effect = "read"
     told = Texts("find earlier messages", "以前の会話から探す")
     counts_as = "search"
