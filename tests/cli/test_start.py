@@ -32,6 +32,34 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
     assert not [name for name in loaded if name.startswith((*servers, *agents))]
 
 
+UNUSED = (
+    "duckflow.agent.agents", "duckflow.agent.sub_agents", "duckflow.cli.outside", "duckflow.commands",
+    "duckflow.editor",
+    "duckflow.extensions.agent_kinds", "duckflow.extensions.hook_files", "duckflow.extensions.hook_run",
+    "duckflow.extensions.skill_tool", "duckflow.extensions.skills", "duckflow.fleet",
+    "duckflow.rpc", "duckflow.server", "duckflow.store.audit", "duckflow.store.salvage", "duckflow.telemetry",
+    "duckflow.tools.outside.server", "duckflow.tools.plan.proof", "duckflow.tools.web.fetch",
+    "duckflow.ui.answer_shape",
+    "duckflow.ui.console.chat", "duckflow.web", "prompt_toolkit", "rich", "shlex", "tomllib",
+)  # fmt: skip
+"""What a plain turn needs nothing of: servers, the web, agents, skills, hooks, a record, plans, a screen."""
+
+
+def test_a_plain_headless_turn_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"text": "Good day."}))
+    (tmp_path / "work").mkdir()
+    environment = {**os.environ, "DUCKFLOW_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "duckflow", "-m", f"scripted:{script}", "-p", "hi"],
+        env=environment, cwd=tmp_path / "work", stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert ended.stdout == b"Good day.\n"
+    loaded = [line.rpartition("|")[2].strip() for line in ended.stderr.decode().splitlines() if "|" in line]
+    assert "duckflow.agent.turn" in loaded
+    assert not [name for name in loaded if f"{name}.".startswith(tuple(f"{one}." for one in (*CLIENTS, *UNUSED)))]
+
+
 def test_a_sign_that_the_encoding_lacks_is_replaced(tmp_path: Path) -> None:
     script = tmp_path / "script.jsonl"
     script.write_text(json.dumps({"json": decide(respond("よし 🦆 − é"), step="PLANNING")}))

@@ -77,14 +77,14 @@ def errand(request: str) -> Errand:
 
 
 def _only_asks(request: str) -> bool:
-    verbs = VERB_JA if re.search(JAPANESE, request) else VERB_EN
+    verbs = VERB_JA if not request.isascii() and re.search(JAPANESE, request) else VERB_EN
     return bool(re.search(ASKS, request)) and not any(
         found["write"] or found["other"] for found in re.finditer(verbs, request)
     )
 
 
 def _wish(request: str, path: re.Match[str], after: str) -> str:
-    if re.search(JAPANESE, request):
+    if not request.isascii() and re.search(JAPANESE, request):
         after = re.split(SENTENCE_JA, after, maxsplit=1)[0]
         verb = re.search(VERB_JA, after)
         if re.search(RENAMED_JA, re.split(SENTENCE_JA, request[: path.start()])[-1] + after):

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import TYPE_CHECKING
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.agents import Agents
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.job_report import count_results, tell_end, write_report
 from duckflow.agent.lanes import Lanes
@@ -29,6 +29,9 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
+
+if TYPE_CHECKING:
+    from duckflow.agent.agents import Agents
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +57,7 @@ class JobRunner:
         phases: Phases,
         make_pacemaker: Callable[[], Pacemaker],
         settings: AgentSettings,
-        agents: Agents,
+        agents: "Callable[[], Agents]",
     ) -> None:
         self._session = session
         self._ask = ask
@@ -170,7 +173,7 @@ class JobRunner:
             running.actor,
             self._dispatcher,
             self._drafter,
-            self._agents,
+            self._agents(),
             self._make_pacemaker(),
             self._settings,
             self._lanes,

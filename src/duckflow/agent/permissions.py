@@ -45,7 +45,7 @@ class Permission(Value):
 
 # Variables that change how a program speaks, not what it runs.
 HARMLESS_VARIABLE = r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE)=\S*"
-WRAPPER = re.compile(
+WRAPPER = (
     rf"(?:env(?: {HARMLESS_VARIABLE})+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
     r"|stdbuf(?: -\S+)+) "
 )
@@ -90,7 +90,7 @@ def _command_rule(operation: str, command: str) -> Permission | None:
 def _unwrapped(command: str) -> str:
     """Without what only says how long, how nicely or with which variables a program runs."""
     plain = " ".join(command.split())
-    while wrapper := WRAPPER.match(plain):
+    while wrapper := re.match(WRAPPER, plain):
         plain = plain[wrapper.end() :]
     return plain
 

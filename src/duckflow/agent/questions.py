@@ -14,7 +14,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
 
-NUMBERED = re.compile(r"(\d+)\s*[.):、,]?\s*(.*)", re.DOTALL)
+NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
 UNCLEAR = {"duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
@@ -106,7 +106,7 @@ def read_words(text: str, question: Question) -> Answer:
 def read_choice(text: str, question: Question) -> Answer:
     """`2`, `２`, `2: use tabs`, `stop here`, 「ここで止める」; everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
-    if (numbered := NUMBERED.fullmatch(plain)) and 1 <= int(numbered[1]) <= len(question.choices):
+    if (numbered := re.fullmatch(NUMBERED, plain)) and 1 <= int(numbered[1]) <= len(question.choices):
         return Answer(choice=question.choices[int(numbered[1]) - 1].key, text=numbered[2].strip())
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:

@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.annotations import annotate
 from duckflow.errors import JournalDamaged, JournalError
@@ -15,7 +15,9 @@ from duckflow.state.agent import AgentState
 from duckflow.store.headline import Headline
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
-from duckflow.store.salvage import Salvaged, salvage
+
+if TYPE_CHECKING:
+    from duckflow.store.salvage import Salvaged
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +133,7 @@ class Opened(NamedTuple):
     """A session that was opened again, and what had to be saved from a damaged journal."""
 
     session: Session
-    salvaged: Salvaged | None = None
+    salvaged: "Salvaged | None" = None
 
 
 def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
@@ -146,6 +148,8 @@ def reopen(path: Path) -> Opened:
     try:
         return Opened(_resumed(path))
     except JournalDamaged:
+        from duckflow.store.salvage import salvage
+
         saved = salvage(path)
         return Opened(_resumed(path), saved)
 

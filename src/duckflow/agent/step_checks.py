@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from duckflow.agent.session import Session
 from duckflow.events.types import ActionFinished, Event, Noticed, TurnUndone
 from duckflow.events.work import StepChanged
-from duckflow.state.criterion import named_in
 from duckflow.state.evidence import Evidence, evidence_of
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.plan.ports import Folder
-from duckflow.tools.plan.proof import proof, refuted
 
 
 class StepChecks:
@@ -35,6 +33,8 @@ class StepChecks:
         plan = self._session.state.plan
         if plan is None or plan.status in ("draft", "failed") or not (found or changed):
             return
+        from duckflow.tools.plan.proof import refuted
+
         why, opened = "", list[str]()
         for step in plan.steps:
             if step.status == "completed" and step.evidence:
@@ -50,6 +50,9 @@ class StepChecks:
 
     def _close(self, plan: Plan, step: Step) -> None:
         """What is shown after all counts: for a step that was called done too early, and for one opened by a check."""
+        from duckflow.state.criterion import named_in
+        from duckflow.tools.plan.proof import proof
+
         evidence = proof(self._session.state, step, self._folder) if named_in(step.success) else ""
         if evidence:
             self._opened.discard(step.step_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from duckflow.agent.policies.policy import Policy
 from duckflow.agent.session import Session
+from duckflow.agent.trust import SERVERS as FILE
 from duckflow.cli.wiring import Wiring
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
@@ -23,8 +24,6 @@ from duckflow.tools.toolbox import Toolbox
 if TYPE_CHECKING:
     from duckflow.tools.outside.content import TakePicture
     from duckflow.tools.outside.servers import OutsideServers
-
-FILE = ".mcp.json"
 
 
 class Outside:
@@ -107,15 +106,6 @@ class Outside:
 
     def _tell(self, what: Phrase) -> None:
         self._session.emit(Noticed(what=what))
-
-
-def find_outside(
-    wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
-) -> Outside | None:
-    """Nothing where no server is named."""
-    if not wiring.settings.mcp.servers and not (wiring.folder / FILE).exists():
-        return None
-    return Outside(wiring, session, ask, trusted, take)
 
 
 def make_servers(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +67,7 @@ class Sandboxes:
         judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
         if not runs_programs or self._trusted() or judged.verdict == "safe":
             return judged
-        return replace(judged, reasons=(*judged.reasons, say("harm.untrusted")))
+        return judged._replace(reasons=(*judged.reasons, say("harm.untrusted")))
 
 
 def main() -> None:

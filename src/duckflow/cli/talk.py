@@ -23,7 +23,6 @@ from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
-from duckflow.ui.answer_shape import answer_shape
 from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
@@ -117,7 +116,11 @@ def _loop_flags(most: int | None) -> dict[str, int]:
 
 
 async def _headless(options: Options, chosen: ChosenSession, prompt: str | None, piped: str) -> int:
-    shape = answer_shape(options.json_schema) if options.json_schema else None
+    shape = None
+    if options.json_schema:
+        from duckflow.ui.answer_shape import answer_shape
+
+        shape = answer_shape(options.json_schema)
     if chosen.damage:
         print_err(chosen.damage)
     wired = wire(chosen.wiring, chosen.session)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.admission import Admission
-from duckflow.agent.agents import Agents, usable_by_agents
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
@@ -42,13 +41,13 @@ from duckflow.agent.step_checks import StepChecks
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.tool_hooks import ToolHooks
+from duckflow.agent.trust import SERVERS
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
-from duckflow.cli.outside import Outside, find_outside
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
@@ -68,7 +67,9 @@ from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.tools.web.settings import FETCH, SEARCH
 
 if TYPE_CHECKING:
+    from duckflow.agent.agents import Agents
     from duckflow.agent.sub_agents import SubAgents
+    from duckflow.cli.outside import Outside
     from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
@@ -85,7 +86,7 @@ class Wired(NamedTuple):
     thinker: Thinker
     close: Callable[[], Awaitable[None]]
     toolbox: Toolbox
-    outside: Outside | None = None
+    outside: "Outside | None" = None
     """The servers of others, where there are any."""
 
 
@@ -153,15 +154,15 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder), settings.agent.safe_extensions)
     table, fresh_pacemaker = transition_table(settings), partial(Pacemaker, settings.pacemaker)
     phases = Phases(session, table)
-    agents = Agents(
-        session.state,
-        connection,
-        Compiler(lambda: usable_by_agents(toolbox.operations()), layers),
-        settings.pacemaker,
-        table,
-        settings.agent,
-        settings.memory,
-    )
+
+    @cache
+    def agents() -> "Agents":
+        from duckflow.agent.agents import Agents, usable_by_agents
+
+        usable = Compiler(lambda: usable_by_agents(toolbox.operations()), layers)
+        pacing = settings.pacemaker
+        return Agents(session.state, connection, usable, pacing, table, settings.agent, settings.memory)
+
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
     bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
     undo = UndoKeeper(session, partial(_undo, wiring, session, open_folder))
@@ -178,14 +179,18 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         from duckflow.agent.sub_agents import Conduct, SubAgents
 
         conduct = Conduct(dispatcher, toolbox, ask, undo)
-        return SubAgents(session, agents, conduct, lambda: extensions.found().kinds, settings.agent)
+        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent)
 
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)
     policies = (Hooked(session, hooks), *_policies(material, dispatcher, bodies, actor, phases, approval))
-    outside = find_outside(wiring, session, ask, lambda: admission.trusted, pictures.take)
-    if outside:
+    outside = None
+    # Nothing of it is loaded where no server is named.
+    if settings.mcp.servers or (wiring.folder / SERVERS).exists():
+        from duckflow.cli.outside import Outside
+
+        outside = Outside(wiring, session, ask, lambda: admission.trusted, pictures.take)
         policies = (outside.policy(toolbox), *policies)
     turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
     work = PlannedWork(session, Turns(turn, jobs), approval)
@@ -264,7 +269,7 @@ def _brought(extensions: Extensions, shell: GatedShell, hooks: Hooks) -> "Extens
 
 
 def _commands(
-    wiring: Wiring, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: Outside | None
+    wiring: Wiring, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: "Outside | None"
 ) -> "Commands":
     from duckflow.cli.slash import command_table
     from duckflow.commands.outside import OutsideCommands

@@ -17,20 +17,18 @@ LONGEST = 40
 IT = r"(?: (?:it|that|the (?:job|work|tasks?|background job)))?"
 PLEASE = r"(?: please)?"
 KUDASAI = r"(?:ください|下さい)?"
-WISHES: dict[Wish, re.Pattern[str]] = {
-    "progress": re.compile(
+WISHES: dict[Wish, str] = {
+    "progress": (
         r"(?:so )?how far(?: .{0,20})?|how(?:'s| is)(?: it| that| the \w+) (?:going|coming)(?: along)?"
         r"|(?:what(?:'s| is) the )?(?:progress|status)|(?:is it|are you) (?:done|finished|ready)(?: yet)?"
         r"|(?:今)?どこまで(?:進|でき|行|い|やっ|終).{0,12}|進捗.{0,12}|進み具合.{0,8}|(?:もう)?終わった|(?:今の)?状況.{0,8}"
     ),
-    "pause": re.compile(
+    "pause": (
         rf"pause{IT}{PLEASE}|hold on|wait{PLEASE}|一時停止(?:して)?{KUDASAI}"
         rf"|(?:ちょっと|いったん|一旦|それを?|作業を?)?(?:止めて|待って|停止して){KUDASAI}"
     ),
-    "resume": re.compile(
-        rf"resume{IT}{PLEASE}|(?:go on|continue)(?: with it)?{PLEASE}|再開(?:して)?{KUDASAI}|続けて{KUDASAI}"
-    ),
-    "cancel": re.compile(
+    "resume": rf"resume{IT}{PLEASE}|(?:go on|continue)(?: with it)?{PLEASE}|再開(?:して)?{KUDASAI}|続けて{KUDASAI}",
+    "cancel": (
         rf"(?:cancel|abort|stop|halt){IT}{PLEASE}|(?:(?:ジョブ|作業|実行)を?)?(?:中止|キャンセル)(?:して)?{KUDASAI}"
         rf"|(?:もう|それは?)?やめて{KUDASAI}|ストップ"
     ),
@@ -45,6 +43,8 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
 
 def wish_in(text: str, state: AgentState) -> Wish | None:
     """What a short message wants of the jobs; nothing when none is there for it."""
+    if not state.jobs:
+        return None
     statuses = {job.status for job in state.jobs.values()}
     return next((wish for wish in _wishes(text) if not statuses.isdisjoint(FITTING[wish])), None)
 
@@ -56,7 +56,7 @@ def means_stop(text: str) -> bool:
 
 def _wishes(text: str) -> list[Wish]:
     plain = unicodedata.normalize("NFKC", text).casefold().strip(" ?？!！。.、,")
-    return [wish for wish, words in WISHES.items() if len(plain) <= LONGEST and words.fullmatch(plain)]
+    return [wish for wish, words in WISHES.items() if len(plain) <= LONGEST and re.fullmatch(words, plain)]
 
 
 SLASH, BANG = ("/", "／"), ("!", "！")

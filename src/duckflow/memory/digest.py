@@ -15,11 +15,9 @@ KEPT = 400
 LINE = 90
 
 _ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
-_PATH = re.compile(
-    rf"(?<![\w/])(?:[~.]{{0,2}}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{{1,5}})?|(?<![\w/.])[\w-]+\.(?:{_ENDINGS})\b"
-)
-_NAME = re.compile(r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b")
-_ERROR = re.compile(r"^.*(?:\b\w*(?:Error|Exception)\b|ERROR|FAILED|エラー|失敗).*$", re.MULTILINE)
+_PATH = rf"(?<![\w/])(?:[~.]{{0,2}}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{{1,5}})?|(?<![\w/.])[\w-]+\.(?:{_ENDINGS})\b"
+_NAME = r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b"
+_ERROR = r"(?m)^.*(?:\b\w*(?:Error|Exception)\b|ERROR|FAILED|エラー|失敗).*$"
 _EXIT = re.compile(r"exit code:? (-?\d+)|<returncode>(-?\d+)")
 
 
@@ -70,15 +68,15 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     decision = _decision(message)
     given = [str(value) for action in _actions(decision) for value in _args(action).values()]
     text = ("\n".join(given) if decision else message.text)[:LOOKED_AT]
-    yield from (("files", path) for path in dict.fromkeys(_PATH.findall(text)))
-    yield from (("names", name) for name in dict.fromkeys(_NAME.findall(text)))
+    yield from (("files", path) for path in dict.fromkeys(re.findall(_PATH, text)))
+    yield from (("names", name) for name in dict.fromkeys(re.findall(_NAME, text)))
     if message.role == "tool":
         ran = _EXIT.search(text)
         code = ran[1] or ran[2] if ran else ""
         if code:
             yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)
         # What reads like an error in a file that was looked at is none.
-        if (text.startswith("ERROR") or code not in ("", "0")) and (error := _ERROR.search(text)):
+        if (text.startswith("ERROR") or code not in ("", "0")) and (error := re.search(_ERROR, text)):
             yield "errors", shorten(error[0].strip(), LINE)
     if line:
         yield "said", shorten(line, LINE)

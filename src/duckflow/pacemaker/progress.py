@@ -14,10 +14,9 @@ Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "c
 SEEN_LINES = 50_000
 LINES = 2_000
 """Lines of one result that are looked at."""
-FAILURES = re.compile(
-    r"([0-9]+)[^0-9\n]{0,20}?(?:of [0-9]+[^0-9\n]{0,20}?)?\b(?:fail|error|problem)"
-    r"|\b(?:fail\w*|errors?|problems?) ?[=:] ?([0-9]+)|([0-9]+) ?(?:件|個|つ)[^0-9\n]{0,8}?(?:失敗|エラー)",
-    re.IGNORECASE,
+FAILURES = (
+    r"(?i)([0-9]+)[^0-9\n]{0,20}?(?:of [0-9]+[^0-9\n]{0,20}?)?\b(?:fail|error|problem)"
+    r"|\b(?:fail\w*|errors?|problems?) ?[=:] ?([0-9]+)|([0-9]+) ?(?:件|個|つ)[^0-9\n]{0,8}?(?:失敗|エラー)"
 )
 WORD = re.compile(r"[A-Za-z0-9_-]+")
 NUMBER = re.compile(r"[0-9]+")
@@ -78,7 +77,7 @@ def check_name(step: LoopStep) -> str:
 
 def failures_in(text: str) -> int | None:
     """How many failures the output counts by itself, in its last line that does."""
-    found = FAILURES.findall(text[-LINES:]) or FAILURES.findall(text[:LINES])
+    found = re.findall(FAILURES, text[-LINES:]) or re.findall(FAILURES, text[:LINES])
     return int(next(filter(None, found[-1]))) if found else None
 
 

@@ -17,10 +17,10 @@ CLOCK = re.compile(
     r"[0-9]++(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
 )
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
-TEMPORARY = re.compile(
+TEMPORARY = (
     r"(?<=/tmp/)(?:tmp[._]?\w{6,12}|pytest-of-[^/\s]+/pytest-[0-9]+|[\w.-]*[0-9]{4,}[\w.-]*)|/var/folders/[^\s'\"]+"
 )
-QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」")
+QUOTED = r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」"
 NUMBER = re.compile(r"[0-9]+")
 TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
 WORD = re.compile(r"\w")
@@ -42,7 +42,7 @@ def strip_changing(text: str) -> str:
     if "0x" in text:
         text = ADDRESS.sub("#", text)
     if "/tmp/" in text or "/var/folders/" in text:
-        text = TEMPORARY.sub("#", text)
+        text = re.sub(TEMPORARY, "#", text)
     return CLOCK.sub("#", text)
 
 
@@ -93,7 +93,7 @@ def error_signature(text: str) -> int:
         line = lines[-1]
     else:
         line = next((line for line in lines if not line.rstrip().endswith(":")), lines[0])
-    return hash(NUMBER.sub("#", QUOTED.sub("'", line[:SHORT])).strip())
+    return hash(NUMBER.sub("#", re.sub(QUOTED, "'", line[:SHORT])).strip())
 
 
 def is_empty(text: str) -> bool:

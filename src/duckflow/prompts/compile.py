@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from duckflow.prompts.body import plain_body
@@ -46,14 +45,13 @@ def _as_tools(offered: Iterable[ToolSpec]) -> str:
 REQUEST_LENGTH = 2000
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """What the prompt says of this loop, and to what kind of model."""
 
     profile: ModelProfile = ANY_MODEL
     limit: int = 15
     note: str = ""
-    corrections: Sequence[PromptMessage] = field(default_factory=tuple)
+    corrections: Sequence[PromptMessage] = ()
     evidence: str = ""
 
 

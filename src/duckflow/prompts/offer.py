@@ -11,15 +11,13 @@ from duckflow.state.profile import ModelProfile
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
 """Some of the operations that are offered, or all of them with fewer arguments."""
 # A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
-SEVERAL_PARTS = re.compile(
-    r"\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
-    r"|計画|ゲームを|アプリ|複数の|段階",
-    re.IGNORECASE,
+SEVERAL_PARTS = (
+    r"(?i)\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
+    r"|計画|ゲームを|アプリ|複数の|段階"
 )
-WANTS_PLAN = re.compile(
-    r"\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
-    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)",
-    re.IGNORECASE,
+WANTS_PLAN = (
+    r"(?i)\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
+    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)"
 )
 
 
@@ -29,7 +27,7 @@ def offered(operations: Iterable[Operation], profile: ModelProfile, state: Agent
     timely = (one for one in operations if not one.when or now.intersection(one.when))
     if not profile.compact:
         return tuple(timely)
-    simple = state.plan is None and not SEVERAL_PARTS.search(last_request(state.messages))
+    simple = state.plan is None and not re.search(SEVERAL_PARTS, last_request(state.messages))
     return tuple(one for one in timely if one.led and not (simple and one.when))
 
 
@@ -47,7 +45,7 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
 
 def wants_plan(state: AgentState) -> bool:
     """Whether the user asks for a plan, and there is none yet."""
-    return state.plan is None and WANTS_PLAN.search(last_request(state.messages)) is not None
+    return state.plan is None and re.search(WANTS_PLAN, last_request(state.messages)) is not None
 
 
 def held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> tuple[Operation, ...]:

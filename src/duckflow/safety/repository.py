@@ -22,12 +22,12 @@ DIGESTS = {"sha1": 20, "sha256": 32}
 Marks = dict[str, list[str]]
 HOOKS_OF_LOOKING = ("post-index-change", "reference-transaction")
 
-HEADER = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
-SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?", re.DOTALL)
+HEADER = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]'
+SETTING = r"(?s)([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?"
 BOOLEAN = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0", ""))
 # Settings that name no program and no other file with settings. Whatever is not here may run one.
-HARMLESS = re.compile(
-    r"core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf"
+HARMLESS = (
+    r"(?s)core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf"
     r"|eol|safecrlf|quotepath|abbrev|compression|bigfilethreshold|checkstat|trustctime|protecthfs|protectntfs"
     r"|untrackedcache|preloadindex|commitgraph|multipackindex|longpaths|sparsecheckout|sparsecheckoutcone)"
     r"|extensions\.(?:objectformat|worktreeconfig|refstorage)"
@@ -35,8 +35,7 @@ HARMLESS = re.compile(
     r"|submodule\..*\.(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
-    r"|(?:branch|user|color|column|pull|push|fetch|rebase|init|gc|index|pack|status|lfs)\..*",
-    re.DOTALL,
+    r"|(?:branch|user|color|column|pull|push|fetch|rebase|init|gc|index|pack|status|lfs)\..*"
 )
 
 
@@ -161,7 +160,7 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
 def _harmless(name: str, value: str) -> bool:
     if name == "core.fsmonitor":
         return value.lower() in BOOLEAN
-    return HARMLESS.fullmatch(name) is not None
+    return re.fullmatch(HARMLESS, name) is not None
 
 
 def read_settings(text: str) -> Iterator[tuple[str, str]]:
@@ -169,12 +168,12 @@ def read_settings(text: str) -> Iterator[tuple[str, str]]:
     section = ""
     for line in _whole_lines(text.removeprefix("\ufeff")):
         rest = line.strip()
-        if header := HEADER.match(rest):
+        if header := re.match(HEADER, rest):
             section = header[1].lower() + (f".{header[2]}" if header[2] is not None else "")
             rest = rest[header.end() :].strip()
         if not rest or rest[0] in "#;":
             continue
-        setting = SETTING.fullmatch(rest)
+        setting = re.fullmatch(SETTING, rest)
         if not setting or not section:
             raise ValueError(line)
         yield f"{section}.{setting[1].lower()}", (setting[2] or "").strip()

@@ -123,6 +123,6 @@ def asks(sentence: str) -> bool:
     plain = re.sub(ENDING, "", sentence)
     if re.search(ASKED_EN, plain):
         return re.search(CLOSING_EN, plain) is None
-    if re.search(ASKED_JA, plain) is None or re.search(CLOSING_JA, plain):
+    if plain.isascii() or re.search(ASKED_JA, plain) is None or re.search(CLOSING_JA, plain):
         return False
     return re.search(PLAIN_CHECK, plain) is None or re.search(rf"か[、,を]|よければ|{OPEN_WORD}", plain) is not None

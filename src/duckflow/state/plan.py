@@ -15,16 +15,13 @@ StepStatus = Literal["pending", "in_progress", "completed", "failed"]
 TaskStatus = Literal["pending", "in_progress", "completed", "failed", "interrupted", "cancelled"]
 
 
-RISK = re.compile(
-    r"(?:[\[(（【]\s*(low|medium|high|低|中|高)\s*[\])）】]|(low|medium|high|低|中|高)\s*[:：])\s*(.+)",
-    re.IGNORECASE | re.DOTALL,
-)
+RISK = r"(?is)(?:[\[(（【]\s*(low|medium|high|低|中|高)\s*[\])）】]|(low|medium|high|低|中|高)\s*[:：])\s*(.+)"
 LEVELS = {"低": "low", "中": "medium", "高": "high"}
 
 
 def grade_risk(risk: str) -> tuple[str, str]:
     """How high a risk is called (low, medium, high, or nothing), and the risk itself."""
-    found = RISK.fullmatch(risk.strip())
+    found = re.fullmatch(RISK, risk.strip())
     level = (found[1] or found[2]).lower() if found else ""
     return LEVELS.get(level, level), found[3].strip() if found else risk
 

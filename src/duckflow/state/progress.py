@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
@@ -14,8 +14,7 @@ ENOUGH = 3
 """So many tasks of a kind tell how long one takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
+class Doing(NamedTuple):
     """A step on its way: its task that runs; none while they are being prepared."""
 
     number: int
@@ -31,8 +30,7 @@ class Doing:
         return f"{self.step.name}: {task_line(self.task)}" if self.task else self.step.name
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """Counts of steps, and of the tasks that are known so far; and what is being done."""
 
     done: int

@@ -4,8 +4,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 from pathlib import Path
 
 from duckflow.state.picture import Picture
@@ -25,6 +23,8 @@ class PictureStore:
         digest = hashlib.sha256(data).hexdigest()
         path = self._folder / digest
         if not path.exists():
+            import tempfile
+
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=self._folder)
             with os.fdopen(handle, "wb") as file:
@@ -48,9 +48,13 @@ class PictureStore:
 
 def copy_pictures(source: Path, target: Path) -> None:
     """What a branch of a session has of it."""
+    import shutil
+
     with contextlib.suppress(FileNotFoundError):
         shutil.copytree(source.with_suffix(SUFFIX), target.with_suffix(SUFFIX), dirs_exist_ok=True)
 
 
 def remove_pictures(journal: Path) -> None:
+    import shutil
+
     shutil.rmtree(journal.with_suffix(SUFFIX), ignore_errors=True)

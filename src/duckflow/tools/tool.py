@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -44,8 +43,7 @@ class Done(NamedTuple):
     pictures: tuple[Picture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(NamedTuple):
     """In whose name a tool runs: what pauses it, and where its output is shown (with how many lines were left out)."""
 
     pause: PauseControl

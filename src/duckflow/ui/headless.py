@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from duckflow.commands.lines import intervention_line, review_line
-from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
@@ -17,9 +15,11 @@ from duckflow.state.agent import AgentState
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
-from duckflow.ui.answer_shape import AnswerShape, Unfit
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
+
+if TYPE_CHECKING:
+    from duckflow.ui.answer_shape import AnswerShape
 
 EXIT_CODES: dict[Outcome, int] = {
     "done": 0,
@@ -53,7 +53,7 @@ class Headless:
         words: Words,
         output: OutputFormat,
         policy: DuckPolicy | None = None,
-        shape: AnswerShape | None = None,
+        shape: "AnswerShape | None" = None,
     ) -> None:
         self._shape = shape
         self._value: Any = None
@@ -90,6 +90,8 @@ class Headless:
 
     async def _shaped(self) -> bool:
         """Whether the answer has the wished shape; it is told what is wrong, and may try again."""
+        from duckflow.ui.answer_shape import Unfit
+
         assert self._shape
         for again in range(SHAPE_TRIES + 1):
             try:
@@ -140,8 +142,12 @@ class Headless:
                 self._work = event.profile
                 print_err(self._words("work", work=self._words(f"work.{event.profile}")))
             case happened.Intervened():
+                from duckflow.commands.lines import intervention_line
+
                 print_err(plain(f"· {intervention_line(event, self._words)}"))
             case happened.Reviewed() if event.review.by == "model":
+                from duckflow.commands.lines import review_line
+
                 print_err(f"· {review_line(event.review, self._words)}")
             case happened.DuckCalled():
                 self._calls.append(event)
@@ -156,10 +162,14 @@ class Headless:
             case happened.Noticed():
                 self._progress(event.what)
             case happened.PlanChanged() if event.active and event.plan.status == "draft":
+                from duckflow.commands.plan_tree import plan_tree
+
                 self._said.append(plan_tree(event.plan, self._words))
             case happened.JobStarted():
                 self._jobs[event.job.job_id] = event.job.name
             case happened.JobEnded():
+                from duckflow.commands.plan_tree import job_summary
+
                 self._said.append(
                     job_summary(self._jobs.get(event.job_id, event.job_id), event.status, event.report, self._words)
                 )

@@ -35,5 +35,5 @@ class AskedSummary(Policy):
 def _lacks_summary(decision: Decision) -> bool:
     """Whether a long answer ends the turn without one."""
     said = "\n".join(str(one.args.get("text", "")) for one in decision.actions if one.operation == RESPOND)
-    long = LONG_JAPANESE if re.search(JAPANESE, said) else LONG_ANSWER
+    long = LONG_JAPANESE if not said.isascii() and re.search(JAPANESE, said) else LONG_ANSWER
     return decision.next_step == "done" and len(said) > long and not re.search(SUMMARY, said)

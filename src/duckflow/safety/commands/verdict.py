@@ -1,7 +1,7 @@
 """The verdict on a command, and the findings it is made of."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Phrase
@@ -16,16 +16,14 @@ VAGUE = {"harm.unknown_program": 2, "harm.runs_code": 1}
 """Reasons that say nothing beside a clearer one about the same program."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandVerdict:
+class CommandVerdict(NamedTuple):
     """`safe` only reads, `ask` may change something, `dangerous` destroys much, or outside, or for good."""
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFinding:
+class CommandFinding(NamedTuple):
     """One reason not to run a command unasked."""
 
     verdict: Literal["ask", "dangerous"]
