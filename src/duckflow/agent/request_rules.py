@@ -18,12 +18,15 @@ FORBIDS = (
     r"|\bwithout\s+(?:any|using|changing|touching|adding|new|external)\b"
     r"|\b(?:use only|only use)\s+\w+"
     r"|\bno\s+(?:new\s+|external\s+|third-party\s+)?(?:dependenc(?:y|ies)|packages|libraries|network|internet)\b"
-    r"|(?<!心配)(?<!遠慮)(?<!無理)(?:しないで|せずに|してはいけ|しないこと|しては駄目|してはだめ)"
-    r"|(?:使|変え|触ら|触れ|消さ|入れ|いじら)(?:わ|え|れ)?(?:ないで|ずに|ないこと)|なしで|禁止"
+    r"|(?<!心配)(?<!遠慮)(?<!無理)(?<!気に)(?:しないで|せずに|してはいけ|しないこと|しては駄目|してはだめ)"
+    r"|(?<!忘)(?<!わか)(?<!分か)[かがさたなばまらわえけせてねめれべげ]ない(?:こと|で(?=$|[\s、。!！]|[くほ下欲ね]))"
+    r"|(?:使わ|変え|触ら|触れ|消さ|入れ|いじら)(?:ないで|ずに)|なしで|禁止"
     r"|だけを?(?:使|変|編集|修正|直)"
 )
 MOST_CONSTRAINTS = 2
 LINE = 100
+BESIDE = r"(?i)^(?:but|and|also|でも|ただし?|それと|あと)[\s、,]*|(?:\s*[@＠][^\s@＠]+)+$"
+"""What is no part of an order: how it is joined on, and files that are handed over with it."""
 ORDER = r"(?i)(?:please\s+)?(?:do not|don['’]t|never|use only|only use|no)\b"
 
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
@@ -44,8 +47,8 @@ def constraints_in(text: str) -> list[str]:
     plain = re.sub(CODE, lambda match: "x" * len(match[0]), text)
     found: list[str] = []
     for match in re.finditer(SENTENCE, plain):
-        sentence = text[match.start() : match.end()].strip(" 、,\n")
-        if re.search(FORBIDS, match[0].strip(" 、,")) and not sentence.endswith(("?", "？")):
+        sentence = re.sub(BESIDE, "", text[match.start() : match.end()].strip(" 、,\n"))
+        if re.search(FORBIDS, re.sub(BESIDE, "", match[0].strip(" 、,"))) and not sentence.endswith(("?", "？")):
             order = sentence if len(sentence) <= LINE else _order(sentence)
             found += [order.rstrip(".。!！")] if order else []
     return found[:MOST_CONSTRAINTS]
