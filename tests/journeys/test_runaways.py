@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from duckflow.events.types import DuckCalled, Noticed, TurnEnded
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
+from duckflow.prompts.template import note
 from duckflow.state.message import ToolCall
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
@@ -112,6 +113,12 @@ async def test_nothing_decided_twice_is_asked_about(tmp_path: Path, kind: str, l
     assert await story.tell("Make main.py print the numbers from 1 to 10.") == "pacemaker"
     assert len(story.model.requests) == 2
     assert all(one.text or one.calls for one in story.model.requests[1].messages), "nothing empty is sent back"
+
+
+async def test_an_empty_reply_is_told_as_such(tmp_path: Path) -> None:
+    story = prepared(tmp_path, iter([ScriptedReply(""), ScriptedReply("It prints.")]), native=True)
+    assert await story.tell("What does main.py do?") == "done"
+    assert note("en", "nothing_decided") in story.prompt() and note("en", "replan") not in story.prompt()
 
 
 async def test_who_only_says_what_it_is_doing_twice_has_said_it(tmp_path: Path) -> None:

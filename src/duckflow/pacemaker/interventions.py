@@ -101,6 +101,8 @@ CHOICES: dict[Pattern, tuple[DuckChoice, ...]] = {
         DuckChoice("go_on_anyway", Effect.GO_ON),
     ),
 }
+NOTHING_DECIDED = "nothing_decided"
+"""A reply without anything in it is no plan that failed."""
 ANOTHER_WAY = DuckChoice("another_way", Effect.RESTART)
 
 
@@ -129,6 +131,8 @@ class Replan(NamedTuple):
 
     @property
     def for_model(self) -> tuple[Phrase, ...]:
+        if self.finding.key == NOTHING_DECIDED:
+            return (say(NOTHING_DECIDED),)
         return (say("replan"), *not_to_repeat(self.tried))
 
 
