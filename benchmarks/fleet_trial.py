@@ -152,7 +152,11 @@ class WholeProgram:
         lines = [f"attempts = {self._options.attempts}", 'pick = "best"']
         for number in range(self._options.tasks):
             script = self._folder / "scripts" / f"{number}.jsonl"
-            replies = [{"json": write(f"notes/{number}.txt", f"{number}\n")}, {"json": review, "when": "Read only"}]
+            replies = [
+                {"json": decide(respond("Done.")), "when": "was cut off"},
+                {"json": write(f"notes/{number}.txt", f"{number}\n")},
+                {"json": review, "when": "Read only"},
+            ]
             script.write_text("\n".join(map(json.dumps, replies)))
             shop = f"shop-{number % REPOSITORIES}"
             lines += ["[[task]]", f'name = "task-{number}"', f'repository = "{shop}"', f'model = "scripted:{script}"']

@@ -1,11 +1,11 @@
 """A Postgres of its own in a temporary folder, on a port of its own; Postgres refuses to run as root."""
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -51,13 +51,14 @@ class Postgres:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def own_postgres(programs: Path) -> Generator[Postgres]:
     folder = Path(mkdtemp(prefix="fleet-postgres-"))
     postgres = Postgres(programs, folder)
     try:
         postgres.create()
         yield postgres
-        postgres.stop()
     finally:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            postgres.stop()
         shutil.rmtree(folder, ignore_errors=True)

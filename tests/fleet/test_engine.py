@@ -56,12 +56,13 @@ async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
 
 
 async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_path: Path) -> None:
-    engine = DbosEngine(str(tmp_path / "fleet.db"), carry_out, pick_first, Workplace("here", at_once=12, lease=LEASE))
+    engine = DbosEngine(str(tmp_path / "fleet.db"), carry_out, pick_first, Workplace("here", at_once=3, lease=LEASE))
     names = ("plain", "asks-1", "asks-2", "sleeps", "spends", "breaks")
     fleet = engine.start([task(name, attempts=2 if name == "asks-1" else 1, budget_usd=0.5) for name in names])
     assert {each.state for each in engine.tasks(fleet)} == {"waiting"}
     work = asyncio.create_task(engine.work(fleet))
 
+    # Those that wait for a person do not keep others from their turn.
     # Three attempts ask the same: one answer is enough, and nobody can answer twice.
     await until(lambda: len(engine.inbox()) == 3)
     answer = Answered(asked_id=engine.inbox(fleet)[1].asked_id, text="yes", for_all_same=True)

@@ -8,7 +8,7 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -40,7 +40,7 @@ class TakenAttempt(NamedTuple):
     goes: int
     mend: str
     before: WorkerProcess | None
-    """Who had it before: dead, by its lease."""
+    """Who had it before and may still be there: dead, by its lease, but stopped or stuck."""
 
 
 class HeldElsewhere(NamedTuple):
@@ -94,11 +94,11 @@ class Claims:
             until = self._database.now(connection) + self.lease
             return connection.execute(sa.update(WORKERS).where(self._own, ~WORKERS.c.dead).values(until=until)).rowcount
 
-        return bool(self._database.do(change, patience=0))
+        return bool(self._database.do(change, patience=0, urgent=True))
 
     def leave(self) -> None:
-        """Others need not wait until the lease has run out."""
-        gone = sa.update(WORKERS).where(self._own).values(dead=True)
+        """Nothing of ours runs any more, and others need not wait until the lease has run out."""
+        gone = sa.update(WORKERS).where(self._own).values(dead=True, pid=0)
         self._database.do(lambda connection: connection.execute(gone), patience=self.lease / 4)
 
     def take(self, fleet: str, task: str, number: int) -> TakenAttempt | HeldElsewhere | None:
@@ -126,10 +126,17 @@ class Claims:
             started = row.started or now
             connection.execute(change_it.values(**values, **spent, cost_usd=0.0, tokens=0, started=started))
             text = connection.execute(sa.select(TASKS.c.task).where(TASKS.c.fleet == fleet, TASKS.c.name == task))
-            before = WorkerProcess(holder.machine, holder.pid, holder.born) if holder else None
+            before = self._process_of(connection, holder) if holder else None
             return TakenAttempt(claim, FleetTask.model_validate_json(text.scalar_one()), row.goes + 1, row.mend, before)
 
         return self._database.do(change)
+
+    def _process_of(self, connection: sa.Connection, dead: sa.Row[Any]) -> WorkerProcess | None:
+        """What may still be there of a dead worker; nothing where it has ended all itself, or began anew as another."""
+        process = WorkerProcess(dead.machine, dead.pid, dead.born)
+        same = (WORKERS.c.machine == dead.machine) & (WORKERS.c.pid == dead.pid) & (WORKERS.c.born == dead.born)
+        anew = connection.execute(sa.select(WORKERS.c.worker).where(same, ~WORKERS.c.dead)).first()
+        return process if dead.pid and not anew else None
 
     def finish(self, claim: str, report: AttemptReport) -> None:
         """Write down what came of it, if it is still ours."""

@@ -61,10 +61,9 @@ class FleetDatabase:
         self.engine.dispose()
         self._urgent.dispose()
 
-    def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE) -> Result:
-        """One transaction; begun anew while the database is away, so `work` must stand being done twice. Without
-        patience it is urgent, too."""
-        engine = self.engine if patience else self._urgent
+    def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE, urgent: bool = False) -> Result:
+        """One transaction; begun anew while the database is away, so `work` must stand being done twice."""
+        engine = self._urgent if urgent else self.engine
         until = time.monotonic() + patience
         while True:
             try:

@@ -118,7 +118,7 @@ async def _attempts(worker: Worker, fleet: str, task: str, numbers: list[int]) -
 
 async def _begin(worker: Worker, fleet: str, task: str, in_round: int) -> Begun:
     numbers = await asyncio.to_thread(worker.store.begin_round, fleet, task, in_round)
-    (state,) = [each for each in await asyncio.to_thread(worker.store.tasks, fleet) if each.task.name == task]
+    (state,) = await asyncio.to_thread(worker.store.tasks, fleet, task)
     limits = [limit for limit in await asyncio.to_thread(worker.store.limits) if limit.covers(state.task.model)]
     queue = model_queue(limits[0].model) if limits else None
     return Begun(numbers=numbers, place=state.place, model_queue=queue, cancel_losers=state.task.cancel_losers)

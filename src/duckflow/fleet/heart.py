@@ -1,5 +1,5 @@
-"""The heart of a worker: a thread that says that the worker lives, writes down how its attempts do, and hands on what
-other workers left when they died. It does not depend on how busy the rest of the process is."""
+"""What a worker does all the time, in threads, however busy its loop is: say that it lives, write down how its attempts
+do, and hand on what other workers left when they died."""
 
 import threading
 import time
@@ -28,13 +28,59 @@ class HandOn(Protocol):
         """Everything that this dead worker was doing."""
         ...
 
+    def make_room(self) -> None:
+        """Others may begin while attempts wait for a person."""
+        ...
+
     def move(self) -> None:
         """What waits for machines that have no worker left."""
         ...
 
 
-class Heart(threading.Thread):
-    """Beats once a second."""
+class WorkerThread(threading.Thread):
+    """Does the same again and again until it is stopped."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(name=name, daemon=True)
+        self._seconds = seconds
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.wait(self._seconds):
+            try:
+                self.beat()
+            except SQLAlchemyError:
+                # The database is away; how long that may last is watched by the worker.
+                continue
+
+    def beat(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join(timeout=10)
+
+
+class Heart(WorkerThread):
+    """Says that the worker lives, and nothing else: nothing must keep it from that."""
+
+    def __init__(self, claims: Claims, on_lost: Callable[[], None]) -> None:
+        super().__init__("fleet-heart", min(BEAT, claims.lease / 6))
+        self.good_until = time.monotonic() + claims.lease * SAFE_PART
+        self._claims = claims
+        self._on_lost = on_lost
+
+    def beat(self) -> None:
+        began = time.monotonic()
+        if self._claims.renew():
+            self.good_until = began + self._claims.lease * SAFE_PART
+        else:
+            self._on_lost()
+            self._stopped.set()
+
+
+class Clerk(WorkerThread):
+    """Writes down how the attempts of a worker do, brings what others want of them, and looks after other workers."""
 
     def __init__(
         self,
@@ -44,46 +90,23 @@ class Heart(threading.Thread):
         running: Mapping[str, RunningAttempt],
         notes: deque[Note],
         hand_on: HandOn,
-        on_lost: Callable[[], None],
     ) -> None:
-        super().__init__(name="fleet-heart", daemon=True)
-        self.good_until = time.monotonic() + claims.lease * SAFE_PART
+        super().__init__("fleet-clerk", min(BEAT, claims.lease / 6))
         self._claims = claims
         self._store = store
         self._questions = questions
         self._running = running
         self._notes = notes
         self._hand_on = hand_on
-        self._on_lost = on_lost
-        self._stopped = threading.Event()
         self._looked_after = 0.0
         self._billed: dict[str, float] = {}
 
-    def run(self) -> None:
-        beat = min(BEAT, self._claims.lease / 6)
-        while not self._stopped.wait(beat):
-            try:
-                if not self._renew():
-                    self._on_lost()
-                    return
-                self._tell()
-                if time.monotonic() - self._looked_after > self._claims.lease / 3:
-                    self._look_after_others()
-                    self._looked_after = time.monotonic()
-            except SQLAlchemyError:
-                # The database is away; how long that may last is watched by the worker.
-                continue
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self.join(timeout=10)
-
-    def _renew(self) -> bool:
-        began = time.monotonic()
-        if not self._claims.renew():
-            return False
-        self.good_until = began + self._claims.lease * SAFE_PART
-        return True
+    def beat(self) -> None:
+        self._tell()
+        self._hand_on.make_room()
+        if time.monotonic() - self._looked_after > self._claims.lease / 3:
+            self._look_after_others()
+            self._looked_after = time.monotonic()
 
     def _tell(self) -> None:
         """What attempts said goes to the database, what others said about them comes back."""

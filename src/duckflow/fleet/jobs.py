@@ -14,25 +14,51 @@ TIDYING = 10.0
 """Seconds in which a cancelled attempt may tidy up by itself before all its processes are killed."""
 
 
+class Slot:
+    """One of the few that may run at once. While an attempt waits for a person, another has it."""
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots = slots
+        self._held = False
+        self._taking = asyncio.Lock()
+
+    async def take(self) -> None:
+        async with self._taking:
+            if not self._held:
+                await self._slots.acquire()
+                self._held = True
+
+    def free(self) -> None:
+        if self._held:
+            self._held = False
+            self._slots.release()
+
+
 class FleetDesk:
     """Takes what an attempt says; the worker's heart writes it down."""
 
-    def __init__(self, order: AttemptOrder, claim: str, questions: QuestionStore, notes: deque[Note]) -> None:
+    def __init__(
+        self, order: AttemptOrder, claim: str, questions: QuestionStore, notes: deque[Note], slot: Slot
+    ) -> None:
         self.spent: Spent | None = None
         self.waiting: dict[str, asyncio.Future[Answered]] = {}
         self.claim = claim
         self._order = order
         self._questions = questions
         self._notes = notes
+        self._slot = slot
 
     async def ask(self, asked: Asked) -> Answered:
         if answered := await asyncio.to_thread(self._questions.ask, asked, self.claim):
             return answered
         future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
+        self._slot.free()
         try:
-            return await future
+            answered = await future
         finally:
             del self.waiting[asked.asked_id]
+        await self._slot.take()
+        return answered
 
     def hear(self, answers: dict[str, Answered]) -> None:
         for asked_id, answered in answers.items():

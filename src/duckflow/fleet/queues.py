@@ -1,5 +1,6 @@
 """How work comes into the queues of DBOS again: when its worker died, and when its machine has no worker left."""
 
+import math
 from collections.abc import Iterable
 from itertools import cycle
 from operator import methodcaller
@@ -10,12 +11,20 @@ from dbos import DBOS
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.flows import attempts_queue, model_queue, tasks_queue
+from duckflow.fleet.questions import ASKING
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
-from duckflow.fleet.tables import FLEETS, TASKS, WORKERS
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, QUESTIONS, TASKS, WORKERS
 from duckflow.fleet.worker import Workplace
 
 PATIENCE_WITH_PLACES = 2
 """Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
+MOST_WAITING = 4
+"""Times as many attempts as may run at once may wait for a person; each of them is a process that takes memory."""
+OF_ATTEMPT = (
+    (ATTEMPTS.c.fleet == QUESTIONS.c.fleet)
+    & (ATTEMPTS.c.task == QUESTIONS.c.task)
+    & (ATTEMPTS.c.number == QUESTIONS.c.attempt)
+)
 
 
 class DbosQueues:
@@ -25,11 +34,26 @@ class DbosQueues:
         self._dbos = dbos
         self._database = database
         self._store = FleetStore(database)
-        self._patience = workplace.lease * PATIENCE_WITH_PLACES
+        self._workplace = workplace
+        self._room = 0
 
     def recover(self, worker: str) -> None:
         # DBOS does this at the start of a process for what the same process left; it has no public name.
         methodcaller("_recover_pending_workflows", [worker])(DBOS)
+
+    def make_room(self) -> None:
+        """All workers of a machine reckon the same, so it does not matter who says it to the queue."""
+        place, at_once = self._workplace.place, self._workplace.at_once
+        living = (WORKERS.c.place == place) & ~WORKERS.c.dead
+        asking = sa.select(QUESTIONS.c.fleet, QUESTIONS.c.task, QUESTIONS.c.attempt).distinct()
+        asking = asking.join(ATTEMPTS, OF_ATTEMPT).join(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker)
+        waiting = len(self._database.read(asking.where(ASKING, ATTEMPTS.c.state == "running", living), patience=0))
+        workers = len(self._database.read(sa.select(WORKERS.c.worker).where(living), patience=0)) if waiting else 1
+        room = min(math.ceil(waiting / max(workers, 1)), at_once * MOST_WAITING)
+        queue = DBOS.retrieve_queue(attempts_queue(place)) if room != self._room else None
+        if queue:
+            queue.set_worker_concurrency(at_once + room)
+            self._room = room
 
     def move(self) -> None:
         self.listen_to_models()
@@ -57,7 +81,10 @@ class DbosQueues:
         targets: dict[str, Any] = {}
         for row in connection.execute(open_tasks).all():
             others = [place for place in cast("list[str]", row.places) if place in living]
-            if others and now - last_seen.get(row.place, float(row.started)) > self._patience:
+            if (
+                others
+                and now - last_seen.get(row.place, float(row.started)) > self._workplace.lease * PATIENCE_WITH_PLACES
+            ):
                 target = next(targets.setdefault(row.fleet, cycle(others)))
                 this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
                 connection.execute(sa.update(TASKS).where(this).values(place=target))
@@ -76,6 +103,6 @@ class DbosQueues:
             for name in (tasks_queue, attempts_queue):
                 for waiting in DBOS.list_workflows(queue_name=name(place), status="ENQUEUED", load_output=False):
                     fleet, task = cast("dict[str, list[str]]", waiting.input)["args"][:2]
-                    (now_at,) = [each.place for each in self._store.tasks(fleet) if each.task.name == task]
-                    if now_at != place:
-                        DBOS.resume_workflow(waiting.workflow_id, queue_name=name(now_at))
+                    (state,) = self._store.tasks(fleet, task)
+                    if state.place != place:
+                        DBOS.resume_workflow(waiting.workflow_id, queue_name=name(state.place))

@@ -55,9 +55,10 @@ class FleetStore:
         return tuple(Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows)
 
     def fleets(self) -> tuple[FleetState, ...]:
-        counts: dict[str, Counter[TaskProgress]] = {}
-        for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.state)):
-            counts.setdefault(row.fleet, Counter())[cast("TaskProgress", row.state)] += 1
+        counted = sa.select(TASKS.c.fleet, TASKS.c.state, sa.func.count().label("tasks"))
+        counts: dict[str, dict[TaskProgress, int]] = {}
+        for row in self._database.read(counted.group_by(TASKS.c.fleet, TASKS.c.state)):
+            counts.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
         sums = sa.select(
             ATTEMPTS.c.fleet, sa.func.sum(FULL_COST).label("cost"), sa.func.sum(FULL_TOKENS).label("tokens")
         )
@@ -69,7 +70,7 @@ class FleetStore:
                 budget_usd=row.budget_usd,
                 cost_usd=spent[row.fleet].cost,
                 tokens=spent[row.fleet].tokens,
-                tasks=dict(counts[row.fleet]),
+                tasks=counts[row.fleet],
             )
             for row in self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         )
@@ -78,8 +79,9 @@ class FleetStore:
         open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(ENDED_TASKS)).limit(1)
         return not self._database.read(open_tasks)
 
-    def tasks(self, fleet: str) -> tuple[TaskState, ...]:
-        rows = self._database.read(sa.select(TASKS).where(TASKS.c.fleet == fleet).order_by(TASKS.c.position))
+    def tasks(self, fleet: str, task: str = "") -> tuple[TaskState, ...]:
+        chosen = sa.select(TASKS).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
+        rows = self._database.read(chosen.order_by(TASKS.c.position))
         return tuple(
             TaskState(
                 fleet=fleet,

@@ -12,8 +12,8 @@ from duckflow.errors import LeaseLost
 from duckflow.fleet.claims import Claims, HeldElsewhere, Note, TakenAttempt
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import Choose
-from duckflow.fleet.heart import HandOn, Heart
-from duckflow.fleet.jobs import FleetDesk, RunningAttempt
+from duckflow.fleet.heart import Clerk, HandOn, Heart
+from duckflow.fleet.jobs import FleetDesk, RunningAttempt, Slot
 from duckflow.fleet.processes import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.store import FleetStore
@@ -30,7 +30,7 @@ class Workplace(NamedTuple):
 
     place: str
     at_once: int = 4
-    """Attempts, in one worker."""
+    """Attempts, in one worker; those that wait for a person are not counted."""
     lease: float = LEASE
     """Seconds after which a worker that says nothing counts as dead."""
     repositories: str = ""
@@ -51,12 +51,16 @@ class Worker:
         self._running: dict[str, RunningAttempt] = {}
         self._notes: deque[Note] = deque()
         self._loop = asyncio.get_running_loop()
+        self._slots = asyncio.Semaphore(workplace.at_once)
         self._heart: Heart | None = None
+        self._clerk: Clerk | None = None
 
     def live(self, hand_on: HandOn) -> None:
         """From here on others count on us."""
-        self._heart = Heart(self.claims, self.store, self._questions, self._running, self._notes, hand_on, self.lose)
+        self._heart = Heart(self.claims, self.lose)
         self._heart.start()
+        self._clerk = Clerk(self.claims, self.store, self._questions, self._running, self._notes, hand_on)
+        self._clerk.start()
 
     async def stay(self, fleet: str) -> None:
         """Until the fleet has ended, or for ever, or until the lease is lost."""
@@ -83,8 +87,9 @@ class Worker:
             await asyncio.wait(ends, timeout=self.workplace.lease * TIDYING_PART)
         for running in list(self._running.values()):
             await end_processes(running.order.attempt_id)
-        if self._heart is not None:
-            await asyncio.to_thread(self._heart.stop)
+        for thread in (self._clerk, self._heart):
+            if thread is not None:
+                await asyncio.to_thread(thread.stop)
         with suppress(Exception):
             await asyncio.to_thread(self.claims.record, {}, list(self._notes))
             await asyncio.to_thread(self.claims.leave)
@@ -127,10 +132,11 @@ class Worker:
         order = AttemptOrder(fleet=fleet, task=task, number=number, mend=taken.mend)
         if taken.goes > 1:
             order = order.model_copy(update={"go_on": order.branch})
-        desk = FleetDesk(order, taken.claim, self._questions, self._notes)
+        slot = Slot(self._slots)
+        desk = FleetDesk(order, taken.claim, self._questions, self._notes, slot)
         if taken.before:
-            # It counts as dead, but it may be stopped or stuck, and so may what it has started.
             end_worker(*taken.before)
+        if taken.goes > 1:
             await end_processes(order.attempt_id)
             desk.say(say("fleet.goes_on", worker=self.claims.worker))
         running = RunningAttempt(order, desk)
@@ -138,8 +144,10 @@ class Worker:
             await asyncio.to_thread(self.store.cancel, fleet, task.name if over == "task" else "", 0, "budget")
             desk.say(say("fleet.budget_spent", what=over))
             return AttemptReport(order=order, outcome="budget", rating=0)
+        await slot.take()
         self._running[taken.claim] = running
         try:
             return await running.carry_out(self._carry_out)
         finally:
             del self._running[taken.claim]
+            slot.free()
