@@ -79,18 +79,22 @@ class Tab:
 
 async def visit(
     browser: Browser,
-    site: Site,
+    site: Site | str,
     place: str = f"#/s/{ID}",
     size: ViewportSize = WIDE,
     colours: Literal["light", "dark"] = "light",
     scale: float = 1,
+    first: str = "",
 ) -> Tab:
-    """A tab of its own, with a cookie of its own."""
+    """A tab of its own, with a cookie of its own, at a site or at an address with its token. `first`: what runs in it
+    before anything else."""
     phone = size["width"] < 600
     context = await browser.new_context(
         viewport=size, color_scheme=colours, device_scale_factor=scale, is_mobile=phone, has_touch=phone
     )
     context.set_default_timeout(PATIENCE_MS)
     tab = Tab(await context.new_page())
-    await tab.page.goto(f"{site.origin}/?token={site.visitors.token}{place}")
+    await tab.page.add_init_script(first)
+    address = site if isinstance(site, str) else f"{site.origin}/?token={site.visitors.token}"
+    await tab.page.goto(f"{address}{place}")
     return tab
