@@ -135,3 +135,17 @@ async def test_it_is_led_in_the_language_of_the_user(tmp_path: Path, monkeypatch
     report = await yard.carry_out(yard.task(replies, name="税率", prompt="税率を上げる", may_touch=["税.py"]), desk)
     assert report.passed and report.branch == "duckflow/税率-1", (report, desk.notes)
     assert any("で様子を見られます" in note for note in desk.notes)
+
+
+@pytest.mark.slow
+async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
+    """The model asks in its own words; a command is edited at the Gate; what is unclear is asked again."""
+    asks = decide(respond("Which rate, 2 or 3?"), next_step="pending_user")
+    run = decide(act("shell.run", command="echo 1 > rate.txt"), respond("Written."), next_step="done")
+    said = ["2, please", "maybe", "3", "echo 2 > rate.txt"]
+    desk = MemoryDesk(*(Answered(asked_id="", text=text) for text in said))
+    report = await yard.carry_out(yard.task([asks, {"json": run, "when": "2, please"}], mode="ask"), desk)
+    assert report.outcome == "done", (report.open, desk.notes, desk.asked)
+    assert [asked.question.kind for asked in desk.asked] == ["text", "gate", "gate", "edit"]
+    assert len(desk.asked[2].question.details) > len(desk.asked[1].question.details)
+    assert yard.repository.show(report.branch, "rate.txt") == "2"

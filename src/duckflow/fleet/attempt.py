@@ -198,7 +198,9 @@ class Attempt:
             return say("fleet.touched_outside", files=", ".join(report.touched_outside))
         if self._task.attempts > 1:
             self._desk.progress(report.cost_usd, report.tokens, "review")
-            diff = await worktree.git("diff", "--no-color", worktree.start, report.commit)
+            diff = await worktree.git(
+                "diff", "--no-color", "--no-ext-diff", "--no-textconv", worktree.start, report.commit
+            )
             if found := await self._workshop.review(report, worktree.folder, diff):
                 self._update(
                     rating=found.rating,
@@ -231,8 +233,7 @@ class Attempt:
 
 def _marked(path: Path) -> bool:
     """Whether both sides of a conflict still stand in it."""
-    try:
-        lines = path.read_text("utf-8", "replace").split("\n")
-    except OSError:
+    if path.is_symlink() or not path.is_file():
         return False
+    lines = path.read_text("utf-8", "replace").split("\n")
     return any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in lines)

@@ -13,6 +13,7 @@ from duckflow.programs import find_program
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
     *("-c", "core.quotePath=false", "-c", "advice.detachedHead=false", "-c", "gc.auto=0", "-c", "maintenance.auto=0"),
+    *("-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false"),
 )
 ELSEWHERE = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE"),
@@ -20,6 +21,8 @@ ELSEWHERE = (
 )
 NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """For those who have not told git who they are."""
+REPOSITORY = "160000 "
+"""The mode of one within another."""
 LEFTOVERS = ("**/__pycache__", "**/.pytest_cache", "**/node_modules", "**/.venv")
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
@@ -103,8 +106,13 @@ class Git:
         await self("update-ref", "-m", "duckflow fleet", f"refs/heads/{branch}", commit, before or "0" * len(commit))
 
     async def add(self) -> None:
-        """Everything that is neither ignored, nor spared, nor what programs leave behind."""
-        await self("add", "--all", "--", ":(top)", *pathspecs((*LEFTOVERS, *self.spared), exclude=True))
+        """Everything that is neither ignored, nor spared, nor what programs leave behind. Repositories within this one
+        are left alone: git would look into them by their own settings, which may name programs."""
+        within = [name for name in await self.names("ls-files", "-o", "--exclude-standard", "-z") if name.endswith("/")]
+        staged = await self.names("ls-files", "--stage", "-z")
+        within += [row.partition("\t")[2] for row in staged if row.startswith(REPOSITORY)]
+        left = [f":(top,exclude,literal){name.rstrip('/')}" for name in (*self.spared, *within)]
+        await self("add", "--all", "--", ":(top)", *pathspecs(LEFTOVERS, exclude=True), *left)
 
     async def commit(self, message: str) -> str:
         """What was added; the new commit, or the old one where nothing was."""

@@ -71,7 +71,7 @@ class AttemptTalk:
 
     async def ask(self, text: str) -> str:
         """What the model wants to know; the person's words."""
-        question = Question(kind="text", title=Phrase(key=SAID, values={"text": text}))
+        question = Question(kind="text", title=say("fleet.model_asks"), details=(say(SAID, text=text),))
         return (await self._put(question)).text
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ class AttemptTalk:
         question = Question(
             kind="choice",
             title=say("plan.ask"),
-            details=(Phrase(key=SAID, values={"text": plan_tree(plan, self._words)}),),
+            details=(say(SAID, text=plan_tree(plan, self._words)),),
             choices=(Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))),
         )
         return (await self._put(question)).choice == "yes"
@@ -139,7 +139,8 @@ class AttemptTalk:
             told = taken.told
             if taken.meaning == "edit" and question.gate:
                 if "\n" not in (text := question.gate.editable):
-                    edited = await self._put(Question(kind="edit", title=say("fleet.edit", text=text), text=text))
+                    details = (say(SAID, text=text),)
+                    edited = await self._put(Question(kind="edit", title=say("fleet.edit"), details=details, text=text))
                     await self._conversation.answer(question.question_id, edited.text, "edit")
                     return
                 told = (say("fleet.edit_attached", session=self._conversation.state.session_id),)

@@ -45,6 +45,8 @@ class Worktree:
         """What there is, onto the attempt's branch; nothing where nothing differs from the start. A worktree that has
         been led away from its start is refused: nothing is ever put on another base."""
         await self.git.add()
+        if not order.mend and await self.git.holds(self.start, "HEAD") and await self._in_pieces():
+            await self.git("reset", "--soft", self.start)
         commit = await self.git.commit(message_of(order))
         if not await self.git.holds(self.start, commit):
             raise UsageError("fleet.led_away", base=self.start[:12], branch=order.branch)
@@ -54,6 +56,16 @@ class Worktree:
         if before != commit:
             await self._main.move_branch(order.branch, commit, before)
         return commit
+
+    async def _in_pieces(self) -> bool:
+        """Whether it would become more than one commit."""
+        before = await self.git("rev-list", "--count", f"{self.start}..HEAD")
+        return before not in ("0", "1") or (
+            before == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
+        )
+
+    async def diff(self, commit: str) -> str:
+        return await self.git("diff", "--no-color", "--no-ext-diff", "--no-textconv", self.start, commit)
 
     async def changes(self, commit: str) -> tuple[FileChange, ...]:
         rows = await self.git.names("diff", "--numstat", "--no-renames", "-z", self.start, commit)
@@ -175,7 +187,7 @@ async def bring_ignored(task: FleetTask, main: Git, folder: Path, note: Note) ->
             there = (main.folder / pattern).exists()
             raise UsageError("fleet.include_known" if there else "fleet.include_missing", file=pattern)
         for name in found:
-            await asyncio.to_thread(_copy, main.folder / name, folder / name)
+            await asyncio.to_thread(_copy, main.folder / name, folder, name)
         note(say("fleet.note.included", files=", ".join(found) or "–", pattern=pattern))
     for name in USUAL:
         if (main.folder / name).exists() and not (folder / name).exists():
@@ -195,8 +207,11 @@ async def _spared_in(git: Git) -> Path:
     return Path(await git("rev-parse", "--absolute-git-dir")) / SPARED
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, folder: Path, name: str) -> None:
+    target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        raise UsageError("fleet.include_outside", file=name)
     shutil.copy2(source, target, follow_symlinks=False)
 
 

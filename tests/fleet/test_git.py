@@ -1,0 +1,84 @@
+"""Worktrees and what the fleet's own git does in them: many at once, and no program that lies in one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from duckflow.fleet.git import Git
+from duckflow.fleet.task import AttemptOrder, FleetTask
+from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
+from duckflow.state.phrase import Phrase
+from tests.fleet.yard import Repository
+
+MANY = 12
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "shop")
+
+
+class Trap(Repository):
+    """A repository whose settings name a program that git runs when it looks whether something has changed."""
+
+    def __init__(self, folder: Path, ran: Path) -> None:
+        super().__init__(folder)
+        self.git("config", "filter.trap.clean", f"touch '{ran}'; cat")
+        self.git("config", "core.fsmonitor", f"touch '{ran}'; false")
+        self.write(".gitattributes", "* filter=trap\n")
+        self.write("shop.py", "PRICE = 2\n")
+
+
+def an_order(repository: Repository) -> AttemptOrder:
+    base = repository.git("rev-parse", "HEAD")
+    task = FleetTask(name="a", repository=str(repository.folder), prompt="Do it.", base=base, onto="main")
+    return AttemptOrder(fleet="f", task=task, number=1)
+
+
+async def test_many_worktrees_at_once(repository: Repository, tmp_path: Path) -> None:
+    main = Git(repository.folder)
+    folders = [tmp_path / "trees" / str(number) for number in range(MANY)]
+    await asyncio.gather(*(add_worktree(main, folder, "HEAD") for folder in folders))
+    assert all((folder / "shop.py").exists() for folder in folders) and repository.worktrees() == MANY
+    # One that was only half made when its worker was killed.
+    repository.git("worktree", "lock", str(folders[0]))
+    (folders[0] / ".git").unlink()
+    await asyncio.gather(*(remove_worktree(main, folder) for folder in folders))
+    assert repository.worktrees() == 0 and not any(folder.exists() for folder in folders)
+
+
+async def test_a_repository_within_the_worktree_runs_no_program(repository: Repository, tmp_path: Path) -> None:
+    ran, notes = tmp_path / "ran", list[Phrase]()
+    Repository(repository.folder / "known/one")
+    repository.commit("with a repository in it")
+    order = an_order(repository)
+    worktree = await open_worktree(order, tmp_path / "trees", {}, notes.append)
+    (worktree.folder / "known/one").rmdir()
+    for name in ("known/one", "deep/er/new"):
+        Trap(worktree.folder / name, ran)
+    ran.unlink(missing_ok=True)
+    (worktree.folder / "tax.py").write_text("TAX = 1\n")
+    for text in ("TAX = 2\n", "TAX = 3\n"):
+        (worktree.folder / "tax.py").write_text(text)
+        commit = await worktree.commit(order)
+        await worktree.git.restore()
+        await conflicts_in(worktree.git)
+    assert not ran.exists()
+    assert [file.path for file in await worktree.changes(commit)] == ["tax.py"]
+    assert repository.git("rev-list", "--count", f"main..{order.branch}") == "1"
+    await worktree.remove()
+    assert not worktree.folder.exists() and not ran.exists()
+
+
+async def test_a_worktree_that_was_led_away_is_not_committed(repository: Repository, tmp_path: Path) -> None:
+    order = an_order(repository)
+    repository.git("commit", "-q", "--allow-empty", "-m", "later")
+    order = order.model_copy(
+        update={"task": order.task.model_copy(update={"base": repository.git("rev-parse", "HEAD")})}
+    )
+    worktree = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+    await worktree.git("checkout", "--quiet", "HEAD~1")
+    (worktree.folder / "tax.py").write_text("TAX = 1\n")
+    with pytest.raises(Exception, match="led_away"):
+        await worktree.commit(order)
