@@ -33,7 +33,7 @@ class Talk:
 
     def __init__(self, top: Path, replies: Iterable[Line], mode: str = "full-auto", session_id: str = ID) -> None:
         self.folder = top / "work"
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.paths = Paths(top / "data", top / "config", top / "cache")
         journal = self.paths.sessions_of(self.folder) / f"{session_id}.db"
         self.session: Session = (

@@ -14,10 +14,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from duckflow.events.types import MessageAdded
+from duckflow.state.message import Message
 from tests.cli.shell import Shell
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal
-from tests.web.site import Browser
+from tests.web.site import Browser, Talk
 
 LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/\?token=([\w-]+)")
 COUNT = decide(act("shell.run", command="for n in $(seq 300); do echo line $n; done"), next_step="continue")
@@ -133,3 +135,24 @@ async def test_a_chat_is_led_from_a_page_beside_it_and_only_that_chat(tmp_path: 
             raise AssertionError("the page's server is still there")
     finally:
         terminal.process.close(force=True)
+
+
+@pytest.mark.slow
+async def test_no_event_of_two_thousand_is_lost_or_doubled_by_servers_that_are_killed(shell: Shell) -> None:
+    """A page that is there from the start, and one that joins in the middle."""
+    async with Talk(shell.home, []) as talk:
+        program = Program(shell)
+        browser = await program.visit()
+        async with browser.reading() as steady, browser.reading(after=700) as late:
+            for number in range(2000):
+                talk.session.emit(MessageAdded(message=Message(role="system", text=f"event {number}")))
+                if number % 400 == 399:
+                    heard = len(steady.numbers)
+                    await steady.until(lambda heard=heard: len(steady.numbers) > heard)
+                    program.kill()
+                    program = Program(shell, "--port", str(program.port))
+            for reader in (steady, late):
+                await reader.until(lambda reader=reader: reader.numbers[-1:] == [talk.session.number])
+        assert steady.opened >= 3 and steady.numbers == list(range(1, talk.session.number + 1))
+        assert late.numbers == list(range(701, talk.session.number + 1))
+        program.stop()
