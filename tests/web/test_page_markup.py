@@ -101,6 +101,22 @@ async def test_nobody_breaks_out_of_the_stream(tmp_path: Path) -> None:
         assert reader.numbers == list(range(1, talk.session.number + 1))
 
 
+async def test_what_no_page_could_read_is_told_in_another_way(tmp_path: Path) -> None:
+    """Numbers that JSON does not have, and what is nested too deep, do not end a stream."""
+    deep: list[object] = []
+    for _ in range(150):
+        deep = [deep]
+    args = {"deep": deep, "nan": float("nan"), "far": float("inf")}
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await reader.until(lambda: reader.numbers)
+            talk.session.emit(ActionStarted(action=Action(operation="mcp.x", args=args, reasoning="x")))
+            await reader.until(lambda: reader.of("action_started"))
+        told = reader.of("action_started")[0]["event"]["action"]["args"]
+        assert told["nan"] is told["far"] is None and told["deep"]
+
+
 async def test_characters_that_steer_a_text_are_made_visible(tmp_path: Path) -> None:
     async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
         talk.session.emit(MessageAdded(message=Message(role="user", text="evil\u202egnp.exe\u2066 \x1b[2J \u200b")))

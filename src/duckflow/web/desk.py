@@ -65,7 +65,7 @@ async def read_body(request: Request) -> "Given":
             raise UsageError("serve.too_long", most=LONGEST_BODY // (1024 * 1024))
     try:
         given: Any = json.loads(body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageError("serve.not_json") from None
     return Given(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
 

@@ -18,6 +18,7 @@ from duckflow.web.watched import Watching
 
 BACKLOG = 128
 LAST_SECONDS = 1
+MOST_CONNECTIONS = 400
 OUTSIDE = ("192.0.2.1", 9)
 """An address that nobody has; nothing is sent there."""
 
@@ -47,6 +48,7 @@ async def serve(
         ws="none",
         http="h11",
         proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     server = PageServer(config)

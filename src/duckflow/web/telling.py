@@ -4,29 +4,36 @@ there as HTML that holds nothing but what Markdown means."""
 import json
 from collections.abc import Callable
 from functools import cache
+from math import isfinite
 from typing import Any, cast
 
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.state.noun import ELLIPSIS
 from duckflow.state.phrase import SAID, Phrase
 
 PHRASE = frozenset(Phrase.model_fields)
-FINISHED = "action_finished"
+FINISHED, MESSAGE = "action_finished", "message_added"
+DEEPEST = 60
 LINKS = ("http://", "https://", "mailto:")
 
 
-def worded(value: Any, words: Words) -> Any:
-    """The same with sentences for phrases; nothing in it steers how a text is shown."""
+def worded(value: Any, words: Words, deep: int = 0) -> Any:
+    """The same with sentences for phrases; nothing in it steers how a text is shown, and all of it is JSON."""
     match value:
         case str():
             return plain(value)
+        case float():
+            return value if isfinite(value) else None
+        case dict() | list() | tuple() if deep > DEEPEST:
+            return ELLIPSIS
         case dict():
             fields = cast("dict[str, Any]", value)
             if fields.keys() == PHRASE and isinstance(fields["key"], str) and isinstance(fields["values"], dict):
                 return _sentence(fields, words)
-            return {plain(name): worded(one, words) for name, one in fields.items()}
+            return {plain(name): worded(one, words, deep + 1) for name, one in fields.items()}
         case list() | tuple():
-            return [worded(one, words) for one in cast("list[Any]", value)]
+            return [worded(one, words, deep + 1) for one in cast("list[Any]", value)]
         case _:
             return value
 
@@ -41,6 +48,9 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
 
 def told(number: int, kind: str, event: dict[str, Any], words: Words) -> dict[str, Any]:
     """One event; of one that is not kept the number is 0."""
+    if kind == MESSAGE and event["message"]["role"] != "user":
+        # What the model and the tools say is told by other events; this is how a request has it.
+        event = {**event, "message": {**event["message"], "text": "", "native": None}}
     data: dict[str, Any] = {"number": number, "kind": kind, "event": worded(event, words)}
     if kind == FINISHED and (text := _said(event)):
         data |= {"said": True, "html": markdown(text)}

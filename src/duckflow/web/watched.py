@@ -24,6 +24,7 @@ LOOK_SECONDS = 1.0
 """How often the journal of a session that nobody holds is looked at."""
 IDLE_SECONDS = 20.0
 """How long a session that nobody looks at stays joined."""
+LANGUAGE = ("session_opened", "language_chosen")
 AGAIN = b"retry: 500\n\n"
 QUIET = b": \n\n"
 
@@ -42,7 +43,6 @@ class WatchedSession:
         self._pages: set[Page] = set()
         self._reply = ReplyOnPages(self._pages)
         if joined:
-            words.language = language_of(joined.conversation.state.language)
             self._unhear = joined.conversation.hear(self._hear)
 
     @property
@@ -119,7 +119,6 @@ class WatchedSession:
         """How things stand after the event of that number, and whether one can take part."""
         if self.joined is None or not self.writable:
             number, state = await asyncio.to_thread(self._shelf.state, self.session_id)
-            self.words.language = language_of(state.language)
             return {"number": number, "writable": False, "questions": [], "commands": [], **self._facts(state)}
         talk = self.joined.conversation
         offered = [{"name": one.name, "help": one.help.model_dump(), "words": one.words} for one in talk.commands]
@@ -203,10 +202,16 @@ class Watching:
                 if found:
                     await found.aclose()
                 joined = await self._shelf.join(session_id) if running else None
-                found = WatchedSession(session_id, self._shelf, joined, Words(language_of("")))
+                words = Words(await asyncio.to_thread(self._language, session_id))
+                found = WatchedSession(session_id, self._shelf, joined, words)
                 self._watched[session_id] = found
         found.used = time.monotonic()
         return found
+
+    def _language(self, session_id: str) -> str:
+        """The one that was spoken last."""
+        *_, last = ("", *self._shelf.of_kinds(session_id, LANGUAGE))
+        return language_of(json.loads(last[2])["language"] if last else "")
 
     def require_room(self) -> None:
         """For one more stream."""
