@@ -31,17 +31,25 @@ ID = "20260101-000000-abcdef"
 class Talk:
     """A conversation that is held as another process would hold it: on a socket."""
 
-    def __init__(self, top: Path, replies: Iterable[Line], mode: str = "full-auto", session_id: str = ID) -> None:
-        self.folder = top / "work"
+    def __init__(
+        self,
+        top: Path,
+        replies: Iterable[Line],
+        mode: str = "full-auto",
+        session_id: str = ID,
+        language: str = "en",
+        folder: str = "work",
+    ) -> None:
+        self.folder = top / folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self.paths = Paths(top / "data", top / "config", top / "cache")
         journal = self.paths.sessions_of(self.folder) / f"{session_id}.db"
         self.session: Session = (
-            reopen(journal).session if journal.exists() else begin(journal, session_id, self.folder, "en")
+            reopen(journal).session if journal.exists() else begin(journal, session_id, self.folder, language)
         )
         model = Scripted(replies)
-        given = {"safety": {"mode": mode}, "language": "en", "memory": {"summaries": False}}
-        wiring = Wiring(Settings.model_validate(given), self.paths, self.folder, Words("en"), trust=True, home=top)
+        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}}
+        wiring = Wiring(Settings.model_validate(given), self.paths, self.folder, Words(language), trust=True, home=top)
 
         async def connect(second: bool) -> Connected:
             return Connected(model, say("model.chosen.flag"))
@@ -64,16 +72,24 @@ class Talk:
 class Site:
     """A server, where it is, and who may come."""
 
-    def __init__(self, paths: Paths, port: int = 0, host: str = "127.0.0.1", fleet: FleetInbox | None = None) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        fleet: FleetInbox | None = None,
+        language: str = "en",
+    ) -> None:
         self._listening = listen(host, port)
         self.place = place_of(self._listening)
         self.visitors = Visitors(paths.data / "web" / f"{self.place.port}.json")
         self._shelf = SessionShelf(paths)
         self._fleet = fleet
+        self._words = Words(language)
 
     async def __aenter__(self) -> "Site":
         self._serving = asyncio.create_task(
-            serve(self._listening, self._shelf, self.visitors, Words("en"), self._fleet)
+            serve(self._listening, self._shelf, self.visitors, self._words, self._fleet)
         )
         return self
 

@@ -82,7 +82,6 @@ EVENTS = 2000
 
 async def test_a_server_that_is_killed_costs_no_event_and_doubles_none(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    shell.home.mkdir()
     async with Talk(shell.home, []) as talk, browsing() as browser:
         program = await asyncio.to_thread(Program, shell)
         port = str(program.port)

@@ -232,6 +232,9 @@ class Inbox:
         title = say("gate.yes").model_dump()
         return [{"asked_id": "a", "title": title}] if self.open else []
 
+    async def fleets(self) -> Sequence[Mapping[str, Any]]:
+        return ()
+
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         was, self.open = self.open, False
         return was

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
 FILE = "fleet.db"
+SHOWN = 5
+"""Fleets that the page lists."""
 PART = "dbos"
 
 
@@ -57,6 +59,10 @@ class PageInbox:
         asked = await asyncio.to_thread(engine.inbox) if engine else ()
         return [one.model_dump(mode="json") for one in asked]
 
+    async def fleets(self) -> Sequence[Mapping[str, Any]]:
+        engine = await self._engine()
+        return await asyncio.to_thread(_listed, engine) if engine else ()
+
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         from duckflow.fleet.task import Answered
 
@@ -69,6 +75,27 @@ class PageInbox:
             if self._made is None and self._there():
                 self._made = await asyncio.to_thread(self._make)
             return self._made
+
+
+def _listed(engine: "Engine") -> list[dict[str, Any]]:
+    latest = sorted(engine.fleets(), key=lambda one: one.started)[: -SHOWN - 1 : -1]
+    return [
+        fleet.model_dump(mode="json")
+        | {
+            "tasks": [
+                {
+                    "name": state.task.name,
+                    "prompt": state.task.prompt,
+                    "state": state.state,
+                    "picked": state.picked,
+                    "merged": state.merged,
+                    "attempts": [one.model_dump(mode="json") for one in engine.attempts(fleet.fleet, state.task.name)],
+                }
+                for state in engine.tasks(fleet.fleet)
+            ]
+        }
+        for fleet in latest
+    ]
 
 
 def page_inbox(words: Words, paths: Paths) -> PageInbox | None:

@@ -71,9 +71,13 @@ class Shelf(Protocol):
 
 
 class FleetInbox(Protocol):
-    """What the attempts of a fleet ask. Each is JSON; phrases in it are worded here."""
+    """What the attempts of a fleet ask, and how far they are. All is JSON; phrases in it are worded here."""
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]: ...
+
+    async def fleets(self) -> Sequence[Mapping[str, Any]]:
+        """The latest ones first, each with its tasks, each of these with its attempts."""
+        ...
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         """Whether it was still open."""

@@ -20,7 +20,7 @@ MOST_RECORD = 2000
 MOST_FILES = 50
 WORDS = (
     "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "pacemaker.told.",
-    "severity.", "review.", "reply.",
+    "severity.", "review.", "reply.", "fleet.state.",
 )  # fmt: skip
 """What the page says itself; the rest is worded here."""
 MARKS = {"gate_opened": "gate", "duck_called": "duck", "context_pruned": "prune"}
@@ -140,4 +140,5 @@ async def chart(desk: PageDesk, request: Request) -> Any:
 async def fleet(desk: PageDesk, request: Request) -> Any:
     if desk.fleet is None:
         raise UsageError("serve.no_fleet")
-    return {"asked": worded(list(await desk.fleet.inbox()), desk.words)}
+    asked, fleets = await desk.fleet.inbox(), await desk.fleet.fleets()
+    return worded({"asked": list(asked), "fleets": list(fleets)}, desk.words)

@@ -1,6 +1,7 @@
 // The page: which view is shown, the theme, and what is told in passing.
 
 import { html, render, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { Fleet } from "./fleet.js";
 import { Duck, Icon } from "./icons.js";
 import { SessionList } from "./list.js";
 import { SessionPage } from "./view.js";
@@ -45,8 +46,10 @@ function App({ me }) {
   return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
     ${!locked && where.view === "s"
       ? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
-      : html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a><${Theme} /></header>
-          ${locked ? html`<${Locked} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
+      : html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
+            ${me.fleet ? html`<nav aria-label=${t("page.views")}>${[["list", "#/", "page.sessions"], ["fleet", "#/fleet", "page.fleet"]].map(([view, to, name]) => html`<a href=${to} aria-current=${where.view === view ? "page" : undefined}>${t(name)}</a>`)}</nav>` : null}
+            <${Theme} /></header>
+          ${locked ? html`<${Locked} />` : where.view === "fleet" ? html`<${Fleet} ...${common} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
     <div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
 }
 

@@ -41,8 +41,8 @@ function Gate({ gate }) {
   </div>`;
 }
 
-/** One open question. `first`: the one that numbers answer. */
-export function Card({ question, session, first, tell }) {
+/** One open question. `first`: the one that numbers answer; `alone`: there is no line below to answer in words. */
+export function Card({ question, session, first, alone, tell }) {
   const [shownAt] = useState(() => performance.now());
   const [busy, setBusy] = useState(false);
   const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
@@ -129,7 +129,7 @@ export function Card({ question, session, first, tell }) {
           >${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
         )}
       </div>
-      ${first && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
+      ${first && !alone && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
         <label class="unseen" for=${`${id}-words`}>${label}</label>
         ${mode === "edit"
           ? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
