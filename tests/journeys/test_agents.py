@@ -1,6 +1,9 @@
 """Tasks handed to agents: a fresh context, the same Gate and record, and a report that comes back."""
 
 import asyncio
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
 from duckflow.ui.console.glyphs import Glyphs
 from duckflow.ui.console.status_bar import job_bars
+from tests.cli.shell import Shell
 from tests.journeys.cast import calls, hand, on_stage, reading
 from tests.journeys.plans import until
 from tests.journeys.story import Story, act, decide, respond
@@ -142,6 +146,15 @@ async def test_one_that_goes_in_circles_is_stopped_by_its_own_pacemaker(tmp_path
     assert story.session.state.vitals.mood == 1.0, "the conversation itself is well"
 
 
+async def test_the_ceiling_of_a_turn_holds_for_an_agent_too(tmp_path: Path) -> None:
+    looks = [calls(act("shell.run", command=f"echo {number}")) for number in range(8)]
+    settings = {"pacemaker": {"limits": {"highest": 3, "fallback": 3, "ceiling": 3}}}
+    main = [calls(hand("look")), DONE]
+    story, cast = on_stage(tmp_path, main, {"explore-1": looks}, settings=settings)
+    assert await story.tell("look") == "done"
+    assert len(cast.sizes("explore-1")) == 3 and [one.job for one in story.questions] == ["explore-1"]
+
+
 async def test_escape_stops_them_with_the_turn_and_they_can_go_on(tmp_path: Path) -> None:
     slow = ScriptedReply("Never.", delay=30)
     agents = {
@@ -260,11 +273,29 @@ async def test_its_question_comes_with_its_name_and_the_answer_goes_to_it(tmp_pa
 
 async def test_models_that_write_decisions_hand_tasks_on_too_and_small_ones_do_not(tmp_path: Path) -> None:
     main = [decide(hand("look"), next_step="continue", step="PLANNING"), DONE]
-    story, cast = on_stage(tmp_path, main, {"explore-1": [decide(written("a.py")), DONE]}, native=False)
+    tries = decide(hand("do it for me"), next_step="continue"), decide(written("a.py"), next_step="continue")
+    story, cast = on_stage(tmp_path, main, {"explore-1": [*tries, DONE]}, native=False)
     assert await story.tell("look") == "done"
+    assert [*story.session.state.agents] == ["explore-1"], "agents make no further ones"
     assert story.session.state.agents["explore-1"].status == "done"
     assert not (story.folder / "a.py").exists() and "agent.run(task, kind, files?)" in cast.asked(number=0)
     (tmp_path / "small").mkdir()
     small = Story(tmp_path / "small", [decide(hand("look")), DONE], settings={"prompts": {"profile": "compact"}})
     await small.tell("look")
     assert "agent.run" not in small.prompt(0) and not small.all(AgentStarted)
+
+
+@pytest.mark.slow
+def test_killed_for_real_it_is_told_of_by_the_next_process(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    hands = decide(hand("write", "work"), next_step="continue")
+    slow = {"text": "Never.", "delay": 60}
+    model = shell.script(hands, decide(written("a.py"), next_step="continue"), slow)
+    command = [sys.executable, "-m", "duckflow", "-m", model, "--mode", "full-auto", "-p", "write"]
+    with subprocess.Popen(command, cwd=shell.work, env=shell.environment, stdin=subprocess.DEVNULL) as process:
+        end = time.monotonic() + 60
+        while not (shell.work / "a.py").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.kill()
+    again = shell.run("-c", "-m", shell.script(DONE), "-p", "/agents")
+    assert "work-1 (cut off" in again.stdout, again

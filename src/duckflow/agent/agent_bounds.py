@@ -94,10 +94,9 @@ class AgentBounds(Policy):
             return ""
         if self._spent:
             return self._note("agent_report_now")
-        if operation is None or not self._uses(operation):
-            known = [one.name for one in usable_by_agents(self._toolbox.operations()) if self._uses(one)]
-            told = ", ".join(name for name in known if name != RESPOND)
-            return self._note("agent_no_tool", operation=action.operation, known=told)
+        if operation is None or not self._may_use(operation):
+            known = [one.name for one in self._toolbox.operations() if one.name != RESPOND and self._may_use(one)]
+            return self._note("agent_no_tool", operation=action.operation, known=", ".join(known))
         if not self._preparation.changes(action):
             return ""
         if self._only_reads:
@@ -120,6 +119,10 @@ class AgentBounds(Policy):
         known = [(self._operation(one.operation), one.args) for one in changing]
         alone = any(operation is None or not operation.touched(args) for operation, args in known)
         return self._ground.changing(alone, actor.timeout)
+
+    def _may_use(self, operation: Operation) -> bool:
+        """No plans and no further agents, whatever its kind."""
+        return bool(usable_by_agents((operation,))) and self._uses(operation)
 
     def _operation(self, name: str) -> Operation | None:
         """Also one that the model is not told of at the beginning."""

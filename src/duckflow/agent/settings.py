@@ -1,6 +1,6 @@
 """Settings of the loop."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 SAFE_EXTENSIONS = (
     ".txt",
@@ -37,11 +37,11 @@ class AgentSettings(BaseModel):
     plan_tokens: int = 3072
     steps_at_once: int = 2
     """How many independent steps of a plan run side by side."""
-    agents_at_once: int = 4
+    agents_at_once: int = Field(default=4, ge=1)
     """How many agents that were handed a task run side by side; more wait."""
-    agent_loops: int = 50
-    agent_tokens: int = 600_000
-    agent_seconds: float = 1800.0
+    agent_loops: int = Field(default=50, ge=2)
+    agent_tokens: int = Field(default=600_000, ge=1)
+    agent_seconds: float = Field(default=1800.0, gt=0)
     """What such an agent may take at most: replies, tokens in all, and time, waiting for the user not counted."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""

@@ -235,7 +235,8 @@ class Headless:
             {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
         )
         if result.said is None:
-            self._progress(result.for_user)
+            whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
+            print_err(plain(f"· {whose}{self._words.phrase(result.for_user)}"))
         elif result.said:
             self._said.append(result.said)
 
