@@ -1,4 +1,5 @@
-"""Pictures of real runs: `python -m benchmarks.pictures [FOLDER]` writes SVG files (default docs/pictures).
+"""Pictures of real runs: `python -m benchmarks.pictures [FOLDER]` writes SVG files (default docs/pictures), and PNG
+files of the page where there is a browser.
 
 Every picture is a terminal in which the program runs; only the model is played: an endpoint on loopback says what a
 script has. `make screenshots`.
@@ -16,6 +17,7 @@ from typing import Any
 from rich.text import Text
 
 from benchmarks.drawing import Drawing, Frame, cells_of
+from benchmarks.page_pictures import take_pages
 from duckflow.state.action import DECIDE, RESPOND, wire_name
 from tests.journeys.story import act, decide, respond
 from tests.llm.fake_endpoint import Answer, Exchange, FakeEndpoint, chunk, says, sends
@@ -311,6 +313,7 @@ def main(folder: Path) -> None:
                 Drawing().save([frame(terminal)], COLUMNS, folder / f"{name}.{language}.svg")
         with running(moving(said), "--lang", language) as terminal:
             Drawing().save(movie(terminal, said), COLUMNS, folder / f"movie.{language}.svg")
+    take_pages({"en": ENGLISH, "ja": JAPANESE}, folder)
 
 
 if __name__ == "__main__":

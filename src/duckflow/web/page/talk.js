@@ -212,6 +212,6 @@ export function Talk({ session, children }) {
         ${children}
       </div>
     </div>
-    ${below ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("page.to_end")}</button>` : null}
+    ${below && !session.questions.length ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("page.to_end")}</button>` : null}
   </div>`;
 }

@@ -1,0 +1,115 @@
+"""Pictures of the page from real runs in a real browser, with a scripted model: part of `make screenshots`."""
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+from duckflow.events.talking import QuestionAsked
+from duckflow.llm.scripted import Line, ScriptedReply
+from duckflow.state.usage import Usage
+from tests.journeys.plans import when
+from tests.journeys.story import act, decide, respond
+from tests.web.chromium import PHONE, browsing, chromium, visit
+from tests.web.site import ID, Site, Talk
+
+Said = dict[str, str]
+HOME, FOLDER, SNAKE = Path("/tmp/ann"), "snake", "snake.py"
+WIDTH, HEIGHT = 1400, 840
+OLD = '''"""The board and how the snake moves on it."""
+
+WIDTH, HEIGHT = 40, 20
+
+
+def step(head, way):
+    x, y = head[0] + way[0], head[1] + way[1]
+    if x < 0 or x >= WIDTH or y < 0 or y >= HEIGHT:
+        raise GameOver("the wall")
+    return x, y
+
+
+def draw(snake, food):
+    rows = [["."] * WIDTH for _ in range(HEIGHT)]
+    for x, y in snake:
+        rows[y][x] = "#"
+    return "\\n".join("".join(row) for row in rows)
+'''
+WALL = '    if x < 0 or x >= WIDTH or y < 0 or y >= HEIGHT:\n        raise GameOver("the wall")\n    return x, y\n'
+NEW = OLD.replace(WALL, "    return x % WIDTH, y % HEIGHT\n").replace(
+    '        rows[y][x] = "#"\n', '        rows[y][x] = "#"\n    rows[food[1]][food[0]] = "*"\n'
+)
+TESTS = "for n in 1 2 3 4 5 6; do echo tests/test_board.py::test_step_$n PASSED; sleep 0.1; done; sleep 60"
+USED = Usage(prompt_tokens=2900, completion_tokens=160, cached_tokens=2048, cost_usd=0.0042, calls=1)
+
+
+CHANGE: dict[str, Said] = {
+    "en": {
+        "request": "Let the snake come back on the other side, and draw the food",
+        "intent": "no walls any more, and the food is seen",
+        "why": "the remainder takes the place of the check; nobody caught GameOver",
+        "instead": "keep the walls as a setting",
+        "body": "complete content of board.py",
+    },
+    "ja": {
+        "request": "端から出たヘビが反対側に戻るようにして、エサも描いて",
+        "intent": "壁をなくし、エサが見えるようにする",
+        "why": "余りを取れば判定は要りません。GameOver を受け取る所もありません",
+        "instead": "壁を設定として残す",
+        "body": "では board.py の内容",
+    },
+}
+
+
+def replies(said: Said, change: Said) -> list[Line]:
+    """An answer, a plan, its first job, and a change that asks."""
+    steps = [
+        {"name": said["core"], "description": said["core_text"], "success": said["core_done"], "depends_on": []},
+        {"name": said["score"], "description": said["score_text"], "success": "", "depends_on": [1]},
+        {"name": said["keys"], "description": said["keys_text"], "success": "", "depends_on": [1]},
+    ]
+    script = [
+        decide(act("file_ops.read_file", path=SNAKE), step="PLANNING", next_step="continue", rationale=SNAKE),
+        decide(respond(said["answer"]), step="PLANNING", rationale=said["rationale"]),
+        decide(act("plan_tool.propose", goal=said["goal"]), step="PLANNING", next_step="pending_user"),
+        {"name": said["plan"], "steps": steps, "risks": [said["risk"]]},
+        decide(act("task_tool.generate_list", step_id="1"), act("task_loop.run", step_id="1"), next_step="defer"),
+        {"tasks": [act("file_ops.write_file", path="board.py"), act("shell.run", command=TESTS)]},
+    ]
+    wanted = act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW)
+    asks = decide(wanted, rationale=change["why"], alternative=change["instead"])
+    board = when(change["body"], "WIDTH, HEIGHT = 40, 20\n")
+    told = [ScriptedReply(json.dumps(one, ensure_ascii=False), usage=USED) for one in script]
+    return [*told, board, when(change["request"], asks, usage=USED)]
+
+
+async def take(language: str, said: Said, folder: Path) -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
+    HOME.mkdir(parents=True)
+    talk = Talk(HOME, replies(said, CHANGE[language]), language=language, folder=FOLDER)
+    (talk.folder / SNAKE).write_text(OLD)
+    conversation, asked = talk.wired.conversation, asyncio.Event()
+    conversation.hear(lambda _, event: asked.set() if isinstance(event, QuestionAsked) else None)
+    async with talk, Site(talk.paths, language=language) as site, browsing() as browser:
+        for text in (said["question"], said["goal"], said["yes_please"]):
+            await conversation.say(text)
+        await asyncio.sleep(2)
+        conversation.choices.change_mode("ask")
+        await conversation.take(CHANGE[language]["request"])
+        await asked.wait()
+        tab = await visit(browser, site, size={"width": WIDTH, "height": HEIGHT})
+        await tab.see(".card")
+        await tab.page.wait_for_timeout(800)
+        await tab.page.screenshot(path=folder / f"page.{language}.png")
+        phone = await visit(browser, site, f"#/s/{ID}/work", size=PHONE, colours="dark")
+        await phone.see(".panel .job")
+        await phone.page.wait_for_timeout(500)
+        await phone.page.screenshot(path=folder / f"page-phone.{language}.png")
+    shutil.rmtree(HOME, ignore_errors=True)
+
+
+def take_pages(texts: dict[str, Said], folder: Path) -> None:
+    if not chromium():
+        print("No Chromium here: no pictures of the page.")
+        return
+    for language, said in texts.items():
+        asyncio.run(take(language, said, folder))
