@@ -158,7 +158,7 @@ async def test_a_small_model_is_not_shown_texts_inside_json(tmp_path: Path) -> N
     assert json.loads(said)["actions"][0]["args"] == {"path": "a.txt"}
 
 
-@pytest.mark.parametrize("native", [True, False])
+@both
 async def test_every_message_of_the_user_reaches_the_model(tmp_path: Path, native: bool) -> None:
     """Also after a reply that told of its step by a call of its own."""
     look = decide(act("file_ops.list_files"), next_step="continue")
@@ -238,3 +238,17 @@ async def test_a_turn_that_ends_without_a_word_says_nothing_in_its_place(tmp_pat
     story = Story(tmp_path, [decide(WRITE, next_step="continue"), silent], native=True)
     assert await story.tell("write it") == "done"
     assert story.ending().why is None
+
+
+async def test_an_answer_that_was_cut_off_is_asked_for_shorter(tmp_path: Path) -> None:
+    story = Story(tmp_path, [ScriptedReply("Once upon a", finish="length"), ScriptedReply("Once.")], native=True)
+    assert await story.tell("Tell me all") == "done"
+    assert "cut off" in story.prompt() and "shorter" in story.prompt() and story.said() == ["Once."]
+
+
+@both
+async def test_a_reply_that_a_filter_took_away_is_told_as_such(tmp_path: Path, native: bool) -> None:
+    story = Story(tmp_path, [ScriptedReply("", finish="refusal")], native=native)
+    assert await story.tell("Tell me all") == "provider"
+    why = story.ending().why
+    assert why and why.key == "model.content_refused" and len(story.model.requests) == 1

@@ -58,6 +58,7 @@ def test_a_key_never_shows_itself() -> None:
     key = Key("sk-1234", "DUCK_KEY")
     assert "sk-1234" not in f"{key!r} {key} {[key]}"
     assert key.hidden_in("you sent sk-1234!") == "you sent ***!"
+    assert Key("x", "DUCK_KEY").hidden_in("the quota is exceeded") == "the quota is exceeded", "a word for any"
 
 
 @pytest.mark.parametrize("secret", ["鍵", "two words", "line\nbreak", "esc\x1b[0m"])

@@ -8,7 +8,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.connection import ModelConnection, Reply, closable
 from duckflow.agent.history import AgentHistory
 from duckflow.agent.settings import AgentSettings
-from duckflow.errors import ContextTooLong, DuckflowError, PicturesRefused, ReplyUnusable, ToolsRefused
+from duckflow.errors import ContextTooLong, DuckflowError, PicturesRefused, ProviderRefused, ReplyUnusable, ToolsRefused
 from duckflow.events.ports import Emit
 from duckflow.events.types import (
     DecisionMade,
@@ -136,6 +136,8 @@ class Thinker:
                 corrections += self._compiler.correction(state.language, reply.text, problem.correction, form)
 
     async def _read(self, reply: Reply, state: AgentState, profile: ModelProfile) -> Reading:
+        if reply.finish == "refusal" and not (reply.text.strip() or reply.calls):
+            raise ProviderRefused("model.content_refused", model=state.model, detail="content_filter")
         operations = self._compiler.operations()
         if not profile.native_tools:
             return read_decision(reply.text, operations, reply.finish, state.phase)

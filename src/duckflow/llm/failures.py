@@ -130,7 +130,7 @@ class Failures:
     def detail(self, answer: str) -> str:
         """One line of what the endpoint said, without keys and without what a terminal would obey."""
         text = self._key.hidden_in(answer) if self._key else answer
-        text = _message(text)
+        text = _message(text).rstrip(" .。\n")
         return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
 
     @property

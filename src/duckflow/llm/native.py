@@ -21,6 +21,7 @@ CUT_OFF = (
     "The reply was cut off before its end, so none of its calls was made. "
     "Make the calls again, fewer at a time; write a long file in several parts."
 )
+CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
 REASON = "reasoning"
 WRITTEN_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 WRITTEN_DECISION = re.compile(rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(Decision.model_fields)})"\s*:')
@@ -35,7 +36,7 @@ def read_native(reply: NativeReply, finish: str, operations: Sequence[Operation]
     then nothing of it is done. A call that cannot be read among others is `broken`: it is answered with the reason."""
     said, calls = without_thoughts(reply.text).strip(), reply.calls
     if finish == "length":
-        raise ReplyUnusable(CUT_OFF)
+        raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
     if not calls and (heedless := _written_out(said, operations, state)):
         return heedless
     kept = NativeReply(text=said, calls=tuple(_without_arguments(call) for call in calls), extra=reply.extra)
