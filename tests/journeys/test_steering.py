@@ -9,6 +9,7 @@ from duckflow.events.types import ActionStarted, Event, MessageAdded, TurnBegan
 from duckflow.i18n.words import Words
 from duckflow.prompts.template import note
 from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, say
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("file_ops.read_file", path="a.txt"), next_step="continue", step="PLANNING")
@@ -71,6 +72,21 @@ async def test_a_word_that_only_says_stop_stops_at_once(tmp_path: Path, word: st
     assert await story.tell("Fix a.txt") == "interrupted"
     assert len(story.model.requests) == 1 and not (story.folder / "b.txt").exists()
     assert not story.chat.waiting, "it is no message for later"
+
+
+async def test_what_was_said_before_a_stop_and_is_not_heard_is_told(tmp_path: Path) -> None:
+    story = Interjecting(tmp_path, [LOOK, decide(respond("ok"), step="PLANNING")])
+    (story.folder / "a.txt").write_text("x\n")
+    told: list[Phrase] = []
+
+    def hear(_: int, event: Event) -> None:
+        if isinstance(event, ActionStarted):
+            story.chat.take("look at b.txt, too")
+            told.extend(story.chat.take("stop").result().told)
+
+    story.chat.hear(hear)
+    assert await story.tell("Fix a.txt") == "interrupted"
+    assert told == [say("turn.unheard", text="look at b.txt, too")]
 
 
 @LANGUAGES

@@ -123,7 +123,8 @@ class ChatLoop:
             case "message" if self.in_turn and means_stop(text):
                 # Heard before the next step it would come too late for what the running one does.
                 self.session.emit(LineTaken(text=text))
-                self.interrupt()
+                unheard = self.interrupt()
+                told = (say("turn.unheard", text=unheard),) if unheard else ()
             case "message":
                 self._turns.submit(text)
             case "answer":
