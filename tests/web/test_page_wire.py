@@ -89,6 +89,22 @@ async def test_several_pages_see_the_same_and_the_first_answer_counts(tmp_path: 
         assert first.numbers == second.numbers == list(range(1, talk.session.number + 1))
 
 
+async def test_what_is_very_risky_takes_a_word_and_no_click(tmp_path: Path) -> None:
+    risky = decide(act("shell.run", command="sudo rm -rf /etc/nothing-of-this-name"), respond("Done."))
+    async with Talk(tmp_path, [risky, HELLO], mode="ask") as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await browser.post(f"sessions/{ID}/say", text="clean up")
+            gate = await asked(reader)
+            assert gate["gate"]["risk"] == "forbidden"
+            path, question = f"sessions/{ID}/answer", gate["question_id"]
+            for choice in ("yes", "session", "always"):
+                clicked = await browser.post(path, question_id=question, choice=choice)
+                assert clicked["taken"] == "unclear" and "yes" in clicked["told"][0]
+            assert (await browser.post(path, question_id=question, choice="no"))["taken"] == "answer"
+            await reader.until(lambda: reader.of("turn_ended"))
+
+
 async def test_no_event_is_lost_or_doubled_when_the_server_goes_and_comes(tmp_path: Path) -> None:
     """Two thousand events while streams are cut and servers replaced, a page that reads from the start among them."""
     async with Talk(tmp_path, []) as talk:

@@ -19,6 +19,7 @@ from duckflow.web.watched import WatchedSession
 
 OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: the page has its own ways."""
+NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")
 COMMAND_SECONDS = 60.0
 _RUNNING: set[asyncio.Future[Any]] = set()
@@ -54,8 +55,12 @@ async def say(desk: PageDesk, request: Request) -> Any:
 
 async def answer(desk: PageDesk, request: Request) -> Any:
     given, watched = await read_body(request), await desk.watched(request)
-    given_answer = watched.conversation.answer(given.text("question_id"), given.text("text"), given.text("choice"))
-    return _taken(await given_answer, watched.words)
+    talk, question_id, choice = watched.conversation, given.text("question_id"), given.text("choice")
+    asked = next((one for one in talk.questions if one.question_id == question_id), None)
+    if choice and choice not in NO_YES and asked and asked.gate and asked.gate.risk == "forbidden":
+        # What is very risky takes a word that was written, here as in the terminal.
+        return {"taken": "unclear", "told": [watched.words("gate.word")], "question_id": question_id}
+    return _taken(await talk.answer(question_id, given.text("text"), choice), watched.words)
 
 
 async def interrupt(desk: PageDesk, request: Request) -> Any:
