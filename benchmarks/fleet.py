@@ -31,6 +31,9 @@ from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, pick_first
 
+CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL"
+COMMITTED = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+
 
 class Crew:
     """The worker processes: one that is gone is replaced."""
@@ -90,7 +93,10 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
     await crew.start()
     if options.warm:
         await asyncio.sleep(5)
+    if options.idle and postgres:
+        return await do_nothing(options, crew, address)
     began = time.monotonic()
+    size, committed = size_of(address, bool(postgres)), ask_postgres(address, COMMITTED) if postgres else 0
     fleet = trial.start(engine, places)
     enqueued = time.monotonic() - began
     all_attempts = options.tasks * options.attempts
@@ -110,7 +116,8 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
                 await asyncio.sleep(1)
                 await asyncio.to_thread(postgres.start)
             await crew.look()
-            connections = max(connections, await asyncio.to_thread(count_connections, address) if postgres else 0)
+            if postgres:
+                connections = max(connections, await asyncio.to_thread(ask_postgres, address, CONNECTIONS))
             await asyncio.sleep(0.5)
         elapsed = time.monotonic() - began
     finally:
@@ -137,21 +144,45 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
             max(crew.attempts_memory, default=0) // 1024,
         ),
         "connections, most": connections,
+        "KB in the database, a task": round((size_of(address, bool(postgres)) - size) / 1024 / options.tasks, 1),
+        "transactions a task": round((ask_postgres(address, COMMITTED) - committed) / options.tasks)
+        if postgres
+        else None,
         **trial.judge(fleet, attempts),
     }
     engine.close()
     return figures
 
 
-def count_connections(address: str) -> int:
+async def do_nothing(options: Conditions, crew: Crew, address: str) -> dict[str, object]:
+    """What workers cost that have nothing to do."""
+    await asyncio.sleep(10)
+    before = ask_postgres(address, COMMITTED)
+    await asyncio.sleep(options.idle)
+    committed = ask_postgres(address, COMMITTED) - before
+    await crew.look()
+    connections = ask_postgres(address, CONNECTIONS)
+    await crew.stop()
+    return {
+        "transactions a second, a worker": round(committed / options.idle / options.workers, 1),
+        "connections a worker": (connections - 1) / options.workers,
+        "worker MB": max(crew.memory) // 1024,
+    }
+
+
+def ask_postgres(address: str, question: str) -> int:
     engine = sa.create_engine(address.replace("postgresql://", "postgresql+psycopg://"), poolclass=sa.NullPool)
     try:
         with engine.connect() as connection:
-            return connection.execute(
-                sa.text("SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL")
-            ).scalar_one()
+            return int(connection.execute(sa.text(question)).scalar_one())
     except OperationalError:
         return 0
+
+
+def size_of(address: str, postgres: bool) -> int:
+    if postgres:
+        return ask_postgres(address, "SELECT pg_database_size(current_database())")
+    return sum(path.stat().st_size for path in Path(address).parent.glob("fleet.db*"))
 
 
 def try_it(options: Conditions) -> dict[str, object]:

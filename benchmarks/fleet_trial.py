@@ -13,7 +13,7 @@ from duckflow.fleet.engine import AttemptState, Engine, Limit
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import FleetTask
 from tests.fleet.yard import Repository, write
-from tests.journeys.story import decide, respond
+from tests.journeys.story import act, decide, respond
 
 REPOSITORIES = 5
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
@@ -35,6 +35,8 @@ class Conditions(NamedTuple):
     seconds: float = 1.0
     """That a stand-in takes."""
     lease: float = 8.0
+    idle: float = 0.0
+    """Only that many seconds of workers that have nothing to do, on Postgres."""
     postgres: bool = False
     restart: bool = False
     warm: bool = False
@@ -153,7 +155,7 @@ class WholeProgram:
         for number in range(self._options.tasks):
             script = self._folder / "scripts" / f"{number}.jsonl"
             replies = [
-                {"json": decide(respond("Done.")), "when": "was cut off"},
+                {"json": decide(act("file_ops.read_file", path=f"notes/{number}.txt")), "when": "was cut off"},
                 {"json": write(f"notes/{number}.txt", f"{number}\n")},
                 {"json": review, "when": "Read only"},
             ]
