@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from duckflow.events.talking import QuestionAsked
 from duckflow.llm.scripted import Line, ScriptedReply
@@ -62,12 +63,12 @@ CHANGE: dict[str, Said] = {
 
 def replies(said: Said, change: Said) -> list[Line]:
     """An answer, a plan, its first job, and a change that asks."""
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"name": said["core"], "description": said["core_text"], "success": said["core_done"], "depends_on": []},
         {"name": said["score"], "description": said["score_text"], "success": "", "depends_on": [1]},
         {"name": said["keys"], "description": said["keys_text"], "success": "", "depends_on": [1]},
     ]
-    script = [
+    script: list[dict[str, Any]] = [
         decide(act("file_ops.read_file", path=SNAKE), step="PLANNING", next_step="continue", rationale=SNAKE),
         decide(respond(said["answer"]), step="PLANNING", rationale=said["rationale"]),
         decide(act("plan_tool.propose", goal=said["goal"]), step="PLANNING", next_step="pending_user"),
@@ -99,7 +100,7 @@ async def take(language: str, said: Said, folder: Path) -> None:
         tab = await visit(browser, site, size={"width": WIDTH, "height": HEIGHT})
         await tab.see(".card")
         await tab.page.wait_for_timeout(800)
-        await tab.page.screenshot(path=folder / f"page.{language}.png")
+        await tab.page.screenshot(path=folder / f"page-gate.{language}.png")
         phone = await visit(browser, site, f"#/s/{ID}/work", size=PHONE, colours="dark")
         await phone.see(".panel .job")
         await phone.page.wait_for_timeout(500)
