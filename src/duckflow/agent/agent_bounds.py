@@ -78,10 +78,10 @@ class AgentBounds(Policy):
         return turn.note("agent_report_now") if self._spent else None
 
     def _nearly_spent(self, turn: TurnSoFar) -> Phrase | None:
-        limits, used = self._settings, turn.state.usage
+        limits = self._settings
         if self._loops >= limits.agent_loops - 1:
             return say("agent.cap.loops", limit=limits.agent_loops)
-        if used.prompt_tokens + used.completion_tokens >= NEARLY * limits.agent_tokens:
+        if turn.state.usage.fresh >= NEARLY * limits.agent_tokens:
             return say("agent.cap.tokens", limit=limits.agent_tokens)
         if self._time_left <= (1 - NEARLY) * limits.agent_seconds:
             return say("agent.cap.time", limit=round(limits.agent_seconds))

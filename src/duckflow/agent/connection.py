@@ -226,8 +226,10 @@ class AgentConnection(ModelConnection):
     limits of the session hold as well."""
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
-        super().__init__(context, above.connect, above.find, above.settings, above.pictures, 0.0, max_tokens)
+        """`max_tokens`: what no cache gave counts; 0: no limit."""
+        super().__init__(context, above.connect, above.find, above.settings, above.pictures)
         self._above = above
+        self._most = max_tokens
         self._own = own
 
     async def ready(self) -> Provider:
@@ -237,7 +239,8 @@ class AgentConnection(ModelConnection):
 
     def check_budget(self) -> None:
         self._above.check_budget()
-        super().check_budget()
+        if self._most and self._session.state.usage.fresh >= self._most:
+            raise BudgetSpent("agent.cap.tokens", limit=self._most)
 
 
 def _tell_nobody(_: Event) -> None:

@@ -40,9 +40,10 @@ class AgentSettings(BaseModel):
     agents_at_once: int = Field(default=4, ge=1)
     """How many agents that were handed a task run side by side; more wait."""
     agent_loops: int = Field(default=50, ge=2)
-    agent_tokens: int = Field(default=600_000, ge=1)
+    agent_tokens: int = Field(default=1_000_000, ge=1)
     agent_seconds: float = Field(default=1800.0, gt=0)
-    """What such an agent may take at most: replies, tokens in all, and time, waiting for the user not counted."""
+    """What such an agent may take at most: replies, tokens that no cache gave, and time, waiting for the user not
+    counted."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True

@@ -14,6 +14,11 @@ class Usage(Value):
     seconds: float = 0.0
     """In which the replies came, from their first piece on."""
 
+    @property
+    def fresh(self) -> int:
+        """Tokens that no cache gave."""
+        return self.prompt_tokens - self.cached_tokens + self.completion_tokens
+
     def plus(self, other: "Usage") -> "Usage":
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
