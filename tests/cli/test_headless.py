@@ -211,7 +211,7 @@ def test_bad_usage_gets_one_clear_line(shell: Shell, arguments: tuple[str, ...],
     [
         status(429, '{"error": {"message": "slow down"}}', retry_after="0"),
         status(500, "oops"),
-        status(503),
+        pytest.param(status(503), marks=pytest.mark.slow),
         stream("half of it", whole=False),
         hang,
     ],
@@ -224,28 +224,30 @@ def test_a_provider_that_stumbles_is_asked_again(shell: Shell, server: Server, f
     assert server.count == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "code", "hint"),
-    [
-        (status(429, '{"error": {"message": "slow down"}}', retry_after="0"), 5, "busy"),
-        (status(500, "oops"), 5, "500"),
-        (status(401, '{"error": {"message": "bad key"}}'), 5, "OPENAI_API_KEY"),
-        (status(404, '{"error": {"message": "no such model", "code": "model_not_found"}}'), 5, "duck"),
-        (status(200, "<html>welcome</html>", content_type="text/html"), 1, "not a model"),
-        (stream("half of it", whole=False), 5, "broke off"),
-        (stream('{"rationale": "cut'), 1, "could not be used"),
-        (hang, 5, "said nothing"),
-    ],
-    ids=["429", "500", "401", "404", "html", "half a stream", "garbage", "nothing"],
-)
+FAILING: list[tuple[str, Reply, int, str]] = [
+    ("429", status(429, '{"error": {"message": "slow down"}}', retry_after="0"), 5, "busy"),
+    ("500", status(500, "oops"), 5, "500"),
+    ("401", status(401, '{"error": {"message": "bad key"}}'), 5, "OPENAI_API_KEY"),
+    ("404", status(404, '{"error": {"message": "no such model", "code": "model_not_found"}}'), 5, "duck"),
+    ("html", status(200, "<html>welcome</html>", content_type="text/html"), 1, "not a model"),
+    ("half a stream", stream("half of it", whole=False), 5, "broke off"),
+    ("garbage", stream('{"rationale": "cut'), 1, "could not be used"),
+    ("nothing", hang, 5, "said nothing"),
+]
+
+
+@pytest.mark.parametrize("kinds", [FAILING[:4], FAILING[4:]], ids=["refused", "no reply"])
 def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversation_goes_on(
-    shell: Shell, server: Server, reply: Reply, code: int, hint: str
+    shell: Shell, server: Server, kinds: list[tuple[str, Reply, int, str]]
 ) -> None:
-    server.replies = [reply]
-    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
-    assert done.returncode == code, done.stderr
-    assert hint in done.stderr
-    assert "Traceback" not in done.stderr and "sk-secret" not in done.stderr
+    """One after the other in the same conversation: each finds it as the one before has left it."""
+    for number, (kind, reply, code, hint) in enumerate(kinds):
+        server.replies = [reply]
+        going_on = ("-c",) if number else ()
+        done = shell.run(*going_on, "-p", "hi", "-m", "duck", url=server.url)
+        assert done.returncode == code, (kind, done.stderr)
+        assert hint in done.stderr, kind
+        assert "Traceback" not in done.stderr and "sk-secret" not in done.stderr, kind
     server.replies, server.count = [FINE], 0
     again = shell.run("-c", "-p", "and now?", "-m", "duck", url=server.url)
     assert again.stdout == "All is well.\n"

@@ -6,14 +6,16 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
-
-from acp import Client, spawn_agent_process, text_block
-from acp.client.connection import ClientSideConnection
-from acp.connection import StreamDirection, StreamEvent
-from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.cli.shell import Shell
+
+if TYPE_CHECKING:
+    # Slow to load: only who runs these tests does, not everybody who collects them.
+    from acp import Client
+    from acp.client.connection import ClientSideConnection
+    from acp.connection import StreamEvent
+    from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
 SECONDS = 60.0
 Json = dict[str, Any]
@@ -42,8 +44,10 @@ class Editor:
         self.heard.set()
 
     async def request_permission(
-        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
-    ) -> RequestPermissionResponse:
+        self, session_id: str, tool_call: "ToolCallUpdate", options: "list[PermissionOption]", **kwargs: Any
+    ) -> "RequestPermissionResponse":
+        from acp.schema import RequestPermissionResponse
+
         call = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
         offered = [option.model_dump(mode="json", by_alias=True, exclude_none=True) for option in options]
         self.requests.append({"toolCall": call, "options": offered})
@@ -56,7 +60,9 @@ class Editor:
         """To the next request; nothing is no answer."""
         self._answers.put_nowait(option)
 
-    def observe(self, event: StreamEvent) -> None:
+    def observe(self, event: "StreamEvent") -> None:
+        from acp.connection import StreamDirection
+
         message = event.message
         if event.direction is StreamDirection.INCOMING and message.get("method") == "session/update":
             self._raw.append(message["params"]["update"])
@@ -85,20 +91,24 @@ class Editor:
 class Session:
     """One session of an editor's."""
 
-    def __init__(self, connection: ClientSideConnection, editor: Editor, session_id: str) -> None:
+    def __init__(self, connection: "ClientSideConnection", editor: Editor, session_id: str) -> None:
         self.connection = connection
         self.editor = editor
         self.id = session_id
 
     async def say(self, text: str, *more: Any) -> str:
         """The reason why the turn stopped."""
+        from acp import text_block
+
         async with asyncio.timeout(SECONDS):
             return (await self.connection.prompt(session_id=self.id, prompt=[text_block(text), *more])).stop_reason
 
 
 @asynccontextmanager
-async def at(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator[ClientSideConnection]:
+async def at(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator["ClientSideConnection"]:
     """A connection that has been initialized."""
+    from acp import spawn_agent_process
+
     command = (sys.executable, "-m", "duckflow", "acp", *arguments)
     limit = {"limit": 16 * 1024 * 1024}
     environment = {"PYTHONDONTWRITEBYTECODE": "", **shell.environment}

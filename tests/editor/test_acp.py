@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import RequestError, embedded_text_resource, image_block, resource_block, resource_link_block
-from acp.schema import McpServerStdio, SseMcpServer
 
 from tests.cli.shell import Shell
 from tests.editor.editor import Editor, Session, at, opened
@@ -91,6 +89,8 @@ async def test_cancelling_ends_the_turn_and_what_it_runs(shell: Shell) -> None:
 
 
 async def test_a_session_is_listed_loaded_with_its_past_and_gone_on_with(shell: Shell) -> None:
+    from acp import RequestError
+
     editor = Editor("yes", "yes")
     async with opened(shell, editor, "-m", shell.script(WRITE, DONE)) as session:
         await session.say("make hello.py")
@@ -115,6 +115,8 @@ async def test_a_session_is_listed_loaded_with_its_past_and_gone_on_with(shell: 
 
 
 async def test_modes_options_and_commands(shell: Shell) -> None:
+    from acp import RequestError
+
     editor = Editor()
     async with at(shell, editor, "-m", shell.script(WRITE, DONE)) as connection:
         made = await connection.new_session(cwd=str(shell.work), mcp_servers=[])
@@ -219,6 +221,8 @@ async def test_several_sessions_work_side_by_side_in_their_own_folders(shell: Sh
 
 
 async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> None:
+    from acp import embedded_text_resource, resource_block, resource_link_block
+
     (shell.work / "notes.txt").write_text("on disk\n")
     editor = Editor()
     async with opened(shell, editor, "-m", shell.script(DONE)) as session:
@@ -232,6 +236,8 @@ async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> N
 
 
 async def test_a_picture_reaches_a_model_that_sees(shell: Shell) -> None:
+    from acp import image_block
+
     data = base64.b64encode(png(30, 20)).decode()
     editor = Editor()
     with FakeEndpoint(says("A small picture.")) as endpoint:
@@ -243,6 +249,8 @@ async def test_a_picture_reaches_a_model_that_sees(shell: Shell) -> None:
 
 
 async def test_tools_of_the_editors_servers_are_there_behind_the_gate(shell: Shell) -> None:
+    from acp.schema import McpServerStdio, SseMcpServer
+
     server = McpServerStdio(name="sums", command=sys.executable, args=[str(SERVER)], env=[])
     stream = SseMcpServer(type="sse", name="old", url="http://127.0.0.1:9/", headers=[])
     add = decide(act("mcp__sums__add", a=2, b=3), next_step="continue")

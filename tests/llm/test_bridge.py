@@ -4,19 +4,21 @@ import asyncio
 import json
 from contextlib import aclosing
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_endpoint import Answer, Exchange, FakeEndpoint, falls_silent, refuses
 from talking import AS_JSON, HASTY, HELLO, QUICK, SCHEMA, collect, finished, retries, text_of
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.bridge import Bridge
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import CallDelta, Delta, PromptMessage, Request, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.message import ToolSpec
+
+if TYPE_CHECKING:
+    from duckflow.llm.bridge import Bridge
 
 SECRET = "sk-ant-very-secret-1234"
 MODEL = "claude-sonnet-4-5"
@@ -66,9 +68,16 @@ def tells_and_falls_silent(exchange: Exchange) -> None:
     exchange.wait_for_disconnect()
 
 
-def bridge_to(server: FakeEndpoint, settings: LlmSettings = QUICK) -> Bridge:
+def make_bridge(*given: Any) -> "Bridge":
+    # Loaded here: every process that only collects these tests would pay a second for pydantic-ai.
+    from duckflow.llm.bridge import Bridge
+
+    return Bridge(*given)
+
+
+def bridge_to(server: FakeEndpoint, settings: LlmSettings = QUICK) -> "Bridge":
     endpoint = Endpoint("anthropic", server.url.removesuffix("/v1"), ("ANTHROPIC_API_KEY",), kind="bridge")
-    return Bridge(endpoint, MODEL, Key(SECRET, "ANTHROPIC_API_KEY"), settings)
+    return make_bridge(endpoint, MODEL, Key(SECRET, "ANTHROPIC_API_KEY"), settings)
 
 
 async def test_a_reply_streams_with_usage_and_cost() -> None:
@@ -251,19 +260,19 @@ async def test_closing_and_cancelling_close_the_connection() -> None:
 @pytest.mark.skipif(find_spec("boto3") is not None, reason="the vendor's package is there")
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(UsageError) as caught:
-        Bridge(Endpoint("bedrock", kind="bridge"), "some-model")
+        make_bridge(Endpoint("bedrock", kind="bridge"), "some-model")
     assert caught.value.key == "model.vendor_missing"
 
 
 def test_an_unknown_vendor_is_named() -> None:
     with pytest.raises(ProviderRefused) as caught:
-        Bridge(Endpoint("quackers", kind="bridge"), "some-model")
+        make_bridge(Endpoint("quackers", kind="bridge"), "some-model")
     assert caught.value.key == "model.unknown"
 
 
 def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(ProviderRefused) as caught:
-        Bridge(Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), kind="bridge"), MODEL)
+        make_bridge(Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), kind="bridge"), MODEL)
     assert caught.value.key == "model.key_missing"
     assert caught.value.values["variable"] == "ANTHROPIC_API_KEY"
