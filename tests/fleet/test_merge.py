@@ -1,5 +1,6 @@
 """Attempts onto the user's branch: one after the other, never onto the wrong base, never over uncommitted work."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,18 @@ async def test_a_branch_that_is_not_checked_out_moves_without_touching_what_is(y
     assert (await yard.merge(report)).outcome == "merged"
     assert yard.repository.show("main", "one.txt") == "1"
     assert not (yard.repository.folder / "one.txt").exists()
+
+
+async def test_a_branch_that_is_being_rebased_waits(yard: Merging) -> None:
+    report = yard.attempt("one", "one.txt", "1\n")
+    yard.repository.git("checkout", "-q", "-b", "other")
+    yard.repository.write("shop.py", "PRICE = 7\n")
+    yard.repository.commit("seven")
+    yard.repository.git("checkout", "-q", "main")
+    yard.repository.write("shop.py", "PRICE = 8\n")
+    head = yard.repository.commit("eight")
+    with pytest.raises(subprocess.CalledProcessError):
+        yard.repository.git("rebase", "-q", "other")
+    result = await yard.merge(report)
+    assert result.why and result.why.key == "fleet.merge.rebase"
+    assert yard.repository.git("rev-parse", "main") == head

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.fleet.task_file import read_tasks, settle_base
+from duckflow.fleet.task_file import read_tasks, settle_bases
 from duckflow.i18n.words import LANGUAGES, Words
 from tests.fleet.yard import Repository
 
@@ -70,12 +70,13 @@ async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "shop")
     head = repository.git("rev-parse", "HEAD")
     repository.git("branch", "duckflow/fix-1")
-    (task,) = read_tasks("fix", "stdin", {"repository": "shop"}, tmp_path).tasks
-    settled = await settle_base(task)
-    assert (settled.base, settled.onto, settled.name) == (head, "main", "fix.2")
+    listed = read_tasks("fix\nfix.2", "stdin", {"repository": "shop"}, tmp_path).tasks
+    settled = await settle_bases(listed)
+    assert [(task.base, task.onto, task.name) for task in settled] == [(head, "main", "fix.2"), (head, "main", "fix-2")]
+    (task,) = (await settle_bases(listed))[:1]
     repository.git("checkout", "-q", "-b", "feature")
-    assert (await settle_base(task.model_copy(update={"base": "main"}))).onto == "main"
+    assert (await settle_bases([task.model_copy(update={"base": "main"})]))[0].onto == "main"
     for update, key in ({"base": "nowhere"}, "no_base"), ({"repository": str(tmp_path)}, "no_repository"):
         with pytest.raises(UsageError) as problem:
-            await settle_base(task.model_copy(update=update))
+            await settle_bases([task.model_copy(update=update)])
         assert problem.value.key == f"fleet.file.{key}"

@@ -22,7 +22,7 @@ from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, Limit
 from duckflow.fleet.git import Git
 from duckflow.fleet.ranking import side_by_side
-from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_base
+from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -85,7 +85,7 @@ def _read(options: Options) -> ListedTasks:
 
 async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words) -> int:
     below = Path(folder_of(options.repositories)) if options.repositories else None
-    tasks = [await settle_base(task, below) for task in listed.tasks]
+    tasks = await settle_bases(listed.tasks, below)
     budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
     fleet = engine.start(tasks, budget_usd=budget, places=options.places or (), limits=limits)
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))

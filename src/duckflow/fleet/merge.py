@@ -99,6 +99,8 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
     committed. Nothing when somebody has committed meanwhile."""
     checkout = await _checkout_of(main, branch)
     if checkout is None:
+        if await _being_rebased(main, branch):
+            return MergeResult("refused", head, why=say("fleet.merge.rebase", branch=branch))
         if await main.commit_of(f"refs/heads/{branch}") != head:
             return None
         await main.move_branch(branch, commit, head)
@@ -121,3 +123,12 @@ async def _checkout_of(main: Git, branch: str) -> Git | None:
         elif line == f"branch refs/heads/{branch}":
             return Git(Path(folder), main.marks)
     return None
+
+
+async def _being_rebased(main: Git, branch: str) -> bool:
+    """Then it is checked out nowhere, and would be put back to where the rebase ends."""
+    for place in ("rebase-merge", "rebase-apply"):
+        file = main.folder / await main("rev-parse", "--git-path", f"{place}/head-name")
+        if file.is_file() and file.read_text("utf-8", "replace").strip() == f"refs/heads/{branch}":
+            return True
+    return False

@@ -112,21 +112,45 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     return next(one for one in names if one not in used)
 
 
-async def settle_base(task: FleetTask, below: Path | None = None) -> FleetTask:
+async def settle_bases(tasks: Iterable[FleetTask], below: Path | None = None) -> tuple[FleetTask, ...]:
     """With the repository's top folder, the commit to start from, the branch to merge onto, and a name whose branches
     are free. `below`: where repositories lie that are named by their place in it."""
+    found: dict[tuple[str, str], Base] = {}
+    taken: set[str] = set()
+    settled: list[FleetTask] = []
+    for task in tasks:
+        where = task.repository, task.base
+        if where not in found:
+            found[where] = await _find_base(task, below)
+        top, base, onto, used = found[where]
+        name = free_name(task.name, used | taken)
+        taken.add(name)
+        changed = {"base": base, "onto": onto, "name": name} | ({} if below else {"repository": top})
+        settled.append(task.model_copy(update=changed))
+    return tuple(settled)
+
+
+class Base(NamedTuple):
+    """What a repository says about where to start."""
+
+    top: str
+    commit: str
+    onto: str
+    used: frozenset[str]
+    """Names of tasks that have branches there."""
+
+
+async def _find_base(task: FleetTask, below: Path | None) -> Base:
     folder = (below or Path()) / task.repository
     git = Git(folder)
     if not folder.is_dir() or (await git.ends("rev-parse", "--is-inside-work-tree")).output.strip() != "true":
         raise UsageError("fleet.file.no_repository", task=task.name, repository=str(folder))
     top = await git("rev-parse", "--show-toplevel")
-    base = await git.commit_of(task.base or "HEAD")
-    if not base:
+    commit = await git.commit_of(task.base or "HEAD")
+    if not commit:
         key = "fleet.file.no_base" if task.base else "fleet.file.no_commit"
         raise UsageError(key, task=task.name, base=task.base, repository=top)
     own_branch = task.base and await git.commit_of(f"refs/heads/{task.base}")
     onto = task.base if own_branch else await git.checked_out()
     refs = await git("for-each-ref", "--format=%(refname:lstrip=3)", f"refs/heads/{BRANCHES}")
-    name = free_name(task.name, [ref.rpartition("-")[0] for ref in refs.split("\n")])
-    changed = {"base": base, "onto": onto, "name": name}
-    return task.model_copy(update=changed | ({} if below else {"repository": top}))
+    return Base(top, commit, onto, frozenset(ref.rpartition("-")[0] for ref in refs.split("\n")))
