@@ -22,6 +22,7 @@ STATUS = {
     "serve.too_many": 429,
     "sessions.unknown": 404,
     "attach.cut": 503,
+    "attach.silent": 503,
 }
 
 
