@@ -80,6 +80,8 @@ TEXTS = [
     ("en", "README.md mentions `install`", 'README.md ("install")', "How to INSTALL it\n"),
     ("en", 'the word "usage" stands in README.md', 'README.md ("usage")', "## Usage\n"),
     ("en", "README.md does not mention `TODO` any more", 'README.md (no "TODO")', "all done\n"),
+    ("en", "README.md says how to run `python snake.py`", 'README.md ("python snake.py")', "Run python snake.py\n"),
+    ("ja", "README.md に `python snake.py` と書いてある", 'README.md ("python snake.py")', "python snake.py で遊ぶ\n"),
     ("ja", "README.md に『使い方』がある", 'README.md ("使い方")', "# 使い方\n"),
     ("ja", "「使い方」と「導入」の節が README.md に書かれている", 'README.md ("使い方", "導入")', "導入と使い方\n"),
     ("ja", "README.md に「TODO」が残っていない", 'README.md (no "TODO")', "完成\n"),

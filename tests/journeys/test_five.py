@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from duckflow.events.types import Noticed, PlanChanged
 from duckflow.events.work import StepChanged
 from duckflow.state.plan import Plan, Step
@@ -20,6 +22,25 @@ async def test_without_other_words_the_goal_is_what_the_user_asked_for(tmp_path:
     await story.tell("hi")
     assert story.session.state.five.goal == "", "it was reached"
     assert "Constraints: Do not touch the tests" in story.prompt()
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+@pytest.mark.parametrize("end", ["Written. Anything else?", "書きました。他に何かありますか？"])
+async def test_who_asks_what_else_there_is_to_do_has_reached_the_goal(tmp_path: Path, end: str, native: bool) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond(end), next_step="pending_user")]
+    story = Story(tmp_path, [*replies, decide(respond("Hello"), step="PLANNING")], native=native)
+    assert await story.tell("Create a.py with one line.") == "pending_user"
+    assert story.session.state.five.goal.startswith("Create a.py")
+    await story.tell("How is the weather today?")
+    assert story.session.state.five.goal == "" and "Create a.py with" not in story.model.requests[-1].messages[-1].text
+
+
+async def test_who_asks_whether_to_go_on_has_not(tmp_path: Path) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond("Written. Shall I go on with b.py?"))]
+    story = Story(tmp_path, [*replies, decide(respond("Hello"), step="PLANNING")])
+    await story.tell("Create a.py, then b.py.")
+    await story.tell("How is the weather today?")
+    assert story.session.state.five.goal.startswith("Create a.py")
 
 
 async def test_small_talk_sets_no_goal(tmp_path: Path) -> None:

@@ -249,3 +249,13 @@ async def test_a_secret_far_down_in_a_long_text_is_seen(tmp_path: Path) -> None:
     text = "x\n" * 900 + "key = 'sk-ant-" + "api03-" + "Zq8" * 30 + "'\n"
     story = Story(tmp_path, [decide(write("a.txt", text))], mode="full-auto")
     assert await story.tell("go") == "gate"
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_a_no_with_a_wish_is_told_once(tmp_path: Path, native: bool) -> None:
+    wish = "please call it b.txt"
+    writes = decide(act("file_ops.write_file", path="a.txt", content="x\n"), next_step="continue")
+    story = Story(tmp_path, [writes, decide(respond("ok"), step="PLANNING")], mode="ask", native=native)
+    story.answers = [Answer(choice="no", text=wish)]
+    await story.tell("write a file")
+    assert story.prompt().count(wish) == 1 and "their own words" in story.prompt()

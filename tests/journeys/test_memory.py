@@ -70,6 +70,20 @@ async def test_what_the_user_refers_to_comes_back_by_itself_as_a_quotation(tmp_p
     assert "> [user," in story.prompt() and "毎週木曜の深夜" in story.prompt()
 
 
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [("The tests are slow on Mondays.", "Run the tests."), ("テストは月曜に遅い。", "テストを実行して。")],
+)
+async def test_a_word_in_common_is_no_reference(tmp_path: Path, earlier: str, now: str) -> None:
+    before = Story(tmp_path, [answer("ok")], settings=SMALL)
+    await before.tell(earlier)
+    await before.close()
+    (tmp_path / "home/s.db").rename(tmp_path / "home/other.db")
+    story = Story(tmp_path, [answer("ok")], settings=SMALL)
+    await story.tell(now)
+    assert "From earlier" not in story.prompt() and earlier not in story.prompt()
+
+
 async def test_first_instruction_constraints_and_project_rules_are_in_every_prompt(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "AGENTS.md").write_text("Always use tabs.\n", encoding="utf-8")

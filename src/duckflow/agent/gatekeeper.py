@@ -244,7 +244,7 @@ class Gatekeeper:
             if habit and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
-                answered(clearance.allowed, clearance.reason)
+                answered(clearance.allowed, "")
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
         return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 

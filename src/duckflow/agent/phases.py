@@ -97,6 +97,11 @@ class Phases:
             self._move(Phase.DONE, why, status=Status.SUCCESS)
         return True
 
+    def close(self, failed: str) -> bool:
+        """The user is asked what else there is to do: what was worked on is over, if anything was."""
+        worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
+        return worked and self.finish(failed, reviewed=True)
+
     def wait_for_user(self) -> None:
         """The turn ends with a question; when it is about a draft plan, that is what is waited for."""
         state = self._session.state

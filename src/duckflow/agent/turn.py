@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckflow.agent.accept import accept
 from duckflow.agent.actor import Actor
-from duckflow.agent.dispatcher import Acting, Dispatched
+from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
@@ -23,6 +23,7 @@ from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.prompts.template import notes
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
+from duckflow.state.asking import offers_more
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
@@ -196,7 +197,7 @@ class Turn:
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
         """What stopped the actions comes first, then the policies, then the Decision itself."""
-        if ending := self._stopped(turn.last.done):
+        if ending := self._stopped(turn):
             return ending
         turn.ending = _wanted_ending(turn)
         for policy in self._policies:
@@ -206,8 +207,9 @@ class Turn:
             self._phases.wait_for_user()
         return turn.ending or _note(turn)
 
-    def _stopped(self, done: Dispatched) -> Ending | None:
+    def _stopped(self, turn: TurnSoFar) -> Ending | None:
         """A question or a refusal ends the turn; after an error it goes on with planning."""
+        done = turn.last.done
         match done.stop:
             case "refused":
                 self._phases.refused(done.refusal)
@@ -220,7 +222,8 @@ class Turn:
             case "question" if done.ran(EXIT):
                 return Ending("exit")
             case "question":
-                self._phases.wait_for_user()
+                if not offers_more(done.results[-1].said or "") or not self._phases.close(turn.checks().failed):
+                    self._phases.wait_for_user()
                 return Ending(
                     "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN) else None
                 )
@@ -267,7 +270,7 @@ def _note(turn: TurnSoFar) -> str:
     if done.stop == "error":
         return turn.note("action_failed")
     if done.stop == "refused":
-        return turn.note("refused_why", reason=done.refusal)
+        return turn.note("refused_note")
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
+from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import estimate
 from duckflow.state.message import Message
 
@@ -18,6 +19,7 @@ _REFERS = re.compile(
 )
 CLEAR_SHARE = 0.45
 """A message that holds so much of what is asked for is shown without being referred to."""
+IN_COMMON = 3
 REFERRED_SHARE = 0.15
 LEAST_TOKENS = 30
 
@@ -30,9 +32,13 @@ def of_turn(question: str, messages: Iterable[Message], session: str) -> list[Ar
 
 
 def select_relevant(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
-    """Those that the question refers to."""
-    least = REFERRED_SHARE if _REFERS.search(question) else CLEAR_SHARE
-    return [one for one in found if one.share >= least]
+    """Those that the question refers to. A word or two in common are no sign of it: `run the tests` says nothing of
+    whoever spoke of tests before."""
+    if _REFERS.search(question):
+        return [one for one in found if one.share >= REFERRED_SHARE]
+    asked = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
+    clear = (one for one in found if one.share >= CLEAR_SHARE)
+    return [one for one in clear if len(asked & terms(one.text)) >= IN_COMMON]
 
 
 def quote_hits(found: Sequence[ArchiveHit], tokens: float) -> str:

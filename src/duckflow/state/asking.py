@@ -91,6 +91,11 @@ LEAVE = (
 GOES_ON = (
     r"(?i)\b(?:also|next|continue|go on|another|anything|more|else|as well|too|further|then)\b|ほか|他に|次|続|さらに"
 )
+OFFERS_MORE = (
+    r"(?i)\b(?:anything|something|what) (?:else|more)\b|\bwhat(?:['’]s| is| comes)? next\b"
+    r"|(?:他|ほか|外)に(?:も|何|なに)|次は(?:何|なに|どう)"
+)
+"""A polite end: what was asked for is done, and nothing of it is left open."""
 REPORTED = (
     r"(?i)\bi(?:['’]ve| have)\b|\b(?:has|have) been\b|\b(?:was|were|done|wrote|written|created|added|updated|changed"
     r"|fixed|made"
@@ -104,6 +109,11 @@ def asks_leave(text: str) -> bool:
     last = last_question(text)
     asked = ends_asking(text) and re.search(LEAVE, last) is not None
     return asked and not re.search(GOES_ON, last) and not re.search(REPORTED, text)
+
+
+def offers_more(text: str) -> bool:
+    """Whether it ends with asking what else there is to do."""
+    return ends_asking(text) and re.search(OFFERS_MORE, last_question(text)) is not None
 
 
 def ends_asking(text: str) -> bool:

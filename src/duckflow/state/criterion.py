@@ -28,6 +28,11 @@ RUN_AFTER = (
     r"|\s*(?:コマンド)?[がはを]?\s*(?:実行|成功|通|終了|動|失敗|正常|エラー|完了|走|0)"
 )
 """What stands around a quotation that is run, where it does not look like a command by itself."""
+WRITTEN_BEFORE = r"(?i)\b(?:contain|mention|say|document|list|describ|includ|explain)\w*(?:\W+\w+){0,5}\W*$"
+WRITTEN_AFTER = (
+    r"(?i)\s*(?:\w+\s+){0,2}?(?:written|documented|mentioned|listed)\b|\s*[とがはをもの]?\s*(?:書|記|載|含|あると)"
+)
+"""What stands around a command that is written down somewhere, not run."""
 NOT_THERE = (
     r"(?i)(?:\bno\b|\bnot\b|n['’]t\b|\bwithout\b|\bno longer\b|\bnever\b|\bfree of\b|\black(?:s|ing)?\b|\bremoved?\b)"
     r"(?:\W+\w+){0,3}\W*$"
@@ -119,14 +124,21 @@ def _pieces(sentence: str) -> Iterator[Piece]:
         kind, text = match.lastgroup, match[match.lastgroup or 0].strip()
         if kind == "file" or re.fullmatch(FILE, text):
             yield Piece("file", text, before, after)
-        elif kind == "command" or re.match(COMMAND, text) or _is_run(match, before, after):
+        elif kind == "command" or (_is_command(match, text, before, after) and not _is_written(before, after)):
             yield Piece("command", text, before, after)
         elif len(text) > 1 and not re.search(RESULT_OF_A_CALL, before) and not re.match(RESULT_AFTER, after):
             yield Piece("text", text, before, after)
 
 
-def _is_run(match: re.Match[str], before: str, after: str) -> bool:
-    """A quotation that somebody runs: it begins like a program's name, and the words around it say so."""
+def _is_written(before: str, after: str) -> bool:
+    return re.search(WRITTEN_BEFORE, before) is not None or re.match(WRITTEN_AFTER, after) is not None
+
+
+def _is_command(match: re.Match[str], text: str, before: str, after: str) -> bool:
+    """A quotation that somebody runs: a command that is known, or what begins like a program's name where the words
+    around it say so."""
+    if re.match(COMMAND, text):
+        return True
     if not match["code"] or not re.match(r"[./\w-]+(?:\s|$)", match["code"]):
         return False
     return re.search(RUN_BEFORE, before) is not None or re.match(RUN_AFTER, after) is not None

@@ -61,7 +61,10 @@ class Propose(PlanTool[WordsArgs]):
     async def run(self, args: WordsArgs) -> Done:
         state = self._state
         if state.live_jobs():
-            raise ToolError("a job of the present plan is still running: use plan_tool.revise, or cancel it first")
+            raise ToolError(
+                "a job of the present plan is still running: use plan_tool.revise, or cancel it first",
+                "plan.job_running",
+            )
         plan = await self._drafter.plan(args.text)
         self._emit(PlanChanged(plan=plan))
         return Done(

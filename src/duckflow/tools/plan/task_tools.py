@@ -34,7 +34,11 @@ class GenerateList(PlanTool[IdArgs]):
         if step.status == "completed":
             raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)
         if any(step.step_id in job.step_ids for job in self._state.live_jobs()):
-            raise ToolError(f"{step.name!r} is being worked on; plan_tool.revise changes what is left of it")
+            raise ToolError(
+                f"{step.name!r} is being worked on; plan_tool.revise changes what is left of it",
+                "plan.step_at_work",
+                step=step.name,
+            )
         tasks = await self._drafter.tasks(plan, step)
         self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         if step.status == "failed":
@@ -136,12 +140,19 @@ def _wanted(plan: Plan, wanted: str | None) -> list[str]:
         left = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
         if not left:
             the_step(plan, None)
-            raise ToolError("what is left of the plan has failed: plan its tasks anew with task_tool.generate_list")
+            raise ToolError(
+                "what is left of the plan has failed: plan its tasks anew with task_tool.generate_list",
+                "plan.left_failed",
+            )
         return left
     step = the_step(plan, wanted)
     if step.status == "completed":
         raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)
     if step.status == "failed":
-        raise ToolError(f"{step.name!r} has failed: plan its tasks anew with task_tool.generate_list({step.step_id})")
+        raise ToolError(
+            f"{step.name!r} has failed: plan its tasks anew with task_tool.generate_list({step.step_id})",
+            "plan.step_failed",
+            step=step.name,
+        )
     needs_done(plan, step)
     return [step.step_id]
