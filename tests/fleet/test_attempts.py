@@ -9,6 +9,7 @@ import pytest
 
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptReport
+from duckflow.remote.conversation import RemoteConversation
 from tests.fleet.yard import MemoryDesk, Yard, write
 from tests.journeys.story import act, decide, respond
 
@@ -149,3 +150,17 @@ async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
     assert [asked.question.kind for asked in desk.asked] == ["text", "gate", "gate", "edit"]
     assert len(desk.asked[2].question.details) > len(desk.asked[1].question.details)
     assert yard.repository.show(report.branch, "rate.txt") == "2"
+
+
+@pytest.mark.slow
+async def test_what_is_answered_at_the_attempt_itself_leaves_the_inbox(yard: Yard) -> None:
+    desk = MemoryDesk()
+    going = asyncio.create_task(yard.carry_out(yard.task([TAX], mode="ask"), desk))
+    await desk.until("waiting")
+    (socket,) = (yard.paths.data / "sessions").glob("*/*.sock")
+    attached = RemoteConversation(socket)
+    await attached.attach()
+    await attached.answer(attached.questions[0].question_id, choice="yes")
+    report = await going
+    await attached.aclose()
+    assert report.outcome == "done" and desk.withdrawn == desk.asked, report

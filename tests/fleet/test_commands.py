@@ -132,6 +132,19 @@ def test_cancel_ends_every_process_and_retry_begins_anew(shell: FleetShell) -> N
 
 
 @pytest.mark.slow
+def test_a_fleet_that_was_left_can_be_cancelled(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"), mode="ask")
+    run = shell.begin("run", "tasks.toml")
+    shell.asked()
+    run.terminate()
+    output, errors = run.communicate(timeout=LONGEST)
+    assert run.returncode == 130 and "fleet cancel fleet_" in errors, (output, errors)
+    assert shell.asked() and not processes("attach --host --begin")
+    shell.fleet("cancel")
+    assert "1 cancelled" in shell.fleet("list") and shell.told("inbox") == []
+
+
+@pytest.mark.slow
 def test_a_killed_worker_leaves_nothing_that_runs_and_another_goes_on(shell: FleetShell) -> None:
     shell.add("tax", write_and_sleep("72.5"))
     run = shell.begin("run", "tasks.toml")

@@ -67,6 +67,7 @@ class MemoryDesk:
         self._seconds = seconds
         self._answers = list(answers)
         self.asked: list[Asked] = []
+        self.withdrawn: list[Asked] = []
         self.notes: list[str] = []
         self.states: list[str] = []
         self.cost_usd = 0.0
@@ -78,6 +79,9 @@ class MemoryDesk:
             await asyncio.Event().wait()
         await asyncio.sleep(self._seconds)
         return self._answers.pop(0).model_copy(update={"asked_id": asked.asked_id})
+
+    def withdraw(self, asked: Asked) -> None:
+        self.withdrawn.append(asked)
 
     def note(self, text: str) -> None:
         self.notes.append(text)

@@ -31,6 +31,7 @@ from duckflow.ui.streams import print_err, print_out
 
 FOLLOW_SECONDS = 0.5
 INTERRUPTED = 130
+CANCEL_SECONDS = 20.0
 NO_LIMIT = 1_000_000
 
 
@@ -168,6 +169,10 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
     if options.what == "cancel":
         engine.cancel(fleet, task, options.attempt or 0)
         print_out(words("fleet.cancelled", what=task or fleet))
+        if not task:
+            # Perhaps no worker is left who would see to it.
+            with contextlib.suppress(TimeoutError, LeaseLost):
+                asyncio.run(asyncio.wait_for(engine.work(fleet), CANCEL_SECONDS))
     else:
         if not task:
             raise UsageError("fleet.retry_usage")

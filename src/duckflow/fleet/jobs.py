@@ -60,6 +60,9 @@ class FleetDesk:
         await self._slot.take()
         return answered
 
+    def withdraw(self, asked: Asked) -> None:
+        asyncio.get_running_loop().run_in_executor(None, self._questions.close, asked.asked_id)
+
     def hear(self, answers: dict[str, Answered]) -> None:
         for asked_id, answered in answers.items():
             if (future := self.waiting.get(asked_id)) and not future.done():

@@ -67,6 +67,11 @@ class QuestionStore:
 
         return self._database.do(change)
 
+    def close(self, asked_id: str) -> None:
+        """Nobody waits for the answer any more."""
+        this = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id)
+        self._database.do(lambda connection: connection.execute(this.values(closed=True)))
+
     def hear(self, asked_ids: list[str]) -> dict[str, Answered]:
         """The answers that there are by now."""
         chosen = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(

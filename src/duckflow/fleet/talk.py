@@ -45,6 +45,7 @@ class AttemptTalk:
         self._timeout = timeout
         self._left, self._open = 0.0, 0
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._inbox: dict[str, Asked] = {}
         self._ended: happened.TurnEnded | None = None
         self.said = ""
         self.doing = "working"
@@ -105,6 +106,8 @@ class AttemptTalk:
                 # Whoever is attached may have answered it.
                 if task := self._asking.pop(event.question_id, None):
                     task.cancel()
+                    if asked := self._inbox.get(event.question_id):
+                        self._desk.withdraw(asked)
             case happened.UsageReported():
                 self._tell_progress()
             case happened.ActionFinished():
@@ -151,6 +154,7 @@ class AttemptTalk:
         asked = Asked(
             fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
         )
+        self._inbox[question.question_id] = asked
         self._stand_still(1)
         try:
             return await self._desk.ask(asked)

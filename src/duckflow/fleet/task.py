@@ -154,6 +154,10 @@ class Desk(Protocol):
         """Kept until somebody answers."""
         ...
 
+    def withdraw(self, asked: Asked) -> None:
+        """It was answered elsewhere, or is not asked any more."""
+        ...
+
     def note(self, text: str) -> None:
         """A line for `fleet logs`."""
         ...
