@@ -68,6 +68,17 @@ def test_the_budget_holds_and_first_and_latest_are_there(messages: list[Message]
     assert not messages or messages[-1].message_id in ids
 
 
+def test_the_latest_result_is_there_though_something_was_said_between_it_and_its_call() -> None:
+    messages = [
+        Message(role="user", text="read it"),
+        Message(role="assistant", text="the file " * 330),
+        Message(role="system", text=""),
+        Message(role="tool", text="the file " * 120),
+    ]
+    shown = shown_after([*(Message(role="user", text="") for _ in range(10)), *messages], 1000)
+    assert messages[-1].message_id in [message.message_id for message in shown]
+
+
 def test_history_is_not_changed_and_order_is_kept() -> None:
     messages = [Message(role="user", text=f"{number} " + "x y z " * 80) for number in range(100)]
     before = [message.text for message in messages]

@@ -82,14 +82,16 @@ class Unit:
 
 
 def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
-    """A result goes with the call before it, whatever Duckflow itself has said in between."""
+    """A result goes with the call before it, whatever Duckflow itself has said in between. Those with the latest
+    messages come last."""
     units: list[Unit] = []
     for entry in entries:
         place = len(units) - 1
         while entry.result and place >= 0 and units[place].entries[0].message.role == "system":
             place -= 1
         if entry.result and place >= 0:
-            units[place].entries.append(entry)
+            units.append(units.pop(place))
+            units[-1].entries.append(entry)
         else:
             units.append(Unit(entry))
     return units

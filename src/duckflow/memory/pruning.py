@@ -55,7 +55,7 @@ class Pruning:
             messages -= len(unit.entries)
             if begin < self._latest and (room < 0 or messages < 0):
                 break
-            begin = unit.entries[0].number
+            begin = min(begin, unit.entries[0].number)
         return begin
 
     def _cut_largest(self, latest: Sequence[HistoryEntry], budget: float) -> None:
