@@ -194,3 +194,23 @@ async def test_a_summary_that_was_asked_for_comes_before_the_end(tmp_path: Path)
     story = small(tmp_path, [long, decide(respond("In short: it counts."), step="PLANNING")])
     assert await story.tell("Explain NOTES.md, with a summary") == "done"
     assert story.said()[-1] == "In short: it counts."
+
+
+@pytest.mark.parametrize(
+    ("says", "only_answers"),
+    [
+        ("こんにちは", True),
+        ("おはようございます！よろしくお願いします。", True),
+        ("Hello there!", True),
+        ("thank you very much", True),
+        ("こんにちは。ファイルを見せて", False),
+        ("hi, list the files", False),
+    ],
+)
+async def test_to_a_greeting_there_is_nothing_but_an_answer(tmp_path: Path, says: str, only_answers: bool) -> None:
+    reply = decide(respond("Hello."), step="PLANNING", next_step="continue" if only_answers else "done")
+    story = small(tmp_path, [reply])
+    assert await story.tell(says) == "done"
+    schema = story.model.requests[0].schema
+    assert schema and (operations(schema) == {"response"}) == only_answers
+    assert not only_answers or len(story.model.requests) == 1

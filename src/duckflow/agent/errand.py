@@ -47,7 +47,16 @@ ASKS = (
     r"(?i)[?？]|\b(?:what|who|why|how|which|explain|describe|summari[sz]e|tell|show)\b"
     r"|説明|教え|見せ|何|誰|なぜ|要約|か。?$"
 )
+GREETS = (
+    r"(?i)(?:\W*(?:hello|hi|hey|good (?:morning|afternoon|evening|day)|thanks|thank you|nice to meet you"
+    r"|there|again|very much|duckflow"
+    r"|こんにち[はわ]|こんばんは|おはよう|ございま(?:す|した)|(?:はじ|初)めまして|やあ|どうも|ありがとう|お疲れ(?:さま|様)(?:です)?"
+    r"|よろしく(?:お願いします)?))+\W*"
+)
 JAPANESE = r"[ぁ-んァ-ヶ一-龠]"
+
+
+LONGEST_GREETING = 60
 
 
 class Errand(NamedTuple):
@@ -59,6 +68,11 @@ class Errand(NamedTuple):
     """Nothing else is asked for, as far as can be told: when the files are written, it is done."""
     only_asks: bool = False
     """The request is a question: with an answer it is done."""
+
+
+def greets(request: str) -> bool:
+    """Whether it is a greeting or thanks and nothing else."""
+    return len(request) < LONGEST_GREETING and re.fullmatch(GREETS, request) is not None
 
 
 def errand(request: str) -> Errand:
