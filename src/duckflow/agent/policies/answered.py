@@ -1,9 +1,11 @@
 """When the answer is given, the turn of a small model is over."""
 
+from collections.abc import Sequence
+
 from duckflow.agent.errand import errand, greets
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
-from duckflow.state.action import RESPOND
+from duckflow.state.action import RESPOND, Operation
 
 
 class AnswerEnds(Policy):
@@ -16,7 +18,7 @@ class AnswerEnds(Policy):
         """To a greeting there is nothing but an answer: it would look for the file of the example."""
         if turn.loops or not greets(turn.request) or not (await turn.profile()).led:
             return None
-        return Guidance("", lambda operations: [one for one in operations if one.name == RESPOND])
+        return Guidance("", _answering)
 
     async def after(self, turn: TurnSoFar) -> Ending | None:
         done = turn.last.done
@@ -26,3 +28,7 @@ class AnswerEnds(Policy):
             return None
         self._phases.finish()
         return Ending("done")
+
+
+def _answering(operations: Sequence[Operation]) -> list[Operation]:
+    return [one for one in operations if one.name == RESPOND]
