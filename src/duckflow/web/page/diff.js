@@ -141,7 +141,7 @@ function FileDiff({ file, split }) {
   const language = languageOf(file.name);
   const rows = all ? file.rows : file.rows.slice(0, SHOWN_ROWS);
   return html`<div class="file">
-    <div class="file-name"><b>${visible(file.name)}</b> <span class="plus">+${file.added}</span> <span class="minus">−${file.removed}</span></div>
+    <div class="file-name"><b>${visible(file.name)}</b>${file.rows.length ? html` <span class="plus">+${file.added}</span> <span class="minus">−${file.removed}</span>` : null}</div>
     <div class="wide" tabindex="0" role="group" aria-label=${t("page.diff_of", { file: file.name })}>
       <table class=${split ? "diff split" : "diff"}>${split ? html`<colgroup><col class="no" /><col /><col class="no" /><col /></colgroup>` : null}
         <tbody>${split ? beside(rows, language) : unified(rows, language)}</tbody></table>

@@ -131,6 +131,7 @@ export class Session {
       if (PASSING.has(one.kind)) this.moved += 1;
       this.apply(one);
       this.items.hear(one);
+      if (one.kind === "decision_made") this.items.list.at(-1).thoughts = this.reply.thoughts;
     }
     if (this.follows && this.items.list.length > MOST_ITEMS && this.items.trim(KEPT_ITEMS)) this.first = this.items.list[0].n || this.last;
     this.draw();
@@ -164,9 +165,6 @@ export class Session {
       case "stream_reset":
       case "reply_rejected":
         this.reply = { text: "", html: "", thoughts: this.reply.thoughts };
-        break;
-      case "decision_made":
-        this.thought = this.reply.thoughts;
         break;
       case "output_streamed":
         this.outputs[event.job] = ((this.outputs[event.job] ?? "") + event.text).slice(-TAIL);

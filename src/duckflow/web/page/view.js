@@ -143,7 +143,7 @@ function Foot({ session, tell }) {
     setBusy(false);
   };
   return html`<div class="foot">
-    ${session.link === "lost" ? html`<p class="link-lost" role="status">${t("page.lost")}</p>` : null}
+    ${session.link === "lost" || session.link === "refused" ? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>` : null}
     ${session.writable
       ? html`<${Composer} session=${session} tell=${tell} />`
       : html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}
