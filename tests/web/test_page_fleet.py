@@ -7,6 +7,7 @@ import pytest
 
 from tests.fleet.test_commands import FleetShell, write
 from tests.web.chromium import browsing, needs_chromium, visit
+from tests.web.test_page_everywhere import violations
 from tests.web.test_page_processes import Program
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -25,6 +26,7 @@ async def test_one_answer_in_the_inbox_lets_both_attempts_go_on(tmp_path: Path) 
             await tab.see(".asked .whose", "shipping")
             await tab.see(".card .impacts code", "ship.py")
             assert await tab.find(".card").count() == 1
+            assert await violations(tab) == []
             await (await tab.see(".asked .all", "1 more")).click()
             await tab.choose("yes")
             await tab.see(".nothing", "Nobody asks anything.")
