@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 from collections.abc import AsyncIterator
 from inspect import iscoroutinefunction
 
@@ -12,6 +13,14 @@ from tests.journeys.story import OPEN
 settings.register_profile("quick", deadline=None, max_examples=40)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("quick")
+
+# Thousands of tests are held from now to the end: the collector need not go through them again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

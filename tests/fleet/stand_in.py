@@ -9,13 +9,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from duckflow.fleet.dbos_engine import DbosEngine
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Asked, AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
-from duckflow.fleet.worker import Workplace
 from duckflow.state.phrase import say
 from duckflow.state.question import Question
+
+if TYPE_CHECKING:
+    from duckflow.fleet.dbos_engine import DbosEngine
 
 CHILD = """
 import fcntl, os, sys, time
@@ -70,8 +72,16 @@ async def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bo
     return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
 
 
+def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "DbosEngine":
+    """DBOS is loaded by who uses it, not by everybody who collects tests."""
+    from duckflow.fleet.dbos_engine import DbosEngine
+    from duckflow.fleet.worker import Workplace
+
+    return DbosEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
+
+
 async def work(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut, fleet: str) -> None:
-    engine = DbosEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
+    engine = open_engine(address, place, at_once, lease, carry_out)
     try:
         await engine.work(fleet)
     finally:

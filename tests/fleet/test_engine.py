@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from duckflow.fleet.dbos_engine import DbosEngine
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
-from duckflow.fleet.worker import Workplace
-from tests.fleet.stand_in import ask_whether, hold_a_lock, pick_first
+from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
 
 LONGEST = 60.0
 LEASE = 3.0
@@ -56,7 +54,7 @@ async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
 
 
 async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_path: Path) -> None:
-    engine = DbosEngine(str(tmp_path / "fleet.db"), carry_out, pick_first, Workplace("here", at_once=3, lease=LEASE))
+    engine = open_engine(str(tmp_path / "fleet.db"), "here", 3, LEASE, carry_out)
     names = ("plain", "asks-1", "asks-2", "sleeps", "spends", "breaks")
     fleet = engine.start([task(name, attempts=2 if name == "asks-1" else 1, budget_usd=0.5) for name in names])
     assert {each.state for each in engine.tasks(fleet)} == {"waiting"}
@@ -107,8 +105,7 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
 
 async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewhere_once(tmp_path: Path) -> None:
     ledger, database = tmp_path / "ledger", tmp_path / "fleet.db"
-    workplace = Workplace("here", at_once=2, lease=LEASE)
-    engine = DbosEngine(str(database), hold_a_lock(ledger, 0.1), pick_first, workplace)
+    engine = open_engine(str(database), "here", 2, LEASE, hold_a_lock(ledger, 0.1))
     fleet = engine.start([task("long")])
     program = [sys.executable, "-m", "tests.fleet.stand_in", str(database), "here", "2", str(LEASE), str(ledger), "60"]
     killed = await asyncio.create_subprocess_exec(*program)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.fleet import try_it
 from benchmarks.fleet_trial import Conditions
 from tests.fleet.postgres import postgres_programs
 
@@ -25,6 +24,8 @@ needs_postgres = pytest.mark.skipif(postgres_programs() is None, reason="There i
     ],
 )
 def test_all_end_none_is_lost_and_none_runs_twice_at_once(conditions: Conditions) -> None:
+    from benchmarks.fleet import try_it
+
     figures = try_it(conditions)
     assert figures["tasks"] == {"done": conditions.tasks}
     assert figures["attempts"] == {"done": conditions.tasks * conditions.attempts}

@@ -9,15 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
-from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.dbos_engine import DbosEngine
 from duckflow.fleet.engine import Limit
-from duckflow.fleet.tables import WORKERS
 from duckflow.fleet.task import Answered, FleetTask
-from duckflow.fleet.worker import Workplace
-from tests.fleet.stand_in import hold_a_lock, pick_first
+from tests.fleet.stand_in import hold_a_lock, open_engine
 
 LEASE = 3.0
 LONGEST = 120.0
@@ -30,9 +25,7 @@ class Yard:
     def __init__(self, folder: Path) -> None:
         self.address = str(folder / "fleet.db")
         self.ledger = folder / "ledger"
-        self.engine = DbosEngine(
-            self.address, hold_a_lock(self.ledger, 0.1), pick_first, Workplace("here", at_once=4, lease=LEASE)
-        )
+        self.engine = open_engine(self.address, "here", 4, LEASE, hold_a_lock(self.ledger, 0.1))
 
     def start(self, *names: str, places: tuple[str, ...] = (), limits: tuple[Limit, ...] = ()) -> str:
         tasks = [
@@ -87,8 +80,13 @@ async def test_a_worker_that_others_take_for_dead_stops_itself_and_all_it_starte
     async with yard.worker(60) as fenced:
         await until(lambda: yard.words() == ["begin"])
         # As another machine would mark it, that cannot reach into this one.
+        from sqlalchemy import update
+
+        from duckflow.fleet.database import FleetDatabase
+        from duckflow.fleet.tables import WORKERS
+
         database = FleetDatabase(yard.address)
-        database.do(lambda connection: connection.execute(sa.update(WORKERS).values(dead=True)))
+        database.do(lambda connection: connection.execute(update(WORKERS).values(dead=True)))
         database.close()
         assert await asyncio.wait_for(fenced.wait(), LONGEST)
     pid = yard.written()[0][2]

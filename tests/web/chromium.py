@@ -3,15 +3,18 @@
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
-from playwright.async_api import Browser, ConsoleMessage, Locator, Page, ViewportSize, async_playwright
 
 from tests.web.site import ID, Site
 
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, ConsoleMessage, Locator, Page, ViewportSize
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WIDE, PHONE = ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844)
+WIDE: "ViewportSize" = {"width": 1440, "height": 900}
+PHONE: "ViewportSize" = {"width": 390, "height": 844}
 PATIENCE_MS = 60_000
 READING_MS = 350
 
@@ -25,7 +28,9 @@ needs_chromium = pytest.mark.skipif(not chromium(), reason="no Chromium here: th
 
 
 @asynccontextmanager
-async def browsing() -> AsyncGenerator[Browser]:
+async def browsing() -> AsyncGenerator["Browser"]:
+    from playwright.async_api import async_playwright
+
     async with async_playwright() as playwright:
         # As root Chromium has no sandbox of its own; it sees nothing but pages that these tests make.
         browser = await playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
@@ -38,20 +43,20 @@ async def browsing() -> AsyncGenerator[Browser]:
 class Tab:
     """One page that somebody has open. `problems`: what its scripts or its policy have complained about."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: "Page") -> None:
         self.page = page
         self.problems: list[str] = []
         page.on("pageerror", lambda problem: self.problems.append(str(problem)))
         page.on("console", self._hear)
 
-    def _hear(self, said: ConsoleMessage) -> None:
+    def _hear(self, said: "ConsoleMessage") -> None:
         if said.type == "error":
             self.problems.append(said.text)
 
-    def find(self, selector: str, text: str | None = None) -> Locator:
+    def find(self, selector: str, text: str | None = None) -> "Locator":
         return self.page.locator(selector, has_text=text)
 
-    async def see(self, selector: str, text: str | None = None) -> Locator:
+    async def see(self, selector: str, text: str | None = None) -> "Locator":
         found = self.find(selector, text).first
         await found.wait_for()
         return found
@@ -78,10 +83,10 @@ class Tab:
 
 
 async def visit(
-    browser: Browser,
+    browser: "Browser",
     site: Site | str,
     place: str = f"#/s/{ID}",
-    size: ViewportSize = WIDE,
+    size: "ViewportSize" = WIDE,
     colours: Literal["light", "dark"] = "light",
     scale: float = 1,
     first: str = "",

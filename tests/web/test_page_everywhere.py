@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 
 from duckflow.events.talking import QuestionAsked
 from duckflow.llm.scripted import Line
@@ -164,6 +163,8 @@ async def test_axe_finds_nothing(tmp_path: Path, size: Any, colours: Any) -> Non
 
 
 async def violations(tab: Tab) -> list[str]:
+    from axe_playwright_python.async_playwright import Axe
+
     axe: Any = Axe()
     results = await axe.run(tab.page)
     return [

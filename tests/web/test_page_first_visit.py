@@ -1,6 +1,8 @@
-"""The page in a real browser, as short as it can be: the long stories are part of the long run."""
+"""The page in a real browser, as short as it can be."""
 
 from pathlib import Path
+
+import pytest
 
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import browsing, needs_chromium, visit
@@ -9,6 +11,7 @@ from tests.web.site import Site, Talk
 WRITE = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written **well**."))
 
 
+@pytest.mark.slow
 @needs_chromium
 async def test_a_first_visit_a_message_a_gate_and_an_answer(tmp_path: Path) -> None:
     async with Talk(tmp_path, [WRITE], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:

@@ -209,7 +209,7 @@ ATTACKS: dict[str, tuple[Answer, str]] = {
         drip(b"4000\r\n" + b"x" * 0x4000 + b"\r\n", 0, HEAD + b"transfer-encoding: chunked\r\n\r\n"),
         "web.too_large",
     ),
-    "bomb": (page(gzip.compress(b"\0" * 50_000_000), more="content-encoding: gzip\r\n"), "web.too_large"),
+    "bomb": (page(gzip.compress(b"\0" * 50_000_000, 1), more="content-encoding: gzip\r\n"), "web.too_large"),
     "too long by its own word": (page(b"x" * 200_000, "text/plain"), "web.too_large"),
     "a picture": (page(b"\x89PNG\r\n", "image/png"), "web.not_text"),
     "a program": (page(b"MZ\0\0", "application/octet-stream"), "web.not_text"),
