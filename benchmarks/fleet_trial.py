@@ -121,7 +121,9 @@ class WholeProgram:
                 subprocess.run(["git", "clone", "-q", str(repository.folder), str(clone)], check=True)
 
     def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
-        merged = self._do(self._places[0], "merge", fleet, "--pick", "best", "--json")
+        # Each machine merges what was made on it; what was made elsewhere it refuses.
+        told = [each for place in self._places for each in self._do(place, "merge", fleet, "--pick", "best", "--json")]
+        outcomes = {str(each["task"]): str(each["outcome"]) for each in told if each["outcome"] != "refused"}
         good = 0
         for number in range(self._options.tasks):
             name = f"notes/{number}.txt"
@@ -140,7 +142,7 @@ class WholeProgram:
         left = sum(_git(path, "worktree", "list").count("\n") for path in self._folder.glob("*/repositories/*"))
         seconds = sorted(each.report.seconds for each in attempts if each.report and each.goes == 1)
         return {
-            "merged": Counter(str(each["outcome"]) for each in merged),
+            "merged": Counter(outcomes.values()),
             "tasks whose check holds on the user's branch": good,
             "branches": len(branches),
             "worktrees left": left,

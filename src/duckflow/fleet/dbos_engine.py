@@ -24,8 +24,8 @@ from duckflow.fleet.worker import Worker, Workplace
 APPLICATION = "duckflow-fleet"
 VERSION = "1"
 """Of the workflows: work of one version is never done by another."""
-POLLING = 0.5
-"""Seconds between two looks into a queue."""
+POLLING, POLLING_OF_MANY = 0.5, 1.0
+"""Seconds between two looks into a queue: of a file, and of a database that many workers look into."""
 
 
 class DbosEngine:
@@ -34,6 +34,7 @@ class DbosEngine:
     def __init__(self, address: str, carry_out: CarryOut, choose: Choose, workplace: Workplace) -> None:
         self._database = FleetDatabase(address)
         self._database.prepare()
+        self._polling = POLLING_OF_MANY if self._database.on_many else POLLING
         self._carry_out = carry_out
         self._choose = choose
         self._workplace = workplace
@@ -89,7 +90,7 @@ class DbosEngine:
             "executor_id": worker.claims.worker,
             "run_migrations": False,
             "max_executor_threads": 32,
-            "notification_listener_polling_interval_sec": POLLING,
+            "notification_listener_polling_interval_sec": self._polling,
             "log_level": "WARNING",
         }
         # A process has one DBOS.
@@ -143,8 +144,8 @@ class DbosEngine:
     def _launch(self) -> None:
         DBOS.launch()
         place, at_once = self._workplace.place, self._workplace.at_once
-        DBOS.register_queue(tasks_queue(place), polling_interval_sec=POLLING)
-        DBOS.register_queue(attempts_queue(place), worker_concurrency=at_once, polling_interval_sec=POLLING)
+        DBOS.register_queue(tasks_queue(place), polling_interval_sec=self._polling)
+        DBOS.register_queue(attempts_queue(place), worker_concurrency=at_once, polling_interval_sec=self._polling)
 
     def _enqueue(self, connection: sa.Connection, place: str, fleet: str, task: str, in_round: int) -> None:
         options: EnqueueOptions = {
@@ -161,6 +162,6 @@ class DbosEngine:
             model_queue(limit.model),
             global_concurrency=limit.at_once,
             limiter={"limit": limit.per_minute, "period": 60.0} if limit.per_minute else None,
-            polling_interval_sec=POLLING,
+            polling_interval_sec=self._polling,
             on_conflict="always_update",
         )

@@ -102,7 +102,8 @@ class Clerk(WorkerThread):
         self._billed: dict[str, float] = {}
 
     def beat(self) -> None:
-        self._tell()
+        if self._running or self._notes:
+            self._tell()
         self._hand_on.make_room()
         if time.monotonic() - self._looked_after > self._claims.lease / 3:
             self._look_after_others()
