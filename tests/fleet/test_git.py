@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.errors import UsageError
 from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptOrder, FleetTask
 from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
@@ -82,3 +83,51 @@ async def test_a_worktree_that_was_led_away_is_not_committed(repository: Reposit
     (worktree.folder / "tax.py").write_text("TAX = 1\n")
     with pytest.raises(Exception, match="led_away"):
         await worktree.commit(order)
+
+
+async def test_a_git_folder_that_the_attempt_has_made_is_not_believed(repository: Repository, tmp_path: Path) -> None:
+    """Not every sandbox can keep a command from putting another `.git` there."""
+    ran, order = tmp_path / "ran", an_order(repository)
+    worktree = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+    made = Trap(tmp_path / "made", ran)
+    (worktree.folder / ".git").unlink()
+    (made.folder / ".git").rename(worktree.folder / ".git")
+    (worktree.folder / ".gitattributes").write_text("* filter=trap\n")
+    (worktree.folder / "shop.py").write_text("PRICE = 3\n")
+    ran.unlink(missing_ok=True)
+    commit = await worktree.commit(order)
+    await worktree.git.restore()
+    (worktree.folder / "shop.py").write_text("PRICE = 4\n")
+    order = order.model_copy(update={"go_on": order.branch})
+    again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+    assert not ran.exists() and (again.folder / "shop.py").read_text() == "PRICE = 4\n"
+    assert repository.git("rev-parse", f"{order.branch}~1") == commit
+    await again.remove()
+    assert not ran.exists() and repository.worktrees() == 0
+
+
+@pytest.mark.parametrize("link", [".env", "config"])
+async def test_included_files_do_not_follow_links_out_of_the_folder(
+    repository: Repository, tmp_path: Path, link: str
+) -> None:
+    """The attempt has committed a link where the user's ignored file belongs."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "kept").write_text("mine\n")
+    repository.write(".env", "KEY=1\n")
+    repository.write("config/deep/dev.log", "KEY=1\n")
+    order = an_order(repository)
+    first = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+    (first.folder / ".gitignore").unlink()
+    (first.folder / link).symlink_to(mine / "kept" if link == ".env" else mine)
+    await first.commit(order)
+    include = (".env",) if link == ".env" else ("config/deep/dev.log",)
+    task = order.task.model_copy(update={"include": include})
+    order = order.model_copy(update={"task": task, "go_on": order.branch})
+    try:
+        again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+    except UsageError as problem:
+        assert link == "config" and problem.key == "fleet.include_outside"
+    else:
+        assert (again.folder / ".env").read_text() == "KEY=1\n"
+    assert [path.name for path in mine.iterdir()] == ["kept"] and (mine / "kept").read_text() == "mine\n"

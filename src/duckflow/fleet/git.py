@@ -47,10 +47,13 @@ class GitResult(NamedTuple):
 class Git:
     """The repository around one folder."""
 
-    def __init__(self, folder: Path, marks: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, marks: Mapping[str, str] | None = None, place: Path | None = None) -> None:
+        """`place`: where git keeps what belongs to a worktree. What its `.git` says is not believed then: an attempt
+        could have written it, and with it settings that name programs."""
         self.folder = folder
         self.marks = marks or {}
         """What shows in the environment whose processes they are."""
+        self._pinned = {"GIT_DIR": str(place), "GIT_WORK_TREE": str(folder)} if place else {}
         self.spared: tuple[str, ...] = ()
         """What was made before the work began: neither added nor cleaned away."""
 
@@ -69,7 +72,7 @@ class Git:
         process = await asyncio.create_subprocess_exec(
             *(program, *QUIET, *words),
             cwd=self.folder,
-            env={**_environment(), **self.marks},
+            env={**_environment(), **self._pinned, **self.marks},
             stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -127,9 +127,21 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
     folder.parent.mkdir(parents=True, exist_ok=True)
     async with main.alone():
         await main("worktree", "add", "--no-checkout", "--detach", "--quiet", str(folder), commit)
-    git = Git(folder, main.marks)
+    git = await _worktree_at(main, folder)
+    if git is None:
+        raise GitFailed("git worktree", str(folder))
     await git("reset", "--hard", "--quiet")
     return git
+
+
+async def _worktree_at(main: Git, folder: Path) -> Git | None:
+    """As the repository knows it, whatever lies in the folder by now."""
+    common = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    for note in common.glob("worktrees/*/gitdir"):
+        leads_to = note.parent / note.read_text("utf-8", "surrogateescape").strip()
+        if leads_to.parent.resolve() == folder.resolve():
+            return Git(folder, main.marks, note.parent)
+    return None
 
 
 async def remove_worktree(main: Git, folder: Path) -> None:
@@ -156,7 +168,8 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
         return
     if order.go_on:
         try:
-            if await _keep(order, main, Git(folder, main.marks)):
+            left = await _worktree_at(main, folder)
+            if left and await _keep(order, main, left):
                 note(say("fleet.note.kept", branch=order.branch))
         except GitFailed as problem:
             note(say("fleet.note.not_kept", reason=str(problem.values["reason"])))
@@ -165,7 +178,7 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
 
 async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
     """What is not on the branch yet. Where there is no index it was only half made: everything would look removed."""
-    if not (left.folder / ".git").exists() or not Path(await left("rev-parse", "--git-path", "index")).exists():
+    if not Path(await left("rev-parse", "--git-path", "index")).exists():
         return False
     await left.ends("merge", "--abort")
     with contextlib.suppress(OSError, ValueError):
@@ -208,11 +221,16 @@ async def _spared_in(git: Git) -> Path:
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
+    """A link that the attempt has put in its place, or on the way there, leads nowhere."""
     target = folder / name
-    target.parent.mkdir(parents=True, exist_ok=True)
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise UsageError("fleet.include_outside", file=name)
-    shutil.copy2(source, target, follow_symlinks=False)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy2(source, target, follow_symlinks=False)
+    except OSError:
+        raise UsageError("fleet.include_outside", file=name) from None
 
 
 def _count(text: str) -> int:
