@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def _open_below(folder: Path) -> list[str]:
     found: list[str] = []
     for handle in HANDLES.iterdir():
         with contextlib.suppress(OSError):
-            found.append(os.readlink(handle))
+            found.append(str(handle.readlink()))
     return [path for path in found if path.startswith(str(folder))]
 
 
