@@ -77,6 +77,7 @@ class SharedGround:
         return ""
 
     def _plain(self, path: str) -> PurePosixPath:
-        """Below the work folder. A pattern stands for the folder that it looks in."""
-        path = "/".join(takewhile(lambda part: not WILD.search(part), path.split("/"))) or "."
-        return PurePosixPath(os.path.relpath(Path(self._state.folder) / path, self._state.folder))
+        """Below the work folder, wherever links and `..` lead. A pattern stands for the folder that it looks in."""
+        folder = os.path.realpath(self._state.folder)
+        real = os.path.relpath(os.path.realpath(Path(folder, os.path.expanduser(path))), folder)
+        return PurePosixPath(*takewhile(lambda part: not WILD.search(part), real.split("/")))
