@@ -228,27 +228,14 @@ async def test_two_that_want_the_same_file_and_one_that_leaves_its_own(tmp_path:
 
 
 async def test_no_spelling_of_a_path_leads_out_of_its_files(tmp_path: Path) -> None:
-    ways = (
-        "src/[x]/../../shop.py",
-        "src/link/shop.py",
-        "src/./../shop.py",
-        str(tmp_path / "work/shop.py"),
-        "~/shop.py",
-    )
-    agents = {
-        "work-1": [calls(written("src/[x]/a.py")), calls(*(written(path, "PRICE = 0\n") for path in ways)), DONE],
-        "work-2": [calls(written("src/[x]/../b.py"), written("lib/shop.py", "PRICE = 0\n")), DONE],
-    }
-    main = [calls(hand("one", "work", files=["src"]), hand("two", "work", files=["lib", "src/c"])), DONE]
-    story, cast = on_stage(tmp_path, main, agents)
-    for name in ("shop.py", "lib/shop.py"):
-        (story.folder / name).parent.mkdir(exist_ok=True)
-        (story.folder / name).write_text("PRICE = 1\n")
-    (story.folder / "src").mkdir()
+    ways = ("src/[x]/../../new.py", "src/link/new.py", "src/./../new.py", "~/new.py")
+    agents = {"work-1": [calls(written("src/[x]/a.py")), *(calls(written(path)) for path in ways), DONE]}
+    story, cast = on_stage(tmp_path, [calls(hand("one", "work", files=["src"])), DONE], agents)
+    for name in ("src", "lib"):
+        (story.folder / name).mkdir()
     (story.folder / "src/link").symlink_to("../lib")
     assert await story.tell("write") == "done"
-    assert (story.folder / "shop.py").read_text() == "PRICE = 1\n", cast.asked("work-1")
-    assert (story.folder / "src/[x]/a.py").exists()
+    assert [path.name for path in story.folder.rglob("*.py")] == ["a.py"], cast.asked("work-1")
 
 
 async def test_a_review_reads_the_changes_and_what_was_run(tmp_path: Path) -> None:

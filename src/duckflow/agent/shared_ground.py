@@ -79,5 +79,6 @@ class SharedGround:
     def _plain(self, path: str) -> PurePosixPath:
         """Below the work folder, wherever links and `..` lead. A pattern stands for the folder that it looks in."""
         folder = os.path.realpath(self._state.folder)
-        real = os.path.relpath(os.path.realpath(Path(folder, os.path.expanduser(path))), folder)
+        meant = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
+        real = os.path.relpath(os.path.realpath(meant), folder)
         return PurePosixPath(*takewhile(lambda part: not WILD.search(part), real.split("/")))
