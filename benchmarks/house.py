@@ -48,11 +48,19 @@ class Module:
 
     @cached_property
     def classes(self) -> list[ast.ClassDef]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+        return [node for node in self.statements if isinstance(node, ast.ClassDef)]
 
     @cached_property
     def functions(self) -> list[Function]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+        return [node for node in self.statements if isinstance(node, Function)]
+
+    @cached_property
+    def statements(self) -> list[ast.AST]:
+        """With what they are made of, but for expressions: those hold no statements."""
+        found: list[ast.AST] = [self.tree]
+        for node in found:
+            found += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -117,13 +125,15 @@ def _read(name: str, path: Path, known: frozenset[str]) -> Module:
 def _imports(node: ast.AST, known: frozenset[str], late: bool) -> Iterator[str]:
     """Names of known modules that are imported below this node."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
         if isinstance(child, ast.ImportFrom) and child.module:
             for alias in child.names:
                 full = f"{child.module}.{alias.name}"
                 yield from {full if full in known else child.module} & known
         elif isinstance(child, ast.Import):
             yield from {alias.name for alias in child.names} & known
-        elif late or not (isinstance(child, Function | ast.Lambda) or _for_types_only(child)):
+        elif late or not (isinstance(child, Function) or _for_types_only(child)):
             yield from _imports(child, known, late)
 
 

@@ -20,6 +20,7 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
 
 

@@ -22,19 +22,27 @@ PIECES = some.sampled_from(
 WORDS = some.sampled_from(('"a":1', '{"a":1}', "true", "None", "\\u30", "\\ud83d"))
 
 
-@given(OBJECTS, some.sampled_from([None, 2]), some.booleans())
-def test_valid_json_comes_back_untouched(value: dict[str, Any], indent: int | None, ascii_only: bool) -> None:
+@given(OBJECTS, some.sampled_from([None, 2]), some.booleans(), some.data())
+def test_valid_json_comes_back_untouched_also_amid_prose_and_no_cut_of_it_goes_unnoticed(
+    value: dict[str, Any], indent: int | None, ascii_only: bool, data: some.DataObject
+) -> None:
     read = read_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
     assert read.value == value
     assert not read.repaired
     assert not read.truncated
-
-
-@given(OBJECTS.filter(bool))
-def test_prose_and_fences_around_it_are_no_repair(value: dict[str, Any]) -> None:
+    if not value:
+        return
     read = read_json(f"Here is what I decided:\n\n```json\n{json.dumps(value, indent=1)}\n```\nShall I go on?")
     assert read.value == value
     assert not read.repaired
+    text = json.dumps(value)
+    cut = text[: data.draw(some.integers(1, len(text) - 1))]
+    try:
+        read = read_json(cut)
+    except ReplyUnusable:
+        return
+    assert read.repaired
+    assert read.truncated or read.guessed
 
 
 @given(some.text() | some.lists(MARKS | PIECES | WORDS, max_size=40).map("".join))
@@ -45,18 +53,6 @@ def test_whatever_comes_it_is_read_or_refused(text: str) -> None:
         assert refusal.correction
     else:
         assert isinstance(value, dict | list)
-
-
-@given(OBJECTS.filter(bool), some.data())
-def test_no_cut_goes_unnoticed(value: dict[str, Any], data: some.DataObject) -> None:
-    text = json.dumps(value)
-    cut = text[: data.draw(some.integers(1, len(text) - 1))]
-    try:
-        read = read_json(cut)
-    except ReplyUnusable:
-        return
-    assert read.repaired
-    assert read.truncated or read.guessed
 
 
 @pytest.mark.parametrize(

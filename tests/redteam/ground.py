@@ -61,8 +61,12 @@ class Ground:
             "extensions.partialClone": "origin", "pager.status": evil, "pager.log": evil, "gpg.program": evil,
             "log.showSignature": "true", "interactive.diffFilter": evil, "credential.helper": f"!{evil}",
         }  # fmt: skip
-        for name, value in settings.items():
-            subprocess.run(["git", "config", name, str(value)], cwd=self.work, check=True)
+        with (self.work / ".git/config").open("a") as config:
+            for name, value in settings.items():
+                section, _, key = name.rpartition(".")
+                outer, dot, inner = section.partition(".")
+                config.write(f'[{outer} "{inner}"]\n' if dot else f"[{outer}]\n")
+                config.write(f"\t{key} = {value}\n")
         for hook in ("post-index-change", "reference-transaction", "post-checkout", "pre-commit", "fsmonitor-watchman"):
             (self.work / ".git/hooks" / hook).write_text(EVIL.format(outside=self.outside, work=self.work))
             (self.work / ".git/hooks" / hook).chmod(0o755)

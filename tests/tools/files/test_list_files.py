@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from acting import Hands
 
 from duckflow.tools.files.settings import FileSettings
@@ -58,6 +59,7 @@ async def test_odd_names_are_escaped_and_broken_ones_listed(hands: Hands) -> Non
     told.encode()
 
 
+@pytest.mark.slow
 async def test_ten_thousand_files(hands: Hands) -> None:
     for folder in range(100):
         (hands.folder / f"d{folder}").mkdir()
