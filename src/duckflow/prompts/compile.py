@@ -34,7 +34,8 @@ def brief(operation: Operation) -> Operation:
     required: list[str] = operation.parameters.get("required", [])
     told: dict[str, Any] = operation.parameters.get("properties", {})
     properties = {name: told[name] for name in told if name in required}
-    return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})
+    parameters = {**operation.parameters, "properties": properties}
+    return operation.model_copy(update={"parameters": parameters, "told": operation.brief_told or operation.told})
 
 
 def _as_tools(offered: Iterable[ToolSpec]) -> str:

@@ -63,6 +63,8 @@ class Operation(Value):
     kind: StepKind = "other"
     told: dict[str, str] = Field(default_factory=dict[str, str])
     """What the model is told of it, by language."""
+    brief_told: dict[str, str] = Field(default_factory=dict[str, str])
+    """The same for a model that hears only of what must be given, where that is less."""
     body: str = ""
     """Name of the argument that travels outside the JSON (a file's content, an edit), or nothing."""
     says: str = ""

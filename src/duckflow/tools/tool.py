@@ -59,6 +59,8 @@ class Tool(ABC, Generic[A]):
     effect: Effect
     told: Texts
     """What the model is told of it: a few words, paid for in every call."""
+    brief_told: Texts | None = None
+    """Those of them for a small model, where they are fewer: it hears only of the arguments that must be given."""
     args: type[A]
     body: str = ""
     """The argument that travels outside the JSON, or nothing."""
@@ -173,6 +175,7 @@ class Tool(ABC, Generic[A]):
             effect=self.effect,
             kind=self.step_kind,
             told=self.told._asdict(),
+            brief_told=self.brief_told._asdict() if self.brief_told else {},
             body=self.body,
             says=self.says,
             paths=self.paths,

@@ -47,6 +47,15 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
             failures.append((reply, problem.correction))
 
 
+def taken(read: Callable[[Any], T], draft: Any) -> T:
+    """What came with the call, drafted by the model in the context it has; what is wrong with it is a ToolError."""
+    try:
+        return read(draft)
+    except ReplyUnusable as problem:
+        reason = problem.correction
+        raise ToolError(f"this plan cannot be used: {reason}", "plan.unusable", reason=reason) from None
+
+
 class Drafter:
     """Has plans and tasks drafted from what the state and the work folder tell."""
 
@@ -65,26 +74,39 @@ class Drafter:
         self.operations = operations
         self.inline = inline
 
-    async def plan(self, goal: str) -> Plan:
+    async def plan(self, goal: str, given: dict[str, Any] | None = None) -> Plan:
+        """The plan that came with the call, or one that is asked for."""
         from duckflow.tools.plan.drafts import PlanDraft, plan_from
         from duckflow.tools.plan.task_check import with_tests
 
-        values = {
-            "goal": goal,
-            "request": last_request(self.state.messages)[:CONVERSATION],
-            "facts": facts(self.folder),
-        }
-        schema = strict_schema(PlanDraft.model_json_schema())
-        plan = await drafted(self.think, "plan", values, schema, lambda text: plan_from(text, goal))
+        def read(draft: Any) -> Plan:
+            return plan_from(draft, goal)
+
+        if given:
+            plan = taken(read, given)
+        else:
+            values = {
+                "goal": goal,
+                "request": last_request(self.state.messages)[:CONVERSATION],
+                "facts": facts(self.folder),
+            }
+            plan = await drafted(self.think, "plan", values, strict_schema(PlanDraft.model_json_schema()), read)
         return with_tests(plan, self.folder, self.state.language)
 
-    async def revise(self, plan: Plan, changes: str) -> Plan:
+    async def revise(self, plan: Plan, changes: str, steps: Any = None) -> Plan:
+        """Changed in words; or with the steps that came with the call."""
         from duckflow.tools.plan.drafts import RevisedPlanDraft, revised_from
         from duckflow.tools.plan.task_check import still_with_tests
 
-        values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
-        schema = strict_schema(RevisedPlanDraft.model_json_schema())
-        revised = await drafted(self.think, "revise", values, schema, lambda text: revised_from(text, plan))
+        def read(draft: Any) -> Plan:
+            return revised_from(draft, plan)
+
+        if steps:
+            revised = taken(read, {"name": plan.name, "steps": steps})
+        else:
+            values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
+            schema = strict_schema(RevisedPlanDraft.model_json_schema())
+            revised = await drafted(self.think, "revise", values, schema, read)
         return still_with_tests(revised, plan, changes)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.repair import read_json
@@ -27,9 +27,16 @@ Lines = Annotated[list[Line200], BeforeValidator(_listed)]
 
 
 class Draft(BaseModel):
-    """A reply of the model. Fields it made up are ignored."""
+    """A reply of the model. Fields it made up are ignored; a null is the same as leaving one out."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in cast("dict[str, Any]", data).items() if value is not None}
 
 
 D = TypeVar("D", bound=Draft)
@@ -76,16 +83,17 @@ class ReportDraft(Draft):
     lesson: Line200 = ""
 
 
-def plan_from(text: str, goal: str) -> Plan:
+def plan_from(reply: Any, goal: str) -> Plan:
     """The drafted plan, or ReplyUnusable with the exact problem."""
-    draft = read_draft(text, PlanDraft)
+    draft = read_draft(reply, PlanDraft)
     steps = [_step(one, Step(name=one.name)) for one in draft.steps]
     return Plan(name=shorten(draft.name, 100), goal=goal, risks=draft.risks, steps=_linked(draft.steps, steps))
 
 
-def revised_from(text: str, plan: Plan) -> Plan:
-    """The plan as revised: steps that go on keep their id, status and tasks; completed ones cannot be lost."""
-    draft = read_draft(text, RevisedPlanDraft)
+def revised_from(reply: Any, plan: Plan) -> Plan:
+    """The plan as revised: steps that go on keep their id, status, tasks and what is left out of them; completed ones
+    cannot be lost."""
+    draft = read_draft(reply, RevisedPlanDraft)
     steps: list[Step] = []
     for one in draft.steps:
         old = plan.steps[one.was - 1] if one.was is not None and 1 <= one.was <= len(plan.steps) else None
@@ -104,13 +112,15 @@ def revised_from(text: str, plan: Plan) -> Plan:
     return plan.model_copy(update={"name": shorten(draft.name, 100), "risks": risks, "steps": linked})
 
 
-def read_draft(text: str, kind: type[D], whole: bool = False) -> D:
-    """A reply as the draft it should be. A bare list stands for the draft's only list. `whole`: what was cut off is
-    not taken, since a text in it would be half a text."""
-    read = read_json(text)
-    if whole and (read.half or read.missing):
-        raise ReplyUnusable("it was cut off; leave the long texts out, they are asked for one by one")
-    value: Any = read.value
+def read_draft(reply: Any, kind: type[D], whole: bool = False) -> D:
+    """A reply, or what a call holds, as the draft it should be. A bare list stands for the draft's only list. `whole`:
+    what was cut off is not taken, since a text in it would be half a text."""
+    value: Any = reply
+    if isinstance(reply, str):
+        read = read_json(reply)
+        if whole and (read.half or read.missing):
+            raise ReplyUnusable("it was cut off; leave the long texts out, they are asked for one by one")
+        value = read.value
     if isinstance(value, list):
         value = {"tasks" if kind is TasksDraft else "steps": cast("list[Any]", value)}
     try:
@@ -122,7 +132,8 @@ def read_draft(text: str, kind: type[D], whole: bool = False) -> D:
 
 def _step(draft: StepDraft, step: Step) -> Step:
     step.name = shorten(draft.name, 100)
-    step.description, step.success = draft.description, draft.success
+    for name, text in draft.model_dump(include={"description", "success"}, exclude_unset=True).items():
+        setattr(step, name, text)
     return step
 
 
@@ -131,7 +142,9 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
     ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
     ids |= {one.name.casefold(): step.step_id for one, step in zip(drafts, steps, strict=True)}
     for one, step in zip(drafts, steps, strict=True):
-        needs = dict.fromkeys(_need(need, ids) for need in one.depends_on)
+        stays = [need for need in step.depends_on if need in ids.values()]
+        given = one.depends_on if "depends_on" in one.model_fields_set else stays
+        needs = dict.fromkeys(_need(need, ids) for need in given)
         # Small models write that a step comes after itself; that means nothing, and they do not learn it when told.
         step.depends_on = [need for need in needs if need != step.step_id]
     if problems := dependency_problems(steps):

@@ -1,6 +1,8 @@
 """The tools that draft, show and change plans."""
 
-from pydantic import AliasChoices, Field
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field, WithJsonSchema
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
@@ -27,6 +29,30 @@ class WordsArgs(Args):
     text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
 
 
+def steps_schema(**more: str) -> WithJsonSchema:
+    """Steps as drafts have them (drafts.py): written out, because asking those would take time in every session."""
+    kinds = {"name": "string", "description": "string", "success": "string", **more}
+    properties: dict[str, Any] = {name: {"type": kind} for name, kind in kinds.items()}
+    properties["depends_on"] = {"type": "array", "items": {"type": "integer"}}
+    return WithJsonSchema(
+        {"type": "array", "items": {"type": "object", "properties": properties, "required": ["name"]}}
+    )
+
+
+class ProposeArgs(WordsArgs):
+    """A goal, and the plan for it where the model has drafted it already, in the context it has."""
+
+    name: str = ""
+    steps: Annotated[Any, steps_schema()] = None
+    risks: Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = None
+
+
+class ReviseArgs(WordsArgs):
+    """Changes, and the steps of the changed plan where the model has drafted them already."""
+
+    steps: Annotated[Any, steps_schema(was="integer", redo="boolean")] = None
+
+
 class IdArgs(Args):
     """A plan, step or job; without one, the one at hand."""
 
@@ -44,35 +70,42 @@ LESSON_WANTED = (
 )
 
 
-class Propose(PlanTool[WordsArgs]):
-    """Drafts a plan; the user must say yes to it."""
+class Propose(PlanTool[ProposeArgs]):
+    """Drafts a plan, where the call does not hold it; the user must say yes to it."""
 
     operation = "plan_tool.propose"
-    told = Texts("draft a plan for a larger goal", "大きな目標の計画を立てる")
+    told = Texts(
+        "show the user a plan for a larger goal. Each step: name, description, success (a file that exists, a command "
+        "and its exit code), depends_on (numbers from 1)",
+        "大きな目標の計画をユーザーに見せる。各ステップ: name, description, success (できているはずのファイル、"
+        "コマンドと終了コード), depends_on (先に終えるものの番号、1 から)",
+    )
+    brief_told = Texts("draft a plan for a larger goal", "大きな目標の計画を立てる")
     when = ("none",)
     led = True
-    args = WordsArgs
+    args = ProposeArgs
 
     def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
         self._state = state
         self._emit = emit
         self._drafter = drafter
 
-    async def run(self, args: WordsArgs) -> Done:
+    async def run(self, args: ProposeArgs) -> Done:
         state = self._state
         if state.live_jobs():
             raise ToolError(
                 "a job of the present plan is still running: use plan_tool.revise, or cancel it first",
                 "plan.job_running",
             )
-        plan = await self._drafter.plan(args.text)
+        given = {"name": args.name or args.text, "steps": args.steps, "risks": args.risks} if args.steps else None
+        plan = await self._drafter.plan(args.text, given)
         self._emit(PlanChanged(plan=plan))
         return Done(
             f"Draft, shown to the user, who must say yes:\n{as_listed(plan)}",
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
         )
 
-    def asks(self, args: WordsArgs) -> bool:
+    def asks(self, args: ProposeArgs) -> bool:
         """For a yes."""
         return True
 
@@ -94,23 +127,29 @@ class GetPlan(PlanTool[IdArgs]):
         return Done(as_listed(plan), say("plan.looked_up", name=plan.name))
 
 
-class Revise(PlanTool[WordsArgs]):
+class Revise(PlanTool[ReviseArgs]):
     """Changes the plan in words; work that is going on gets new tasks before its next one."""
 
     operation = "plan_tool.revise"
-    told = Texts("change the plan", "計画を変える")
+    told = Texts(
+        "change the plan. steps: all of the new plan, numbered anew; those it has now with was (number now; what is "
+        "left out stays), redo (do it again)",
+        "計画を変える。steps: 新しい計画のすべて (番号は付け直し)。いまあるものには was (いまの番号。"
+        "書かない項目はそのまま) と redo (やり直す)",
+    )
+    brief_told = Texts("change the plan", "計画を変える")
     when = ("draft", "approved", "over")
     led = True
-    args = WordsArgs
+    args = ReviseArgs
 
     def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
         self._state = state
         self._emit = emit
         self._drafter = drafter
 
-    async def run(self, args: WordsArgs) -> Done:
+    async def run(self, args: ReviseArgs) -> Done:
         over = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
-        plan = await self._drafter.revise(the_plan(self._state), args.text)
+        plan = await self._drafter.revise(the_plan(self._state), args.text, args.steps)
         reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
         plan = up_to_date(plan, the_plan(self._state), reopened)
@@ -120,7 +159,7 @@ class Revise(PlanTool[WordsArgs]):
                 await self._replan(plan, step, args.text)
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
-    def asks(self, args: WordsArgs) -> bool:
+    def asks(self, args: ReviseArgs) -> bool:
         """For a yes to a draft."""
         return self._state.plan is not None and self._state.plan.status == "draft"
 

@@ -1,0 +1,109 @@
+"""A strong model drafts its plan where it has read the code: in the call itself, without a request of its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.tools.plan.drafts import PlanDraft, RevisedStepDraft, StepDraft
+from duckflow.tools.toolbox import packaged_operations
+from tests.journeys.plans import SNAKE, job_ended
+from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_step_agents import REPORT, calls, of_step
+from tests.journeys.test_steps import RUN_ALL, written
+
+STEPS: list[dict[str, Any]] = SNAKE["steps"]
+LOOK = decide(act("file_ops.list_files", path="."), next_step="continue", step="PLANNING")
+WAIT = decide(respond("Shall I?"), step="PLANNING")
+
+
+def proposed(*steps: dict[str, Any], **other: Any) -> dict[str, Any]:
+    return calls(act("plan_tool.propose", text="a snake game", steps=list(steps), **other))
+
+
+def revised(*steps: dict[str, Any]) -> dict[str, Any]:
+    return calls(act("plan_tool.revise", text="add music", steps=list(steps)))
+
+
+async def test_it_is_drafted_in_one_request_with_all_it_has_seen_and_runs_after_the_yes(tmp_path: Path) -> None:
+    work = [of_step("Core loop", *written(game="x = 1\n")), of_step("Score", *written(score="x = 2\n")), REPORT]
+    propose = proposed(*STEPS, name="Snake", risks=["low: none"])
+    story = Story(tmp_path, [LOOK, propose, RUN_ALL, *work], native=True)
+    assert await story.tell("make a snake game") == "pending_user"
+    plan = story.session.state.plan
+    assert len(story.model.requests) == 2 and "file_ops_list_files" in str(story.model.requests[1].messages)
+    assert plan and (plan.name, plan.goal, plan.status) == ("Snake", "a snake game", "draft")
+    assert plan.risks == ["low: none"] and plan.steps[1].depends_on == [plan.steps[0].step_id]
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+    assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        ([{"name": "A", "depends_on": [2]}, {"name": "B", "depends_on": [1]}], "circle: A -> B"),
+        ([{"name": "A", "depends_on": [0]}], "'0', which is no step"),
+        ([{"title": "A"}], "steps.0.name: Field required"),
+        ("first the loop, then the score", "steps: Input should be a valid list"),
+    ],
+)
+async def test_what_cannot_be_used_comes_back_with_the_reason(
+    tmp_path: Path, native: bool, steps: Any, problem: str
+) -> None:
+    wrong = decide(act("plan_tool.propose", text="a snake game", steps=steps), step="PLANNING", next_step="continue")
+    right = decide(act("plan_tool.propose", text="a snake game", steps=STEPS), step="PLANNING")
+    story = Story(tmp_path, [wrong, right], native=native)
+    assert await story.tell("make a snake game") == "pending_user"
+    assert "ERROR: this plan cannot be used: " in story.prompt(1) and problem in story.prompt(1)
+    plan = story.session.state.plan
+    assert len(story.model.requests) == 2 and plan and plan.name == "a snake game" and len(plan.steps) == 2
+
+
+async def test_it_is_changed_the_same_way_and_what_is_left_out_stays(tmp_path: Path) -> None:
+    music = {"name": "Music", "success": "music.py exists", "depends_on": [1]}
+    change = revised({"name": "Core", "was": 1}, music, {"name": "Score", "was": 2, "redo": None})
+    story = Story(tmp_path, [proposed(*STEPS), change, RUN_ALL], native=True)
+    await story.tell("make a snake game")
+    before = story.session.state.plan
+    assert before
+    assert await story.tell("add music before the score") == "pending_user"
+    plan = story.session.state.plan
+    assert plan and plan.status == "draft" and plan.name == before.name
+    assert [step.name for step in plan.steps] == ["Core", "Music", "Score"] and len(story.model.requests) == 2
+    core, added, score = plan.steps
+    assert [core.step_id, score.step_id] == [step.step_id for step in before.steps]
+    assert (core.description, core.success) == ("game.py", "game.py exists")
+    assert added.depends_on == score.depends_on == [core.step_id]
+    assert score.success == "score.py exists"
+
+
+async def test_what_is_completed_cannot_be_lost(tmp_path: Path) -> None:
+    work = [of_step("Core loop", *written(game="x = 1\n")), REPORT]
+    lost, kept = revised({"name": "Music"}), revised({"name": "Core loop", "was": 1}, {"name": "Music"})
+    story = Story(tmp_path, [proposed(STEPS[0]), RUN_ALL, *work, lost, kept, WAIT], native=True)
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    await job_ended(story)
+    await story.tell("add music")
+    assert "must stay: Core loop" in story.prompt(-2)
+    plan = story.session.state.plan
+    assert plan and [step.status for step in plan.steps] == ["completed", "pending"]
+
+
+@pytest.mark.parametrize("steps", [None, []])
+async def test_left_out_it_is_asked_for(tmp_path: Path, steps: Any) -> None:
+    propose = calls(act("plan_tool.propose", text="a snake game", steps=steps))
+    story = Story(tmp_path, [propose, SNAKE], native=True)
+    assert await story.tell("make a snake game") == "pending_user"
+    assert len(story.model.requests) == 2 and "Make a plan for this goal: a snake game" in story.prompt(1)
+    assert story.session.state.plan and story.session.state.plan.name == "Snake game"
+
+
+def test_what_the_model_is_told_of_steps_is_what_drafts_have() -> None:
+    told = {one.name: one.parameters["properties"] for one in packaged_operations()}
+    propose, revise = told["plan_tool.propose"], told["plan_tool.revise"]
+    assert propose["steps"]["items"]["properties"].keys() == StepDraft.model_fields.keys()
+    assert revise["steps"]["items"]["properties"].keys() == RevisedStepDraft.model_fields.keys()
+    assert propose.keys() - {"text"} == PlanDraft.model_fields.keys()
