@@ -101,11 +101,11 @@ async def test_it_is_offered_in_prompt_and_schema_until_it_is_removed(
 ) -> None:
     hello = decide(respond("hello"), step="PLANNING")
     story = with_stamp(tmp_path, [hello, hello], language=language, window=window)
-    await story.tell("hello")
+    await story.tell("stamp the text")
     assert f"stamps.put(file{'' if window == 4096 else ', mark?'}): {told}" in story.prompt()
     assert "stamps.put" in json.dumps(story.model.requests[-1].schema)
     story.toolbox.remove("stamps.put")
-    await story.tell("hello again")
+    await story.tell("stamp it again")
     assert told not in story.prompt()
     assert "stamps.put" not in json.dumps(story.model.requests[-1].schema)
 
