@@ -99,3 +99,18 @@ async def test_a_branch_that_is_being_rebased_waits(yard: Merging) -> None:
     result = await yard.merge(report)
     assert result.why and result.why.key == "fleet.merge.rebase"
     assert yard.repository.git("rev-parse", "main") == head
+
+
+async def test_who_has_not_told_git_their_name_can_merge_too(yard: Merging, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = yard.attempt("one", "one.txt", "1\n")
+    yard.repository.write("two.txt", "2\n")
+    yard.repository.commit("meanwhile")
+    for name in ("user.name", "user.email"):
+        yard.repository.git("config", "--unset", name)
+    for name, value in (("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null"), ("EMAIL", "")):
+        monkeypatch.setenv(name, value)
+    for who in ("AUTHOR", "COMMITTER"):
+        for what in ("NAME", "EMAIL"):
+            monkeypatch.delenv(f"GIT_{who}_{what}", raising=False)
+    assert (await yard.merge(report)).outcome == "merged"
+    assert yard.repository.show("main", "one.txt") == "1"

@@ -128,7 +128,7 @@ class Attempt:
         told += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
         told += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
         if self._order.mend:
-            await worktree.git.ends("merge", "--no-commit", "--no-ff", self._order.mend)
+            await worktree.git.merge(self._order.mend)
             if files := await conflicts_in(worktree.git):
                 told += [self._words("fleet.prompt_conflict", files=", ".join(files))]
             else:

@@ -120,19 +120,17 @@ class Git:
     async def commit(self, message: str) -> str:
         """What was added; the new commit, or the old one where nothing was."""
         if await self.commit_of("MERGE_HEAD") or (await self.ends("diff", "--cached", "--quiet")).code:
-            known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
-            name = () if known else NAMELESS
-            await self(*name, "commit", "--quiet", "--no-verify", "--file=-", given=message)
+            await self(*await self._name(), "commit", "--quiet", "--no-verify", "--file=-", given=message)
         return await self("rev-parse", "HEAD")
 
-    async def restore(self) -> None:
-        """The folder as it was committed; ignored files stay."""
-        await self("reset", "--hard", "--quiet")
-        await self("clean", "-fdq", *(f"--exclude=/{name}" for name in self.spared))
+    async def merge(self, commit: str) -> None:
+        """Into the files, without a commit; conflicts are left in them."""
+        await self.ends(*await self._name(), "merge", "--no-commit", "--no-ff", commit)
 
-    async def unknown(self) -> tuple[str, ...]:
-        """Files and folders that are neither committed nor ignored."""
-        return await self.names("ls-files", "-o", "--exclude-standard", "--directory", "-z")
+    async def _name(self) -> tuple[str, ...]:
+        """Git wants to know who it is even where nothing is committed."""
+        known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
+        return () if known else NAMELESS
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:

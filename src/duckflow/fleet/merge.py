@@ -53,7 +53,7 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
     await remove_worktree(main, folder)
     git = await add_worktree(main, folder, head)
     try:
-        await git.ends("merge", "--no-ff", "--no-commit", report.commit)
+        await git.merge(report.commit)
         if files := await conflicts_in(git):
             return MergeResult("conflict", head, why=say("fleet.merge.conflict", files=", ".join(files)))
         commit = await git.commit(f"Merge {report.branch}\n\n{message_of(report.order)}")
