@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.agent.trust import FolderTrust
+from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptReport
 from duckflow.remote.conversation import RemoteConversation
@@ -164,3 +167,19 @@ async def test_what_is_answered_at_the_attempt_itself_leaves_the_inbox(yard: Yar
     report = await going
     await attached.aclose()
     assert report.outcome == "done" and desk.withdrawn == desk.asked, report
+
+
+async def test_git_runs_no_program_of_a_repository_that_nobody_trusts(yard: Yard) -> None:
+    """Filters would run outside of the sandbox, already when the worktree is made."""
+    ran, repository = yard.top / "ran", yard.repository
+    repository.write(".gitattributes", "*.py filter=trap\n")
+    repository.commit("with attributes")
+    repository.git("config", "filter.trap.smudge", f"touch '{ran}'; cat")
+    task = yard.task([TAX])
+    report = await yard.carry_out(task)
+    assert report.outcome == "failed" and report.open and report.open.key == "fleet.untrusted" and not ran.exists()
+    done = report.model_copy(update={"outcome": "done", "commit": task.base})
+    result = await merge(done, make_workshop(yard.words, yard.paths))
+    assert result.outcome == "refused" and result.why and result.why.key == "fleet.untrusted" and not ran.exists()
+    FolderTrust(repository.folder, Path.home(), yard.paths.trusted).trust()
+    assert (await yard.carry_out(task)).outcome == "done" and ran.exists()

@@ -241,12 +241,12 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
 class Inbox:
     """A fleet with one question."""
 
-    def __init__(self) -> None:
+    def __init__(self, risk: str = "medium") -> None:
         self.open = True
+        self._question = {"title": say("gate.yes").model_dump(), "gate": {"risk": risk}}
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
-        title = say("gate.yes").model_dump()
-        return [{"asked_id": "a", "title": title}] if self.open else []
+        return [{"asked_id": "a", "question": self._question}] if self.open else []
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
         return ()
@@ -263,6 +263,14 @@ async def test_a_fleet_asks_on_the_page_where_there_is_one(tmp_path: Path) -> No
         assert missing.status_code == 404 and missing.json()["error"]
         browser = await with_fleet.visit()
         (one,) = (await browser.get("fleet"))["asked"]
-        assert isinstance(one["title"], str)
+        assert isinstance(one["question"]["title"], str)
         taken = [(await browser.post("fleet/answer", asked="a", choice="yes"))["taken"] for _ in range(2)]
         assert taken == ["answer", "closed"]
+
+
+async def test_what_is_very_risky_in_a_fleet_takes_a_written_yes(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=Inbox("forbidden")) as site:
+        browser = await site.visit()
+        clicked = await browser.post("fleet/answer", asked="a", choice="yes", for_all_same=True)
+        assert clicked["taken"] == "unclear" and clicked["told"]
+        assert (await browser.post("fleet/answer", asked="a", text="yes"))["taken"] == "answer"

@@ -15,7 +15,7 @@ from duckflow.cli.fleet_engine import folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
 from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines
-from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals
 from duckflow.errors import LeaseLost, UsageError
@@ -41,6 +41,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
         match options.what:
             case "run":
                 assert tasks
+                _require_harmless(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words))
             case "worker":
                 return asyncio.run(_work(engine, words))
@@ -82,6 +83,12 @@ def _read(options: Options) -> ListedTasks:
     given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
     # Where every machine has them in a folder of its own, their names are kept as they are.
     return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
+
+
+def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
+    below = Path(folder_of(options.repositories or ""))
+    for repository in {task.repository for task in listed.tasks}:
+        require_harmless(paths, (below / repository).resolve())
 
 
 async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words) -> int:

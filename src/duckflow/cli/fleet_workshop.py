@@ -6,7 +6,9 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from duckflow.agent.trust import FolderTrust
 from duckflow.config.load import load
+from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop, marks_of
 from duckflow.fleet.host import HostCall
 from duckflow.fleet.review import AttemptReview, review_prompt, run_review
@@ -15,6 +17,7 @@ from duckflow.i18n.words import Words
 from duckflow.programs import find_program
 from duckflow.prompts.template import note
 from duckflow.remote.wire import SUFFIX
+from duckflow.safety.repository import git_runs_programs
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions, new_session_id
@@ -30,7 +33,15 @@ TOO_LONG = 124
 def make_workshop(words: Words, paths: Paths) -> Workshop:
     # Beside Duckflow's own files, which no command may see.
     worktrees = paths.data.with_name(f"{paths.data.name}-worktrees")
-    return Workshop(worktrees, partial(_call, words, paths), partial(_run, paths), partial(_review, words), words)
+    call, run, review = partial(_call, words, paths), partial(_run, paths), partial(_review, words)
+    return Workshop(worktrees, partial(require_harmless, paths), call, run, review, words)
+
+
+def require_harmless(paths: Paths, repository: Path) -> None:
+    """Git runs what filters, drivers and the like name, and not in the sandbox: as in a chat, only where the user
+    trusts the folder."""
+    if git_runs_programs(repository) and not FolderTrust(repository, Path.home(), paths.trusted).trusted:
+        raise UsageError("fleet.untrusted", repository=str(repository))
 
 
 def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:

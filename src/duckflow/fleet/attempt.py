@@ -30,6 +30,8 @@ class Workshop(NamedTuple):
     """What an attempt needs of the machine that it is made on."""
 
     worktrees: Path
+    admit: Callable[[Path], None]
+    """Refuses a repository whose own settings would have git run programs, unless the user trusts it."""
     call: Callable[[FleetTask, Path], HostCall]
     run: RunCommand
     review: Callable[[AttemptReport, Path, str], Awaitable[AttemptReview | None]]
@@ -70,6 +72,7 @@ class Attempt:
         worktree: Worktree | None = None
         try:
             self._desk.progress(0.0, 0, "setup")
+            self._workshop.admit(Path(self._task.repository))
             worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
             outcome, why = await self._work(worktree)
         except DuckflowError as problem:

@@ -34,6 +34,7 @@ class MergeResult(NamedTuple):
 async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
     """Onto the branch that was checked out when the fleet was started, and onto no other."""
     try:
+        workshop.admit(Path(report.order.task.repository))
         main = Git(Path(report.order.task.repository), marks_of(report.order))
         for _ in range(TRIES):
             result = await _merge_once(report, workshop, main)

@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import json
+import re
 from typing import NamedTuple
 
 from duckflow.commands.plan_tree import plan_tree
@@ -165,9 +167,10 @@ class AttemptTalk:
         """Equal for those who ask the same, each in a folder of its own, in whatever language."""
         gate = question.gate
         told = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
-        told += [*gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
-        text = "\0".join(told).replace(self._conversation.state.folder, ".")
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        told += [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
+        folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
+        text = json.dumps([re.sub(folder, ".", one) for one in told])
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _stand_still(self, more: int) -> None:
         self._open += more

@@ -35,7 +35,8 @@ HARMLESS = (
     r"|submodule\..*\.(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
-    r"|(?:branch|user|color|column|pull|push|fetch|rebase|init|gc|index|pack|status|lfs)\..*"
+    r"|(?:branch|user|color|column|pull|push|fetch|rebase|init|gc|index|pack|status)\..*"
+    r"|lfs\.(?!.*(?:customtransfer|transferagent|extension)).*"
 )
 
 
