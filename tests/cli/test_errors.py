@@ -92,14 +92,9 @@ def test_complaints_come_in_the_language_of_the_config(bare: Shell) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "duckflow -p hi -m $MODEL <&-",
-        "duckflow -p hi -m $MODEL 2>&-",
-        "duckflow -p hi -m $MODEL 2>/dev/full",
-        "LC_ALL=C duckflow -p hi -m $MODEL",
-        "LC_ALL=xx_YY.SJIS duckflow -p hi -m $MODEL",
-        "PYTHONIOENCODING=cp932 duckflow -p hi -m $MODEL",
-        "duckflow -p $'\\xff\\xfe' -m $MODEL",
-        "DUCKFLOW_LOG=nonsense duckflow -p hi -m $MODEL",
+        "DUCKFLOW_LOG=nonsense LC_ALL=C duckflow -p hi -m $MODEL <&-",
+        "LC_ALL=xx_YY.SJIS duckflow -p hi -m $MODEL 2>&-",
+        "duckflow -p $'\\xff\\xfe' -m $MODEL 2>/dev/full",
     ],
 )
 def test_odd_surroundings_do_not_keep_it_from_answering(bare: Shell, line: str) -> None:

@@ -25,13 +25,16 @@ FITTING = {"files": ["a.py"], "count": 1}
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_an_answer_has_the_wished_shape(tmp_path: Path, language: str) -> None:
+    """In English the shape stands in the line, in Japanese in a file."""
     shell = Shell(tmp_path)
     wrong, fenced = json.dumps({"files": "a.py"}), f"Here:\n```json\n{json.dumps(FITTING)}\n```"
     model = shell.script(decide(respond("no json")), decide(respond(wrong)), decide(respond(fenced)))
     ask = ("-p", "which files?", "-m", model, "--lang", language, "--json-schema")
-    done = shell.run(*ask, json.dumps(SCHEMA), stdin="")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == FITTING
+    if language == "en":
+        done = shell.run(*ask, json.dumps(SCHEMA), stdin="")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == FITTING
+        return
     (shell.work / "schema.json").write_text(json.dumps(SCHEMA))
     told = json.loads(shell.run(*ask, "schema.json", "--output-format", "json", stdin="").stdout)
     assert told["structured"] == FITTING and told["usage"]["calls"] == 3

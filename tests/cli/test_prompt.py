@@ -22,8 +22,15 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
-@pytest.mark.parametrize("profile", ["full", "compact"])
+@pytest.mark.parametrize(
+    ("profile", "language"),
+    [
+        ("full", "en"),
+        ("compact", "ja"),
+        pytest.param("full", "ja", marks=pytest.mark.slow),
+        pytest.param("compact", "en", marks=pytest.mark.slow),
+    ],
+)
 def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, language: str, profile: str) -> None:
     server = Server()
     server.replies = [FINE]

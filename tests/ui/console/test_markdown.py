@@ -94,7 +94,7 @@ def test_what_is_unfinished_is_known() -> None:
         "".join("`" * number + " " for number in range(190)),
     ],
 )
-@pytest.mark.parametrize("ending", ["", "`", "x"])
+@pytest.mark.parametrize("ending", [pytest.param("", marks=pytest.mark.slow), "`", "x"])
 def test_whatever_a_reply_is_full_of_it_is_printed_in_a_moment(text: str, ending: str) -> None:
     line = text * (20_000 // len(text)) + ending
     for shape in (line, f"# {line}", f"```{line}", f"|{line}|\n|-|-|\n|{line}|"):
