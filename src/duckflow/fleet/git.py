@@ -132,6 +132,15 @@ class Git:
         known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
         return () if known else NAMELESS
 
+    async def restore(self) -> None:
+        """The folder as it was committed; ignored files stay."""
+        await self("reset", "--hard", "--quiet")
+        await self("clean", "-fdq", *(f"--exclude=/{name}" for name in self.spared))
+
+    async def unknown(self) -> tuple[str, ...]:
+        """Files and folders that are neither committed nor ignored."""
+        return await self.names("ls-files", "-o", "--exclude-standard", "--directory", "-z")
+
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
         """What git cannot do twice at once in one repository; other processes wait, too."""
