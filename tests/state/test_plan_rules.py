@@ -1,4 +1,4 @@
-"""Dependencies, schedule and changes by hand: rules over plain plans."""
+"""Dependencies, schedule, criteria and changes by hand: rules over plain plans."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
+from duckflow.state.criterion import named_in
 from duckflow.state.plan import Plan, Step, Task, TaskList, circular, dependency_problems, moved, renamed, without
 from duckflow.state.schedule import clash, held, next_task, startable, touched
 
@@ -97,3 +98,21 @@ def test_changes_that_make_no_sense_say_so(change: Callable[..., Plan], argument
     with pytest.raises(UsageError) as problem:
         change(plan(step("a", status="in_progress"), step("b", "a")), *arguments)
     assert problem.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("success", "named"),
+    [
+        ("python -m unittest tests.test_a passes", ["python -m unittest tests.test_a"]),
+        ("pytest -q tests/test_a.py::test_b が通る", ["pytest -q tests/test_a.py::test_b"]),
+        ("pytest -q passes", ["pytest"]),
+        ("python game.py --help prints the rules.", ["python game.py --help"]),
+        ("pytest and/or ruff check pass", ["pytest", "ruff check"]),
+        ("pytest passes, a.py exists", ["pytest", "a.py"]),
+        ("after python main.py out.json exists", ["python main.py", "out.json"]),
+        ("python main.py で out.txt ができる", ["python main.py", "out.txt"]),
+        ("pytest e.g. with v8.3 passes.Then done", ["pytest"]),
+    ],
+)
+def test_a_command_has_its_arguments_and_no_words_of_the_sentence(success: str, named: list[str]) -> None:
+    assert [one.name for one in named_in(success)] == named

@@ -9,16 +9,22 @@ FILE = (
     r"|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb)(?![A-Za-z0-9])"
 )
 COMMAND = (
-    r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_.]+|[A-Za-z0-9_./-]+\.py)|pytest"
+    r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*|[A-Za-z0-9_./-]+\.py)|pytest"
     r"|npm (?:run [a-z:-]+|test|ci|install)|go test|mypy|ruff check"
     r"|cargo (?:test|build|run|check|clippy)|make (?:test|check|build|lint|all)"
     r"|node [A-Za-z0-9_./-]+\.js)(?![A-Za-z0-9_])"
 )
+ARGUMENT = (
+    rf"(?: -[A-Za-z]+)* (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
+    r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?![A-Za-z0-9_.])))[A-Za-z_.][A-Za-z0-9_./:-]*)"
+    r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
+)
+"""What follows a command and is no word of a sentence: a long option, a file, a name with a sign in it."""
 QUOTED = (
     r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
 )
-PIECE = rf"{QUOTED}|(?P<command>{COMMAND})|(?P<file>{FILE})"
+PIECE = rf"{QUOTED}|(?P<command>{COMMAND}(?:{ARGUMENT})*)|(?P<file>{FILE})"
 SENTENCES = r"[。\n;；]|\.\s"
 
 RUN_BEFORE = r"(?i)(?:\brun(?:s|ning)?|\bexecut\w+|\bwith|実行[:：]?)\s*$"

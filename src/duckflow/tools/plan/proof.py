@@ -158,7 +158,11 @@ def _called(words: Sequence[str]) -> list[str]:
         text = bare
     program, *rest = text.split() or [""]
     name = program.rpartition("/")[2]
-    return [("python" if name == "python3" else name), *(word.removeprefix("./") for word in rest)] if program else []
+    return (
+        [("python" if name == "python3" else name), *(word.removeprefix("./").rstrip("/") for word in rest)]
+        if program
+        else []
+    )
 
 
 def _parts(command: str) -> list[tuple[str, list[str]]]:
