@@ -49,6 +49,15 @@ class CallContext(NamedTuple):
     pause: PauseControl
     show: Callable[[str, int], None]
 
+    @classmethod
+    def alone(cls) -> "CallContext":
+        """Where nobody pauses it and nobody looks."""
+
+        def show(text: str, left_out: int) -> None:
+            """Nowhere."""
+
+        return cls(PauseControl(), show)
+
 
 class Tool(ABC, Generic[A]):
     """One operation. It returns Done or raises ToolError; both reach the model as a result.

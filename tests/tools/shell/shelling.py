@@ -30,10 +30,13 @@ class Shell:
         self.heard: list[str] = []
         settings = settings or ShellSettings()
         self.tool = ShellRun(self._find, settings, reads, self.background)
-        self.call = CallContext(PauseControl(), lambda text, _: self.heard.append(text))
+        self.call = CallContext(PauseControl(), self._hear)
 
     async def _find(self) -> Sandbox:
         return self.sandbox
+
+    def _hear(self, text: str, left_out: int) -> None:
+        self.heard.append(text)
 
     async def run(
         self, command: str, timeout: int | None = None, background: bool = False, network: bool = False

@@ -21,7 +21,6 @@ from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.http import LOGIN_NEEDED, wanted_scope
 from duckflow.tools.outside.schema import plain_schema
 from duckflow.tools.outside.server import OutsideServer
-from duckflow.tools.pausing import PauseControl
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
 Table = dict[str, Any]
@@ -102,7 +101,7 @@ class OutsideTool(Tool[OutsideArgs]):
         return Deed("run", diff=sent, command=JudgedCommand("ask", tuple(reasons), online=True))
 
     async def run(self, args: OutsideArgs) -> Done:
-        return await self.run_for(args, CallContext(PauseControl(), lambda text, left_out: None))
+        return await self.run_for(args, CallContext.alone())
 
     async def run_for(self, args: OutsideArgs, call: CallContext) -> Done:
         seconds = self.server.settings.call_seconds

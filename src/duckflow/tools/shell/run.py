@@ -149,7 +149,7 @@ class ShellRun(Tool[ShellArgs]):
         return Deed("read" if self.reads_only(args) else "run", command=command)
 
     async def run(self, args: ShellArgs) -> Done:
-        return await self.run_for(args, CallContext(PauseControl(), lambda text, left_out: None))
+        return await self.run_for(args, CallContext.alone())
 
     async def run_for(self, args: ShellArgs, call: CallContext) -> Done:
         await self.get_ready()
