@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
 from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
@@ -103,6 +105,7 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
     engine.close()
 
 
+@pytest.mark.slow
 async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewhere_once(tmp_path: Path) -> None:
     ledger, database = tmp_path / "ledger", tmp_path / "fleet.db"
     engine = open_engine(str(database), "here", 2, LEASE, hold_a_lock(ledger, 0.1))

@@ -34,7 +34,9 @@ def gate(*commands: str, why: str = "needed", rationale: str = "asked for", **ot
     return GateRequest.model_validate(given | {"commands": commands, "diff": "\n".join(commands)} | other)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120, 200])
+@pytest.mark.parametrize(
+    "columns", [60, pytest.param(80, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.slow), 200]
+)
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_diff_stands_inside_the_panel(tmp_path: Path, opened: list[Terminal], columns: int, language: str) -> None:
     (tmp_path / "work").mkdir()

@@ -21,6 +21,12 @@ def talked(top: Path, *messages: str) -> None:
 
 def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, opened: list[Terminal]) -> None:
     talked(tmp_path, "talk about parsers", "日本語の話")
+    # Without a choice nothing is opened.
+    opened.append(terminal := Terminal(tmp_path, [], "-r"))
+    terminal.wait_for("talk about parsers")
+    terminal.type("\x1b")
+    assert terminal.wait_for_end() == 0
+    assert "Duckflow" not in terminal.shown()
     opened.append(terminal := Terminal(tmp_path, [REPLY], "-r"))
     screen = terminal.wait_for("talk about parsers")
     assert "1. 日" in screen
@@ -45,23 +51,11 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 3)
     terminal.enter("/mode")
     terminal.wait_for("Mode: plan. Choose")
-
-
-def test_without_a_choice_nothing_is_opened(tmp_path: Path, opened: list[Terminal]) -> None:
-    talked(tmp_path, "something")
-    opened.append(terminal := Terminal(tmp_path, [], "-r"))
-    terminal.wait_for("something")
-    terminal.type("\x1b")
-    assert terminal.wait_for_end() == 0
-    assert "Duckflow" not in terminal.shown()
-
-
-def test_a_dumb_terminal_gets_a_numbered_list(tmp_path: Path, opened: list[Terminal]) -> None:
-    talked(tmp_path, "first talk", "second talk")
+    # A dumb terminal gets a numbered list: the branch, where it came from, the other.
     opened.append(terminal := Terminal(tmp_path, [], "-r", TERM="dumb"))
-    terminal.wait_for("2. first talk")
-    terminal.enter("２")
-    terminal.wait_for("Going on with “first talk”")
+    terminal.wait_for("3. talk about parsers")
+    terminal.enter("３")
+    terminal.wait_for("Going on with “talk about parsers”")
 
 
 def test_what_was_cut_off_and_asked_is_shown_on_resuming(tmp_path: Path, opened: list[Terminal]) -> None:
