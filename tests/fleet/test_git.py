@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
+from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptOrder, FleetTask
 from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
@@ -131,3 +132,13 @@ async def test_included_files_do_not_follow_links_out_of_the_folder(
     else:
         assert (again.folder / ".env").read_text() == "KEY=1\n"
     assert [path.name for path in mine.iterdir()] == ["kept"] and (mine / "kept").read_text() == "mine\n"
+
+
+async def test_nobody_else_on_the_machine_looks_into_a_worktree(repository: Repository, tmp_path: Path) -> None:
+    worktree = await open_worktree(an_order(repository), tmp_path / "trees", {}, lambda phrase: None)
+    assert worktree.folder.parent.stat().st_mode & 0o077 == 0
+
+
+def test_nobody_else_reads_what_fleets_ask_and_say(tmp_path: Path) -> None:
+    FleetDatabase(str(tmp_path / "data/fleet.db")).close()
+    assert (tmp_path / "data/fleet.db").stat().st_mode & 0o077 == 0

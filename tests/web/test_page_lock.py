@@ -1,6 +1,7 @@
 """Whoever does not have the link sees nothing and does nothing, from wherever they try."""
 
 import asyncio
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,20 @@ async def test_a_link_for_a_command_line_leads_in_once(tmp_path: Path) -> None:
         token = site.visitors.make_once()
         codes = [(await Browser(site.origin).http.get(f"/?token={token}")).status_code for _ in range(2)]
         assert codes == [303, 401]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+async def test_a_link_on_a_command_line_leads_nobody_else_in(tmp_path: Path) -> None:
+    """Other users see command lines, and may be faster than a browser that starts."""
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        token, port = site.visitors.make_once(), site.place.port
+        asks = f"GET /?token={token} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n"
+        script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{asks}' >&3; head -n 1 <&3"
+        other = await asyncio.create_subprocess_exec(
+            "bash", "-c", script, stdout=asyncio.subprocess.PIPE, user=65534, cwd="/"
+        )
+        assert b" 401 " in (await other.communicate())[0]
+        assert (await Browser(site.origin).http.get(f"/?token={token}")).status_code == 303
 
 
 HOSTS = (

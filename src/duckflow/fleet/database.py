@@ -15,6 +15,8 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from duckflow.store.paths import make_private
+
 Result = TypeVar("Result")
 
 METADATA = sa.MetaData()
@@ -37,6 +39,8 @@ class FleetDatabase:
             self.url = sa.make_url(address).set(drivername="postgresql+psycopg")
         else:
             Path(address).parent.mkdir(parents=True, exist_ok=True)
+            # What is asked and said stands in it, and what is answered counts: it is nobody else's.
+            make_private(Path(address))
             self.url = sa.URL.create("sqlite", database=address)
         self.engine = self._connect(CONNECTIONS)
         # What says that a worker lives must not wait until others have a connection to spare.

@@ -124,7 +124,9 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
     """Several at once in one repository would fail now and then, so the short part of it is done one by one."""
+    # The code, and ignored files such as `.env`, are for nobody else's eyes.
     folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.chmod(0o700)
     async with main.alone():
         await main("worktree", "add", "--no-checkout", "--detach", "--quiet", str(folder), commit)
     git = await _worktree_at(main, folder)

@@ -148,7 +148,7 @@ class Access:
 
     async def _enter(self, scope: Any, send: Any) -> None:
         given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
-        cookie = self._visitors.enter(given[0])
+        cookie = self._visitors.enter(given[0], tuple(scope["client"]))
         if cookie is None:
             await _answer(send, 401, self._words("serve.unknown"))
             return

@@ -1,16 +1,20 @@
 """Who may see the page: whoever had its address once, by a cookie. On disk there are only digests, so that a page finds
 its server again after that was started anew, and nobody who reads the file becomes a visitor."""
 
+import contextlib
 import hashlib
+import ipaddress
 import json
 import os
 import secrets
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 MOST = 32
 DAYS = 14
+CONNECTIONS, ESTABLISHED = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "01"
 TRIES, TRY_SECONDS = 10, 60.0
 """Wrong tokens that are looked at in that time."""
 
@@ -47,11 +51,12 @@ class Visitors:
         self._once.add(digest(token))
         return token
 
-    def enter(self, token: str) -> str | None:
-        """A new cookie for a right token."""
+    def enter(self, token: str, client: tuple[str, int]) -> str | None:
+        """A new cookie for a right token. One for a command line is for programs of the same user: others could read it
+        there before the browser has started."""
         if not token:
             return None
-        if digest(token) in self._once:
+        if digest(token) in self._once and _is_own(*client):
             self._once.discard(digest(token))
         elif not secrets.compare_digest(digest(token), digest(self.token)):
             self._tries.append(time.monotonic())
@@ -75,6 +80,20 @@ class Visitors:
         with os.fdopen(handle, "w") as file:
             file.write(text)
         new.replace(self._path)
+
+
+def _is_own(host: str, port: int) -> bool:
+    """Whether that end of a connection on this machine is of the user we run as; where that cannot be told, it is."""
+    packed = ipaddress.ip_address(host).packed
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    end = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
+    for table in CONNECTIONS:
+        with contextlib.suppress(OSError):
+            for row in map(str.split, table.read_text().splitlines()[1:]):
+                # Of what is being closed nobody is the owner any more.
+                if row[1].endswith(end) and row[3] == ESTABLISHED:
+                    return int(row[7]) == os.getuid()
+    return True
 
 
 def _read(path: Path) -> dict[str, Any]:
