@@ -2,8 +2,11 @@
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 from pathlib import Path
+
+import pytest
 
 from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, MessageAdded, OutputStreamed, TextStreamed
 from duckflow.i18n.words import LANGUAGES, catalogue
@@ -162,3 +165,10 @@ def test_words_have_no_markup_of_their_own() -> None:
     for language in LANGUAGES:
         texts = [text for key, text in catalogue(language).items() if key.startswith(("page.", "serve."))]
         assert texts and "<" not in "".join(texts)
+
+
+@pytest.mark.parametrize("text", ["![" * 40_000, "[](" * 40_000, "*a_ " * 200_000])
+def test_text_that_takes_long_to_read_holds_nobody_up(text: str) -> None:
+    began = time.process_time()
+    shown = markdown(f"<script>{text}")
+    assert time.process_time() - began < 2 and shown.startswith("<pre>&lt;script&gt;")

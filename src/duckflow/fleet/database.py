@@ -15,8 +15,6 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from duckflow.store.paths import make_private
-
 Result = TypeVar("Result")
 
 METADATA = sa.MetaData()
@@ -40,7 +38,8 @@ class FleetDatabase:
         else:
             Path(address).parent.mkdir(parents=True, exist_ok=True)
             # What is asked and said stands in it, and what is answered counts: it is nobody else's.
-            make_private(Path(address))
+            Path(address).touch(0o600)
+            Path(address).chmod(0o600)
             self.url = sa.URL.create("sqlite", database=address)
         self.engine = self._connect(CONNECTIONS)
         # What says that a worker lives must not wait until others have a connection to spare.

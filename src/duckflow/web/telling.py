@@ -4,6 +4,7 @@ there as HTML that holds nothing but what Markdown means."""
 import json
 from collections.abc import Callable
 from functools import cache
+from html import escape
 from math import isfinite
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from duckflow.state.phrase import SAID, Phrase
 PHRASE = frozenset(Phrase.model_fields)
 FINISHED, MESSAGE = "action_finished", "message_added"
 DEEPEST = 60
+LONGEST_MARKDOWN, MOST_BRACKETS = 100_000, 2_000
 LINKS = ("http://", "https://", "mailto:")
 
 
@@ -75,6 +77,9 @@ def sent(data: dict[str, Any]) -> bytes:
 
 
 def markdown(text: str) -> str:
+    """What would take long to read as Markdown, while everybody waits, is shown as it stands."""
+    if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
+        return f"<pre>{escape(plain(text))}</pre>"
     return _renderer()(plain(text))
 
 
