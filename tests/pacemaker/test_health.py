@@ -59,4 +59,4 @@ def test_the_trend_stands_with_each_vital() -> None:
 
 
 def test_bars_go_from_empty_to_full() -> None:
-    assert draw_bars([0, 0.49, 0.5, 1]) == "▁▄▅█"
+    assert draw_bars((0, 0.49, 0.5, 1)) == "▁▄▅█"

@@ -1,6 +1,7 @@
 """The health report: vitals, their faces, what they mean and how they went lately, a finding and a recommendation."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from duckflow.pacemaker.settings import VitalsSettings
@@ -73,5 +74,7 @@ def _level(value: float, **least: float) -> str:
     return next((level for level, bound in least.items() if value >= bound), "lost" if "low" in least else "low")
 
 
-def draw_bars(values: Iterable[float]) -> str:
+@lru_cache(maxsize=8)
+def draw_bars(values: tuple[float, ...]) -> str:
+    """Asked for with every event, other only after a beat."""
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)
