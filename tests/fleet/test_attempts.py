@@ -55,7 +55,7 @@ async def test_an_earlier_go_is_gone_on_with(yard: Yard) -> None:
     task = yard.task([write("tax.py", "TAX = 2\n"), TAX], mode="ask", setup="mkdir made; echo 1 > made/it")
     going = asyncio.create_task(yard.carry_out(task, first))
     await first.until("waiting")
-    (folder,) = (yard.paths.data.parent / "data-worktrees").glob("*/raise-1")
+    (folder,) = (yard.paths.data.parent / "data-worktrees").glob("*/*.raise.1")
     copied = shutil.copytree(folder, yard.top / "copy")
     (spared,) = yard.repository.folder.glob(".git/worktrees/*/duckflow-spared.json")
     kept = spared.read_text()

@@ -50,7 +50,7 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
     head = await _head(report, main)
     if await main.holds(report.commit, head):
         return MergeResult("already", head, head)
-    folder = place_of(workshop.worktrees, main.folder, f"{task.name}-{report.order.number}.merge")
+    folder = place_of(workshop.worktrees, main.folder, f"{report.order.attempt_id}.merge")
     await remove_worktree(main, folder)
     git = await add_worktree(main, folder, head)
     try:

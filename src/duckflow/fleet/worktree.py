@@ -25,12 +25,13 @@ TITLE = 60
 
 
 class Worktree:
-    """Made by `open_worktree`. `start` is the commit that its changes are counted from."""
+    """Made by `open_worktree`. `start`: the commit that its changes are counted from; `stands`: where its branch is."""
 
-    def __init__(self, git: Git, main: Git, start: str) -> None:
+    def __init__(self, git: Git, main: Git, start: str, stands: str) -> None:
         self.git = git
         self.start = start
         self._main = main
+        self._stands = stands
 
     @property
     def folder(self) -> Path:
@@ -50,11 +51,11 @@ class Worktree:
         commit = await self.git.commit(message_of(order))
         if not await self.git.holds(self.start, commit):
             raise UsageError("fleet.led_away", base=self.start[:12], branch=order.branch)
-        before = await self._main.commit_of(f"refs/heads/{order.branch}")
         if not (await self.git.ends("diff", "--quiet", self.start, commit)).code and not order.mend:
             return ""
-        if before != commit:
-            await self._main.move_branch(order.branch, commit, before)
+        if self._stands != commit:
+            await self._main.move_branch(order.branch, commit, self._stands)
+            self._stands = commit
         return commit
 
     async def _in_pieces(self) -> bool:
@@ -107,7 +108,7 @@ def message_of(order: AttemptOrder) -> str:
 async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
     """A fresh one. What an earlier go at the same attempt has left is kept on its branch first."""
     task, main = order.task, Git(Path(order.task.repository), marks)
-    folder = place_of(worktrees, main.folder, f"{task.name}-{order.number}")
+    folder = place_of(worktrees, main.folder, order.attempt_id)
     await _settle(order, main, folder, note)
     base = await _known(main, task.base)
     before = await main.commit_of(f"refs/heads/{order.branch}")
@@ -119,7 +120,7 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
     git = await add_worktree(main, folder, start)
     await bring_ignored(task, main, folder, note)
     await _tell_what_is_missing(git, note)
-    return Worktree(git, main, order.mend or base)
+    return Worktree(git, main, order.mend or base, start)
 
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
