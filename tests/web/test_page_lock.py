@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from duckflow.web.access import MOST_REQUESTS, ServedAt
+from duckflow.web.serving import SILENT_SECONDS
 from duckflow.web.visitors import TRIES, Visitors
 from tests.journeys.story import decide, respond
 from tests.web.site import ID, Browser, Site, Talk
@@ -155,6 +156,19 @@ async def test_wrong_links_are_looked_at_only_so_often(tmp_path: Path) -> None:
         stranger = Browser(site.origin)
         codes = [(await stranger.http.get(f"/?token=guess{n}")).status_code for n in range(TRIES + 2)]
         assert codes == [401] * TRIES + [429] * 2
+        assert await site.visit(), "whoever has the link is not locked out by others who guess"
+
+
+@pytest.mark.slow
+async def test_connections_that_ask_nothing_are_ended(tmp_path: Path) -> None:
+    """Anybody on the machine can open them, and there are only so many."""
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        refused = f"GET / HTTP/1.1\r\nHost: {site.place.authority}\r\n\r\n".encode()
+        for begun in (b"", b"GET / HT", refused + b"G"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.place.port)
+            writer.write(begun)
+            await asyncio.wait_for(reader.read(), 4 * SILENT_SECONDS)
+            writer.close()
 
 
 async def test_who_does_too_much_waits(tmp_path: Path) -> None:

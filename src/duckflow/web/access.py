@@ -124,7 +124,7 @@ class Access:
             return Refused(403, "serve.foreign_site")
         reading = scope["method"] in READING
         if scope["path"] == "/" and reading:
-            return Refused(429, "serve.too_many") if self._visitors.tired else None
+            return None
         if not any(map(self._visitors.knows, self._cookies(headers))):
             return Refused(401, "serve.unknown")
         if not reading and origins != [f"http://{hosts[0].lower()}"]:
@@ -148,9 +148,11 @@ class Access:
 
     async def _enter(self, scope: Any, send: Any) -> None:
         given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
-        cookie = self._visitors.enter(given[0], tuple(scope["client"]))
+        tired, cookie = self._visitors.tired, self._visitors.enter(given[0], tuple(scope["client"]))
         if cookie is None:
-            await _answer(send, 401, self._words("serve.unknown"))
+            # Whoever has the right one is let in all the same: else anybody could lock the door by guessing.
+            refused = Refused(429, "serve.too_many") if tired else Refused(401, "serve.unknown")
+            await _answer(send, refused.status, self._words(refused.key))
             return
         path = f"/{self._visitors.place}/"
         kept = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Generator
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from duckflow.i18n.words import Words
 from duckflow.web.access import Access, ServedAt
@@ -17,10 +18,30 @@ from duckflow.web.visitors import Visitors
 from duckflow.web.watched import Watching
 
 BACKLOG = 128
-LAST_SECONDS = 1
+LAST_SECONDS, SILENT_SECONDS = 1, 10.0
 MOST_CONNECTIONS = 400
 OUTSIDE = ("192.0.2.1", 9)
 """An address that nobody has; nothing is sent there."""
+
+
+class PatientProtocol(H11Protocol):
+    """Ends a connection on which nothing is asked for long: whoever has no cookie could keep all of them."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._later(None)
+
+    def _later(self, seen: object) -> None:
+        self.loop.call_later(SILENT_SECONDS, self._look, seen)
+
+    def _look(self, seen: object) -> None:
+        cycle = self.cycle
+        if self.transport.is_closing():
+            return
+        if cycle is seen and (seen is None or cycle.response_complete):
+            self.transport.close()
+        else:
+            self._later(cycle)
 
 
 class PageServer(uvicorn.Server):
@@ -46,7 +67,7 @@ async def serve(
         date_header=False,
         lifespan="off",
         ws="none",
-        http="h11",
+        http=PatientProtocol,
         proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LAST_SECONDS,

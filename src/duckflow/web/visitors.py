@@ -16,7 +16,7 @@ MOST = 32
 DAYS = 14
 CONNECTIONS, ESTABLISHED = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "01"
 TRIES, TRY_SECONDS = 10, 60.0
-"""Wrong tokens that are looked at in that time."""
+"""Wrong tokens that are taken for mistakes in that time."""
 
 
 def digest(secret: str) -> str:
@@ -41,7 +41,7 @@ class Visitors:
 
     @property
     def tired(self) -> bool:
-        """Of wrong tokens; for a while none is looked at."""
+        """Of wrong tokens."""
         self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
         return len(self._tries) >= TRIES
 
@@ -59,7 +59,7 @@ class Visitors:
         if digest(token) in self._once and _is_own(*client):
             self._once.discard(digest(token))
         elif not secrets.compare_digest(digest(token), digest(self.token)):
-            self._tries.append(time.monotonic())
+            self._tries = [*self._tries, time.monotonic()][-TRIES:]
             return None
         cookie = secrets.token_urlsafe(32)
         self._known[digest(cookie)] = time.time()
