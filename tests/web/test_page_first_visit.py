@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import browsing, needs_chromium, visit
 from tests.web.site import Site, Talk
@@ -11,7 +9,6 @@ from tests.web.site import Site, Talk
 WRITE = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written **well**."))
 
 
-@pytest.mark.slow
 @needs_chromium
 async def test_a_first_visit_a_message_a_gate_and_an_answer(tmp_path: Path) -> None:
     async with Talk(tmp_path, [WRITE], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
