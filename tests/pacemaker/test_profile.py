@@ -1,8 +1,11 @@
 """The kind of task, guessed from the first message."""
 
+import time
+
 import pytest
 
 from duckflow.pacemaker.profile import guess_profile
+from duckflow.state.action import TaskProfile
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,10 @@ from duckflow.pacemaker.profile import guess_profile
 )
 def test_simple_rules(text: str, profile: str) -> None:
     assert guess_profile(text) == profile
+
+
+def test_a_long_line_without_a_space_takes_no_time() -> None:
+    """As when somebody pastes what was packed or encoded."""
+    began = time.process_time()
+    assert guess_profile("x" * 200_000) == TaskProfile.MULTI_STEP_TASK
+    assert time.process_time() - began < 2

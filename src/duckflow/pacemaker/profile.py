@@ -36,7 +36,7 @@ RULES: tuple[tuple[TaskProfile, re.Pattern[str]], ...] = tuple(
         ),
         (
             TaskProfile.FILE_OPERATION,
-            r"\b(?:create|write|rename|move|delete|remove|copy|edit|add|change|list)\b|[\w-]+\.[a-z]{1,5}\b"
+            r"\b(?:create|write|rename|move|delete|remove|copy|edit|add|change|list)\b|[\w-]\.[a-z]{1,5}\b"
             r"|作成|作って|削除|移動|書いて|追加|変更|ファイル|一覧",
         ),
     )
