@@ -20,9 +20,10 @@ from duckflow.llm.scripted import Line, Scripted
 from duckflow.remote.server import ConversationServer
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.web.ports import FleetInbox
+from duckflow.web.ports import Fleets
 from duckflow.web.serving import listen, place_of, serve
 from duckflow.web.visitors import Visitors
+from tests.journeys.cast import Cast
 
 PATIENCE = 60
 ID = "20260101-000000-abcdef"
@@ -34,7 +35,7 @@ class Talk:
     def __init__(
         self,
         top: Path,
-        replies: Iterable[Line],
+        replies: Iterable[Line] | Cast,
         mode: str = "full-auto",
         session_id: str = ID,
         language: str = "en",
@@ -47,7 +48,7 @@ class Talk:
         self.session: Session = (
             reopen(journal).session if journal.exists() else begin(journal, session_id, self.folder, language)
         )
-        model = Scripted(replies)
+        model = replies if isinstance(replies, Cast) else Scripted(replies)
         given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}}
         wiring = Wiring(Settings.model_validate(given), self.paths, self.folder, Words(language), trust=True, home=top)
 
@@ -77,7 +78,7 @@ class Site:
         paths: Paths,
         port: int = 0,
         host: str = "127.0.0.1",
-        fleet: FleetInbox | None = None,
+        fleet: Fleets | None = None,
         language: str = "en",
     ) -> None:
         self._listening = listen(host, port)

@@ -92,7 +92,7 @@ ORIGINS = (
     "http://localhost:{port}", "http://127.0.0.1:{port}.evil.example", "http://127.0.0.1:{port}/", "file://",
 )  # fmt: skip
 DEEDS = ("say", "answer", "interrupt", "command", "control", "mode", "undo", "model", "plan")
-PATHS = (*(f"sessions/{ID}/{deed}" for deed in DEEDS), "sessions", "fleet/answer")
+PATHS = (*(f"sessions/{ID}/{deed}" for deed in DEEDS), "sessions", "fleet/answer", "fleet/change")
 
 
 async def test_another_origin_does_nothing(tmp_path: Path) -> None:

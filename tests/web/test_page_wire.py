@@ -244,6 +244,7 @@ class Inbox:
     def __init__(self, risk: str = "medium") -> None:
         self.open = True
         self._question = {"title": say("gate.yes").model_dump(), "gate": {"risk": risk}}
+        self.done: list[tuple[str, str, str, int]] = []
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
         return [{"asked_id": "a", "question": self._question}] if self.open else []
@@ -254,6 +255,18 @@ class Inbox:
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         was, self.open = self.open, False
         return was
+
+    async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
+        return {"attempts": [{"open": say("fleet.too_long", minutes=3).model_dump()}], "rows": [], "lines": []}
+
+    async def diff(self, fleet: str, task: str, attempt: int) -> str:
+        return f"{fleet} {task} {attempt}"
+
+    async def pick(self, fleet: str, task: str, attempt: int) -> None:
+        self.done.append(("pick", fleet, task, attempt))
+
+    async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
+        self.done.append((what, fleet, task, attempt))
 
 
 async def test_a_fleet_asks_on_the_page_where_there_is_one(tmp_path: Path) -> None:
@@ -274,3 +287,20 @@ async def test_what_is_very_risky_in_a_fleet_takes_a_written_yes(tmp_path: Path)
         clicked = await browser.post("fleet/answer", asked="a", choice="yes", for_all_same=True)
         assert clicked["taken"] == "unclear" and clicked["told"]
         assert (await browser.post("fleet/answer", asked="a", text="yes"))["taken"] == "answer"
+
+
+async def test_what_is_done_to_a_fleet_is_one_of_few_things(tmp_path: Path) -> None:
+    fleet = Inbox()
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site:
+        browser = await site.visit()
+        for what in ("pick", "merge", "cancel", "retry"):
+            await browser.post("fleet/change", what=what, fleet="f", task="t", attempt=2)
+        await browser.post("fleet/change", what="merge", fleet="f", attempt="2")
+        for wrong in ({"what": "retry"}, {"what": "worker", "task": "t"}, {"what": ["merge"], "task": "t"}):
+            assert (await browser.post("fleet/change", 400, fleet="f", **wrong))["error"]
+        (report,) = (await browser.get("fleet/task?fleet=f&task=t"))["attempts"]
+        assert "3" in report["open"] and (await browser.get("fleet/task?fleet=f&task=t&attempt=2"))["diff"] == "f t 2"
+    assert fleet.done == [
+        *((what, "f", "t", 2) for what in ("pick", "merge", "cancel", "retry")),
+        ("merge", "f", "", 0),
+    ]

@@ -48,14 +48,14 @@ def run_web(options: Options, words: Words, paths: Paths) -> int:
 
 async def _serve(listening: socket.socket, options: Options, words: Words, paths: Paths) -> None:
     """Until a signal ends it."""
-    from duckflow.cli.fleet_engine import page_inbox
+    from duckflow.cli.fleet_page import page_fleet
     from duckflow.cli.shelf import SessionShelf
     from duckflow.web.serving import place_of, reached_at, serve
     from duckflow.web.visitors import Visitors
 
     place, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
     visitors = Visitors(paths.data / "web" / f"{place.port}.json")
-    serving = asyncio.create_task(serve(listening, shelf, visitors, words, page_inbox(words, paths)))
+    serving = asyncio.create_task(serve(listening, shelf, visitors, words, page_fleet(words, paths)))
     for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     address = f"http://{reached_at(place).authority}/?token="

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from duckflow.web import doing, reading
+from duckflow.web import doing, fleet, reading
 from duckflow.web.desk import Handler, PageDesk, handled
 from duckflow.web.listing import sessions
 
@@ -21,7 +21,8 @@ ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
     "/api/me": reading.me,
     "/api/sessions": sessions,
-    "/api/fleet": reading.fleet,
+    "/api/fleet": fleet.fleets,
+    "/api/fleet/task": fleet.task,
     ONE: reading.snapshot,
     f"{ONE}/events": reading.events,
     f"{ONE}/record": reading.record,
@@ -34,7 +35,8 @@ READING: dict[str, Handler] = {
 }
 DOING: dict[str, Handler] = {
     "/api/sessions": doing.begin,
-    "/api/fleet/answer": doing.fleet_answer,
+    "/api/fleet/answer": fleet.answer,
+    "/api/fleet/change": fleet.change,
     f"{ONE}/say": doing.say,
     f"{ONE}/answer": doing.answer,
     f"{ONE}/interrupt": doing.interrupt,

@@ -9,10 +9,11 @@ from starlette.responses import JSONResponse, Response
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
-from duckflow.web.ports import FleetInbox, Shelf
+from duckflow.web.ports import Fleets, Shelf
 from duckflow.web.watched import WatchedSession, Watching
 
 LONGEST_BODY = 24 * 1024 * 1024
+MOST = 10**6
 STATUS = {
     "serve.nothing": 404,
     "serve.no_fleet": 404,
@@ -21,6 +22,8 @@ STATUS = {
     "serve.too_long": 413,
     "serve.too_many": 429,
     "sessions.unknown": 404,
+    "fleet.unknown": 404,
+    "fleet.busy": 409,
     "attach.cut": 503,
     "attach.silent": 503,
 }
@@ -32,7 +35,7 @@ class PageDesk(NamedTuple):
     shelf: Shelf
     watching: Watching
     words: Words
-    fleet: FleetInbox | None = None
+    fleet: Fleets | None = None
 
     async def watched(self, request: Request) -> WatchedSession:
         return await self.watching.get(str(request.path_params["session"]))
@@ -84,6 +87,10 @@ class Given:
 
     def flag(self, name: str) -> bool:
         return self._values.get(name) is True
+
+    def count(self, name: str) -> int:
+        value = self._values.get(name)
+        return value if type(value) is int and 0 < value < MOST else 0
 
     def list(self, name: str) -> "list[Given]":
         value: Any = self._values.get(name)

@@ -57,7 +57,7 @@ async def answer(desk: PageDesk, request: Request) -> Any:
     given, watched = await read_body(request), await desk.watched(request)
     talk, question_id, choice = watched.conversation, given.text("question_id"), given.text("choice")
     asked = next((one for one in talk.questions if one.question_id == question_id), None)
-    if asked and asked.gate and not _is_enough(choice, asked.gate.risk):
+    if asked and asked.gate and not is_enough(choice, asked.gate.risk):
         return {"taken": "unclear", "told": [watched.words("gate.word")], "question_id": question_id}
     return _taken(await talk.answer(question_id, given.text("text"), choice), watched.words)
 
@@ -113,19 +113,7 @@ async def model(desk: PageDesk, request: Request) -> Any:
     return {"model": await watched.conversation.choices.change_model(given.text("model"))}
 
 
-async def fleet_answer(desk: PageDesk, request: Request) -> Any:
-    given = await read_body(request)
-    if desk.fleet is None:
-        raise UsageError("serve.no_fleet")
-    asked, choice = given.text("asked"), given.text("choice")
-    gates = [one["question"]["gate"] for one in await desk.fleet.inbox() if one["asked_id"] == asked]
-    if any(gate and not _is_enough(choice, gate["risk"]) for gate in gates):
-        return {"taken": "unclear", "told": [desk.words("gate.word")]}
-    was_open = await desk.fleet.answer(asked, given.text("text"), choice, given.flag("for_all_same"))
-    return {"taken": "answer" if was_open else "closed"}
-
-
-def _is_enough(choice: str, risk: str) -> bool:
+def is_enough(choice: str, risk: str) -> bool:
     """What is very risky takes a word that was written, here as in the terminal."""
     return not choice or choice in NO_YES or risk != "forbidden"
 

@@ -1,4 +1,4 @@
-"""What the page's server is given: the sessions of this machine, and the questions of a fleet."""
+"""What the page's server is given: the sessions of this machine, and its fleets."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -70,15 +70,31 @@ class Shelf(Protocol):
         ...
 
 
-class FleetInbox(Protocol):
-    """What the attempts of a fleet ask, and how far they are. All is JSON; phrases in it are worded here."""
+class Fleets(Protocol):
+    """What the attempts of fleets ask, how far they are, and what can be done about them. All is JSON; phrases in it
+    are worded here. What cannot be done raises a DuckflowError."""
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]: ...
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
-        """The latest ones first, each with its tasks, each of these with its attempts."""
+        """The latest ones first, each with its tasks, each of these with its attempts. Fleets and tasks say in `doing`
+        what is being carried out, and in `told` what came of the last."""
         ...
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         """Whether it was still open."""
+        ...
+
+    async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
+        """What came of its attempts, side by side and one by one, and its log."""
+        ...
+
+    async def diff(self, fleet: str, task: str, attempt: int) -> str:
+        """What the attempt has changed; nothing where it has changed nothing."""
+        ...
+
+    async def pick(self, fleet: str, task: str, attempt: int) -> None: ...
+
+    async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
+        """Begin to cancel, retry or merge; without a task all of the fleet, without an attempt all of the task."""
         ...

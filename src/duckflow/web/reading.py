@@ -20,7 +20,7 @@ MOST_RECORD = 2000
 MOST_FILES = 50
 WORDS = (
     "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "pacemaker.told.",
-    "severity.", "review.", "reply.", "fleet.state.",
+    "severity.", "review.", "reply.", "fleet.state.", "fleet.row.", "fleet.doing.", "agent.status.",
 )  # fmt: skip
 """What the page says itself; the rest is worded here."""
 MARKS = {"gate_opened": "gate", "duck_called": "duck", "context_pruned": "prune"}
@@ -135,10 +135,3 @@ async def chart(desk: PageDesk, request: Request) -> Any:
         return points
 
     return await asyncio.to_thread(read)
-
-
-async def fleet(desk: PageDesk, request: Request) -> Any:
-    if desk.fleet is None:
-        raise UsageError("serve.no_fleet")
-    asked, fleets = await desk.fleet.inbox(), await desk.fleet.fleets()
-    return worded({"asked": list(asked), "fleets": list(fleets)}, desk.words)

@@ -13,7 +13,7 @@ from duckflow.i18n.words import Words
 from duckflow.web.access import Access, ServedAt
 from duckflow.web.app import make_app
 from duckflow.web.desk import PageDesk
-from duckflow.web.ports import FleetInbox, Shelf
+from duckflow.web.ports import Fleets, Shelf
 from duckflow.web.visitors import Visitors
 from duckflow.web.watched import Watching
 
@@ -53,7 +53,7 @@ class PageServer(uvicorn.Server):
 
 
 async def serve(
-    listening: socket.socket, shelf: Shelf, visitors: Visitors, words: Words, fleet: FleetInbox | None = None
+    listening: socket.socket, shelf: Shelf, visitors: Visitors, words: Words, fleet: Fleets | None = None
 ) -> None:
     """Until it is cancelled."""
     watching = Watching(shelf)

@@ -13,57 +13,57 @@ const TOLD_MS = 8000;
 
 /** What the address names: [view, id, panel]. */
 function place() {
-  const [view, id, panel] = location.hash.replace(/^#\/?/, "").split("/");
-  return { view: view || "list", id: decodeURIComponent(id ?? ""), panel: panel || "talk" };
+	const [view, id, panel] = location.hash.replace(/^#\/?/, "").split("/");
+	return { view: view || "list", id: decodeURIComponent(id ?? ""), panel: panel || "talk" };
 }
 
 function App({ me }) {
-  const [where, setWhere] = useState(place());
-  const [told, setTold] = useState(null);
-  const [locked, setLocked] = useState(false);
-  const timer = useRef(0);
-  useEffect(() => {
-    const change = () => setWhere(place());
-    addEventListener("hashchange", change);
-    return () => removeEventListener("hashchange", change);
-  }, []);
-  useEffect(() => {
-    if (where.view === "list") document.title = "Duckflow";
-  }, [where.view]);
-  const tell = (text, kind = "note") => {
-    clearTimeout(timer.current);
-    setTold({ text, kind });
-    timer.current = setTimeout(() => setTold(null), TOLD_MS);
-  };
-  const go = (hash) => {
-    location.hash = hash;
-  };
-  const common = { go, tell, lock: () => setLocked(true) };
-  const skip = (event) => {
-    event.preventDefault();
-    document.getElementById("main")?.focus();
-  };
-  return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
-    ${!locked && where.view === "s"
-      ? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
-      : html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
-            ${me.fleet ? html`<nav aria-label=${t("page.views")}>${[["list", "#/", "page.sessions"], ["fleet", "#/fleet", "page.fleet"]].map(([view, to, name]) => html`<a href=${to} aria-current=${where.view === view ? "page" : undefined}>${t(name)}</a>`)}</nav>` : null}
-            <${Theme} /></header>
-          ${locked ? html`<${Locked} />` : where.view === "fleet" ? html`<${Fleet} ...${common} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
-    <div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
+	const [where, setWhere] = useState(place());
+	const [told, setTold] = useState(null);
+	const [locked, setLocked] = useState(false);
+	const timer = useRef(0);
+	useEffect(() => {
+		const change = () => setWhere(place());
+		addEventListener("hashchange", change);
+		return () => removeEventListener("hashchange", change);
+	}, []);
+	useEffect(() => {
+		if (where.view === "list") document.title = "Duckflow";
+	}, [where.view]);
+	const tell = (text, kind = "note") => {
+		clearTimeout(timer.current);
+		setTold({ text, kind });
+		timer.current = setTimeout(() => setTold(null), TOLD_MS);
+	};
+	const go = (hash) => {
+		location.hash = hash;
+	};
+	const common = { go, tell, lock: () => setLocked(true) };
+	const skip = (event) => {
+		event.preventDefault();
+		document.getElementById("main")?.focus();
+	};
+	return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
+		${!locked && where.view === "s"
+			? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
+			: html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
+						${me.fleet ? html`<nav aria-label=${t("page.views")}>${[["list", "#/", "page.sessions"], ["fleet", "#/fleet", "page.fleet"]].map(([view, to, name]) => html`<a href=${to} aria-current=${where.view === view ? "page" : undefined}>${t(name)}</a>`)}</nav>` : null}
+						<${Theme} /></header>
+					${locked ? html`<${Locked} />` : where.view === "fleet" ? html`<${Fleet} ...${common} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
+		<div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
 }
 
 const Locked = () => html`<main class="page" id="main" tabindex="-1"><h1>${t("page.locked")}</h1><p>${t("page.locked_how")}</p></main>`;
 
 async function begin() {
-  const root = document.getElementById("app");
-  try {
-    const me = await get("api/me");
-    setWords(me.words, me.language);
-    render(html`<${App} me=${me} />`, root);
-  } catch (error) {
-    root.textContent = error.message;
-  }
+	const root = document.getElementById("app");
+	try {
+		const me = await get("api/me");
+		setWords(me.words, me.language);
+		render(html`<${App} me=${me} />`, root);
+	} catch (error) {
+		root.textContent = error.message;
+	}
 }
 
 begin();

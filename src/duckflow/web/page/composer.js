@@ -11,204 +11,204 @@ const LOOK_MS = 120;
 
 /** What is being completed at the cursor: [where it begins, kind, the word], or nothing. */
 function wanted(text, cursor) {
-  const before = text.slice(0, cursor).replaceAll("／", "/").replaceAll("＠", "@");
-  const command = /^\/(\S*)$/.exec(before);
-  if (command) return [0, "command", command[1].normalize("NFKC")];
-  const word = /^\/(\S+) (\S*)$/.exec(before);
-  if (word) return [cursor - word[2].length, "word", word[2], word[1]];
-  const file = /(?:^|\s)@"?([^\s"]*)$/.exec(before);
-  return file ? [cursor - file[0].trimStart().length, "file", file[1]] : null;
+	const before = text.slice(0, cursor).replaceAll("／", "/").replaceAll("＠", "@");
+	const command = /^\/(\S*)$/.exec(before);
+	if (command) return [0, "command", command[1].normalize("NFKC")];
+	const word = /^\/(\S+) (\S*)$/.exec(before);
+	if (word) return [cursor - word[2].length, "word", word[2], word[1]];
+	const file = /(?:^|\s)@"?([^\s"]*)$/.exec(before);
+	return file ? [cursor - file[0].trimStart().length, "file", file[1]] : null;
 }
 
 const read = (file) =>
-  new Promise((done, fail) => {
-    const reader = new FileReader();
-    reader.onload = () => done({ name: file.name || "picture.png", url: reader.result });
-    reader.onerror = () => fail(reader.error);
-    reader.readAsDataURL(file);
-  });
+	new Promise((done, fail) => {
+		const reader = new FileReader();
+		reader.onload = () => done({ name: file.name || "picture.png", url: reader.result });
+		reader.onerror = () => fail(reader.error);
+		reader.readAsDataURL(file);
+	});
 
 export function Composer({ session, tell }) {
-  const kept = `duckflow-draft-${session.id}`;
-  const [text, setTextOnly] = useState(() => sessionStorage.getItem(kept) ?? "");
-  const [pictures, setPictures] = useState([]);
-  const [offers, setOffers] = useState({ list: [], at: 0, from: 0 });
-  const [over, setOver] = useState(false);
-  const field = useRef(null);
-  const looking = useRef(0);
-  const recalled = useRef(-1);
-  const { now, writable } = session;
+	const kept = `duckflow-draft-${session.id}`;
+	const [text, setTextOnly] = useState(() => sessionStorage.getItem(kept) ?? "");
+	const [pictures, setPictures] = useState([]);
+	const [offers, setOffers] = useState({ list: [], at: 0, from: 0 });
+	const [over, setOver] = useState(false);
+	const field = useRef(null);
+	const looking = useRef(0);
+	const recalled = useRef(-1);
+	const { now, writable } = session;
 
-  const setText = (value) => {
-    setTextOnly(value);
-    sessionStorage.setItem(kept, value);
-  };
-  useEffect(() => {
-    const box = field.current;
-    box.rows = 1;
-    box.rows = Math.min(12, Math.max(1, Math.round((box.scrollHeight - 18) / 22)));
-  }, [text]);
-  useEffect(() => {
-    if (matchMedia("(hover: hover)").matches) field.current.focus();
-  }, []);
-  useEffect(() => {
-    if (!session.offered) return;
-    setText(session.offered);
-    session.offered = "";
-    field.current.focus();
-  }, [session.offered]);
+	const setText = (value) => {
+		setTextOnly(value);
+		sessionStorage.setItem(kept, value);
+	};
+	useEffect(() => {
+		const box = field.current;
+		box.rows = 1;
+		box.rows = Math.min(12, Math.max(1, Math.round((box.scrollHeight - 18) / 22)));
+	}, [text]);
+	useEffect(() => {
+		if (matchMedia("(hover: hover)").matches) field.current.focus();
+	}, []);
+	useEffect(() => {
+		if (!session.offered) return;
+		setText(session.offered);
+		session.offered = "";
+		field.current.focus();
+	}, [session.offered]);
 
-  const close = () => setOffers({ list: [], at: 0, from: 0 });
-  const complete = (value, cursor) => {
-    clearTimeout(looking.current);
-    const found = wanted(value, cursor);
-    if (!found) return close();
-    const [from, kind, word, command] = found;
-    const show = (list) => setOffers({ list: list.slice(0, MOST_OFFERED), at: 0, from });
-    if (kind === "command") {
-      const named = session.commands ?? [];
-      const begin = named.filter((one) => one.name.startsWith(word));
-      const inside = named.filter((one) => !one.name.startsWith(word) && one.name.includes(word));
-      return show([...begin, ...inside].map((one) => ({ text: `/${one.name} `, shown: `/${one.name}`, help: one.help })));
-    }
-    if (kind === "word") {
-      const words = session.commands?.find((one) => one.name === command)?.words ?? [];
-      return show(words.filter((one) => one.startsWith(word) && one !== word).map((one) => ({ text: one, shown: one, help: "" })));
-    }
-    looking.current = setTimeout(async () => {
-      const paths = await session.read(`files?q=${encodeURIComponent(word)}`).catch(() => []);
-      const list = paths.map((path) => ({ text: path.includes(" ") ? `@"${path}" ` : `@${path} `, shown: path, help: "" }));
-      if (wanted(field.current?.value ?? "", field.current?.selectionStart ?? 0)?.[2] === word) show(list);
-    }, LOOK_MS);
-    return undefined;
-  };
-  const accept = (offer) => {
-    const cursor = field.current.selectionStart;
-    const value = text.slice(0, offers.from) + offer.text + text.slice(cursor);
-    setText(value);
-    const place = offers.from + offer.text.length;
-    close();
-    setTimeout(() => {
-      field.current.focus();
-      field.current.setSelectionRange(place, place);
-      if (offer.text.startsWith("/")) complete(value, place);
-    }, 0);
-  };
+	const close = () => setOffers({ list: [], at: 0, from: 0 });
+	const complete = (value, cursor) => {
+		clearTimeout(looking.current);
+		const found = wanted(value, cursor);
+		if (!found) return close();
+		const [from, kind, word, command] = found;
+		const show = (list) => setOffers({ list: list.slice(0, MOST_OFFERED), at: 0, from });
+		if (kind === "command") {
+			const named = session.commands ?? [];
+			const begin = named.filter((one) => one.name.startsWith(word));
+			const inside = named.filter((one) => !one.name.startsWith(word) && one.name.includes(word));
+			return show([...begin, ...inside].map((one) => ({ text: `/${one.name} `, shown: `/${one.name}`, help: one.help })));
+		}
+		if (kind === "word") {
+			const words = session.commands?.find((one) => one.name === command)?.words ?? [];
+			return show(words.filter((one) => one.startsWith(word) && one !== word).map((one) => ({ text: one, shown: one, help: "" })));
+		}
+		looking.current = setTimeout(async () => {
+			const paths = await session.read(`files?q=${encodeURIComponent(word)}`).catch(() => []);
+			const list = paths.map((path) => ({ text: path.includes(" ") ? `@"${path}" ` : `@${path} `, shown: path, help: "" }));
+			if (wanted(field.current?.value ?? "", field.current?.selectionStart ?? 0)?.[2] === word) show(list);
+		}, LOOK_MS);
+		return undefined;
+	};
+	const accept = (offer) => {
+		const cursor = field.current.selectionStart;
+		const value = text.slice(0, offers.from) + offer.text + text.slice(cursor);
+		setText(value);
+		const place = offers.from + offer.text.length;
+		close();
+		setTimeout(() => {
+			field.current.focus();
+			field.current.setSelectionRange(place, place);
+			if (offer.text.startsWith("/")) complete(value, place);
+		}, 0);
+	};
 
-  const send = async (later = false) => {
-    const said = text.trim();
-    if (!said && !pictures.length) return;
-    const more = { pictures: pictures.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
-    if (later) more.later = true;
-    const [open] = session.questions;
-    if (open) more.question_id = open.question_id;
-    setText("");
-    setPictures([]);
-    recalled.current = -1;
-    session.follows = true;
-    try {
-      const { taken, told } = await session.say(said, more);
-      if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
-    } catch (error) {
-      setText(said);
-      setPictures(pictures);
-      tell(error.message, "warn");
-    }
-  };
-  const stop = async () => {
-    const { unheard } = await session.interrupt().catch((error) => tell(error.message, "warn") ?? {});
-    if (unheard && !field.current.value) setText(unheard);
-    field.current.focus();
-  };
-  const recall = (way) => {
-    const said = session.items.list.filter((item) => item.kind === "user").map((item) => item.text).reverse();
-    const next = Math.max(-1, Math.min(said.length - 1, recalled.current + way));
-    if (next === recalled.current) return false;
-    recalled.current = next;
-    setText(said[next] ?? "");
-    return true;
-  };
-  const key = (event) => {
-    if (event.isComposing || event.keyCode === 229) return;
-    const open = offers.list.length > 0;
-    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const unmodified = !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (open && move) setOffers({ ...offers, at: (offers.at + move + offers.list.length) % offers.list.length });
-    else if (open && (event.key === "Tab" || event.key === "Enter") && unmodified && text.slice(offers.from).trim() !== offers.list[offers.at].text.trim()) accept(offers.list[offers.at]);
-    else if (open && event.key === "Escape") close();
-    else if (event.key === "Escape" && now.busy) stop();
-    else if (event.key === "Enter" && unmodified) {
-      close();
-      send();
-    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(true);
-    else if (!(move && unmodified && (text === "" || recalled.current >= 0) && recall(-move))) return;
-    event.preventDefault();
-  };
+	const send = async (later = false) => {
+		const said = text.trim();
+		if (!said && !pictures.length) return;
+		const more = { pictures: pictures.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
+		if (later) more.later = true;
+		const [open] = session.questions;
+		if (open) more.question_id = open.question_id;
+		setText("");
+		setPictures([]);
+		recalled.current = -1;
+		session.follows = true;
+		try {
+			const { taken, told } = await session.say(said, more);
+			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
+		} catch (error) {
+			setText(said);
+			setPictures(pictures);
+			tell(error.message, "warn");
+		}
+	};
+	const stop = async () => {
+		const { unheard } = await session.interrupt().catch((error) => tell(error.message, "warn") ?? {});
+		if (unheard && !field.current.value) setText(unheard);
+		field.current.focus();
+	};
+	const recall = (way) => {
+		const said = session.items.list.filter((item) => item.kind === "user").map((item) => item.text).reverse();
+		const next = Math.max(-1, Math.min(said.length - 1, recalled.current + way));
+		if (next === recalled.current) return false;
+		recalled.current = next;
+		setText(said[next] ?? "");
+		return true;
+	};
+	const key = (event) => {
+		if (event.isComposing || event.keyCode === 229) return;
+		const open = offers.list.length > 0;
+		const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+		const unmodified = !event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey;
+		if (open && move) setOffers({ ...offers, at: (offers.at + move + offers.list.length) % offers.list.length });
+		else if (open && (event.key === "Tab" || event.key === "Enter") && unmodified && text.slice(offers.from).trim() !== offers.list[offers.at].text.trim()) accept(offers.list[offers.at]);
+		else if (open && event.key === "Escape") close();
+		else if (event.key === "Escape" && now.busy) stop();
+		else if (event.key === "Enter" && unmodified) {
+			close();
+			send();
+		} else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(true);
+		else if (!(move && unmodified && (text === "" || recalled.current >= 0) && recall(-move))) return;
+		event.preventDefault();
+	};
 
-  const take = async (files) => {
-    const usable = [...files].filter((file) => PICTURES.includes(file.type) && file.size <= LARGEST);
-    if (usable.length < files.length) tell(t("page.bad_picture"), "warn");
-    const taken = await Promise.all(usable.map(read));
-    setPictures((had) => [...had, ...taken]);
-  };
-  const paste = (event) => {
-    if (!event.clipboardData.files.length) return;
-    event.preventDefault();
-    take(event.clipboardData.files);
-  };
-  const drop = (event) => {
-    event.preventDefault();
-    setOver(false);
-    take(event.dataTransfer.files);
-  };
-  const listed = offers.list.length > 0;
-  return html`<form
-    class=${`composer${over ? " over" : ""}`}
-    aria-label=${t("page.say")}
-    onSubmit=${(event) => (event.preventDefault(), send())}
-    onDragOver=${(event) => (event.preventDefault(), setOver(true))}
-    onDragLeave=${() => setOver(false)}
-    onDrop=${drop}
-  >
-    ${now.waiting?.length
-      ? html`<ul class="queued" aria-label=${t("page.unheard")}>${now.waiting.map(
-          (one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "page.later" : "page.steer")} /> ${visible(one.text)}</li>`,
-        )}</ul>`
-      : null}
-    ${pictures.length
-      ? html`<div class="pictures">${pictures.map(
-          (one, number) => html`<span class="thumb"><img src=${one.url} alt=${visible(one.name)} /><button type="button" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setPictures(pictures.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></span>`,
-        )}</div>`
-      : null}
-    ${listed
-      ? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("page.completions")}>${offers.list.map(
-          (one, number) => html`<li id=${`offer-${number}`} role="option" aria-selected=${String(number === offers.at)} onMouseDown=${(event) => (event.preventDefault(), accept(one))}><code>${visible(one.shown)}</code> <span>${visible(one.help)}</span></li>`,
-        )}</ul>`
-      : null}
-    <div class="line">
-      <label class="tool" title=${t("page.add_picture")}>
-        <${Icon} name="picture" /><span class="unseen">${t("page.add_picture")}</span>
-        <input class="unseen" type="file" accept=${PICTURES.join(",")} multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
-      </label>
-      <textarea
-        ref=${field}
-        rows="1"
-        aria-label=${t("page.say")}
-        aria-controls=${listed ? "offers" : undefined}
-        aria-autocomplete="list"
-        aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-        placeholder=${t(session.questions.length ? "page.placeholder_answer" : now.in_turn ? "page.placeholder_steer" : "page.placeholder")}
-        disabled=${!writable}
-        value=${text}
-        onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
-        onKeyDown=${key}
-        onPaste=${paste}
-        onBlur=${close}
-      />
-      ${now.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
-      ${now.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
-      <button class="tool send" title=${t(now.in_turn ? "page.steer" : "page.send")} aria-label=${t(now.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
-    </div>
-    <p class="hint keys" aria-hidden="true">${t(now.in_turn ? "page.keys_busy" : "page.keys")}</p>
-  </form>`;
+	const take = async (files) => {
+		const usable = [...files].filter((file) => PICTURES.includes(file.type) && file.size <= LARGEST);
+		if (usable.length < files.length) tell(t("page.bad_picture"), "warn");
+		const taken = await Promise.all(usable.map(read));
+		setPictures((had) => [...had, ...taken]);
+	};
+	const paste = (event) => {
+		if (!event.clipboardData.files.length) return;
+		event.preventDefault();
+		take(event.clipboardData.files);
+	};
+	const drop = (event) => {
+		event.preventDefault();
+		setOver(false);
+		take(event.dataTransfer.files);
+	};
+	const listed = offers.list.length > 0;
+	return html`<form
+		class=${`composer${over ? " over" : ""}`}
+		aria-label=${t("page.say")}
+		onSubmit=${(event) => (event.preventDefault(), send())}
+		onDragOver=${(event) => (event.preventDefault(), setOver(true))}
+		onDragLeave=${() => setOver(false)}
+		onDrop=${drop}
+	>
+		${now.waiting?.length
+			? html`<ul class="queued" aria-label=${t("page.unheard")}>${now.waiting.map(
+					(one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "page.later" : "page.steer")} /> ${visible(one.text)}</li>`,
+				)}</ul>`
+			: null}
+		${pictures.length
+			? html`<div class="pictures">${pictures.map(
+					(one, number) => html`<span class="thumb"><img src=${one.url} alt=${visible(one.name)} /><button type="button" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setPictures(pictures.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></span>`,
+				)}</div>`
+			: null}
+		${listed
+			? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("page.completions")}>${offers.list.map(
+					(one, number) => html`<li id=${`offer-${number}`} role="option" aria-selected=${String(number === offers.at)} onMouseDown=${(event) => (event.preventDefault(), accept(one))}><code>${visible(one.shown)}</code> <span>${visible(one.help)}</span></li>`,
+				)}</ul>`
+			: null}
+		<div class="line">
+			<label class="tool" title=${t("page.add_picture")}>
+				<${Icon} name="picture" /><span class="unseen">${t("page.add_picture")}</span>
+				<input class="unseen" type="file" accept=${PICTURES.join(",")} multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
+			</label>
+			<textarea
+				ref=${field}
+				rows="1"
+				aria-label=${t("page.say")}
+				aria-controls=${listed ? "offers" : undefined}
+				aria-autocomplete="list"
+				aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
+				placeholder=${t(session.questions.length ? "page.placeholder_answer" : now.in_turn ? "page.placeholder_steer" : "page.placeholder")}
+				disabled=${!writable}
+				value=${text}
+				onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
+				onKeyDown=${key}
+				onPaste=${paste}
+				onBlur=${close}
+			/>
+			${now.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
+			${now.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
+			<button class="tool send" title=${t(now.in_turn ? "page.steer" : "page.send")} aria-label=${t(now.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
+		</div>
+		<p class="hint keys" aria-hidden="true">${t(now.in_turn ? "page.keys_busy" : "page.keys")}</p>
+	</form>`;
 }

@@ -4,6 +4,6 @@ import { html, useErrorBoundary } from "./vendor/htm-preact.js";
 import { t } from "./words.js";
 
 export function Guard({ children }) {
-  const [problem] = useErrorBoundary();
-  return problem ? html`<p class="problem">${t("page.cannot_show")} ${String(problem.message)}</p>` : children;
+	const [problem] = useErrorBoundary();
+	return problem ? html`<p class="problem">${t("page.cannot_show")} ${String(problem.message)}</p>` : children;
 }

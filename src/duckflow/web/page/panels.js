@@ -11,98 +11,98 @@ const AGAIN_MS = 1500;
 
 /** What the server says under a name; read again some time after something has happened. */
 function useReading(session, what) {
-  const [data, setData] = useState(null);
-  const [problem, setProblem] = useState("");
-  const happened = session.last;
-  useEffect(() => {
-    let wanted = true;
-    const read = () =>
-      session.read(what).then(
-        (found) => wanted && (setData(found), setProblem("")),
-        (error) => wanted && setProblem(error.message),
-      );
-    const timer = setTimeout(read, data ? AGAIN_MS : 0);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [happened, what]);
-  return [data, problem];
+	const [data, setData] = useState(null);
+	const [problem, setProblem] = useState("");
+	const happened = session.last;
+	useEffect(() => {
+		let wanted = true;
+		const read = () =>
+			session.read(what).then(
+				(found) => wanted && (setData(found), setProblem("")),
+				(error) => wanted && setProblem(error.message),
+			);
+		const timer = setTimeout(read, data ? AGAIN_MS : 0);
+		return () => {
+			wanted = false;
+			clearTimeout(timer);
+		};
+	}, [happened, what]);
+	return [data, problem];
 }
 
 const Reading = ({ problem, data, nothing, children }) =>
-  problem ? html`<p class="problem">${visible(problem)}</p>` : data === null ? html`<p class="nothing">…</p>` : nothing ? html`<p class="nothing">${nothing}</p>` : children;
+	problem ? html`<p class="problem">${visible(problem)}</p>` : data === null ? html`<p class="nothing">…</p>` : nothing ? html`<p class="nothing">${nothing}</p>` : children;
 
 export function Changes({ session, tell }) {
-  const [data, problem] = useReading(session, "changes");
-  const undo = (again) => session.undo(again).then(({ told }) => told?.length && tell(told.join(" ")), (error) => tell(error.message, "warn"));
-  return html`<section aria-labelledby="changes-title"><h2 id="changes-title">${t("page.changes")}</h2>
-    ${session.writable
-      ? html`<div class="choices"><button onClick=${() => undo(false)}><${Icon} name="undo" />${t("page.undo")}</button><button onClick=${() => undo(true)}>${t("page.redo")}</button></div>`
-      : null}
-    <${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("page.no_changes") : ""}>
-      <ul class="turns">${[...(data ?? [])].reverse().map((one) => html`<${Turn} key=${one.turn} turn=${one} session=${session} />`)}</ul>
-    <//>
-  </section>`;
+	const [data, problem] = useReading(session, "changes");
+	const undo = (again) => session.undo(again).then(({ told }) => told?.length && tell(told.join(" ")), (error) => tell(error.message, "warn"));
+	return html`<section aria-labelledby="changes-title"><h2 id="changes-title">${t("page.changes")}</h2>
+		${session.writable
+			? html`<div class="choices"><button onClick=${() => undo(false)}><${Icon} name="undo" />${t("page.undo")}</button><button onClick=${() => undo(true)}>${t("page.redo")}</button></div>`
+			: null}
+		<${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("page.no_changes") : ""}>
+			<ul class="turns">${[...(data ?? [])].reverse().map((one) => html`<${Turn} key=${one.turn} turn=${one} session=${session} />`)}</ul>
+		<//>
+	</section>`;
 }
 
 /** What a turn has changed; the diff is read when it is wanted. */
 function Turn({ turn, session }) {
-  const [diff, setDiff] = useState(null);
-  const open = (event) => {
-    if (event.target.open && diff === null) session.read(`changes?turn=${turn.turn}`).then((found) => setDiff(found.diff), (error) => setDiff(error.message));
-  };
-  return html`<li class=${turn.undone ? "undone" : ""}>
-    <h3>${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null} ${turn.undone ? html`<span class="badge">${t("page.taken_back")}</span>` : null}</h3>
-    <ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
-    <details onToggle=${open}><summary>${t("page.diff")}</summary>
-      ${diff === null ? null : looksLikeDiff(diff) ? html`<${Diff} text=${diff} />` : html`<p class="what">${visible(diff) || t("page.no_diff")}</p>`}</details>
-  </li>`;
+	const [diff, setDiff] = useState(null);
+	const open = (event) => {
+		if (event.target.open && diff === null) session.read(`changes?turn=${turn.turn}`).then((found) => setDiff(found.diff), (error) => setDiff(error.message));
+	};
+	return html`<li class=${turn.undone ? "undone" : ""}>
+		<h3>${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null} ${turn.undone ? html`<span class="badge">${t("page.taken_back")}</span>` : null}</h3>
+		<ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
+		<details onToggle=${open}><summary>${t("page.diff")}</summary>
+			${diff === null ? null : looksLikeDiff(diff) ? html`<${Diff} text=${diff} />` : html`<p class="what">${visible(diff) || t("page.no_diff")}</p>`}</details>
+	</li>`;
 }
 
 export function Health({ session }) {
-  const [data, problem] = useReading(session, "chart");
-  const usage = session.state.usage ?? {};
-  const facts = [
-    [t("page.calls"), usage.calls],
-    [t("page.sent"), thousands(usage.prompt_tokens ?? 0)],
-    [t("page.cached"), thousands(usage.cached_tokens ?? 0)],
-    [t("page.received"), thousands(usage.completion_tokens ?? 0)],
-    [t("page.cost"), money(usage.cost_usd)],
-  ].filter(([, value]) => value);
-  return html`<section aria-labelledby="health-title"><h2 id="health-title">${t("page.health")}</h2>
-    <${Reading} problem=${problem} data=${data}><${Chart} points=${data ?? []} /><//>
-    ${facts.length ? html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>` : null}
-  </section>`;
+	const [data, problem] = useReading(session, "chart");
+	const usage = session.state.usage ?? {};
+	const facts = [
+		[t("page.calls"), usage.calls],
+		[t("page.sent"), thousands(usage.prompt_tokens ?? 0)],
+		[t("page.cached"), thousands(usage.cached_tokens ?? 0)],
+		[t("page.received"), thousands(usage.completion_tokens ?? 0)],
+		[t("page.cost"), money(usage.cost_usd)],
+	].filter(([, value]) => value);
+	return html`<section aria-labelledby="health-title"><h2 id="health-title">${t("page.health")}</h2>
+		<${Reading} problem=${problem} data=${data}><${Chart} points=${data ?? []} /><//>
+		${facts.length ? html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>` : null}
+	</section>`;
 }
 
 const MARKS = { true: "check", false: "cross", null: "ring" };
 
 export function Audit({ session }) {
-  const [data, problem] = useReading(session, "audit");
-  return html`<section aria-labelledby="audit-title"><h2 id="audit-title">${t("page.audit")}</h2>
-    <${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("audit.nothing") : ""}>
-      <ol class="audit">${[...(data ?? [])].reverse().map(
-        (one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "page.ok" : one.ok === false ? "page.failed" : "page.open")} />
-          <div><code>${visible(one.operation)}</code> ${visible(subject(one.args)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
-            ${[["why", one.why], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
-      )}</ol>
-    <//>
-  </section>`;
+	const [data, problem] = useReading(session, "audit");
+	return html`<section aria-labelledby="audit-title"><h2 id="audit-title">${t("page.audit")}</h2>
+		<${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("audit.nothing") : ""}>
+			<ol class="audit">${[...(data ?? [])].reverse().map(
+				(one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "page.ok" : one.ok === false ? "page.failed" : "page.open")} />
+					<div><code>${visible(one.operation)}</code> ${visible(subject(one.args)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
+						${[["why", one.why], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
+			)}</ol>
+		<//>
+	</section>`;
 }
 
 export function Layers({ session }) {
-  const [data, problem] = useReading(session, "context");
-  const layers = data ?? [];
-  const most = Math.max(1, ...layers.map((one) => one.tokens));
-  const sum = layers.reduce((total, one) => total + one.tokens, 0);
-  return html`<section aria-labelledby="layers-title"><h2 id="layers-title">${t("page.layers")}</h2>
-    <${Reading} problem=${problem} data=${data}>
-      <ul class="layers">${layers.map(
-        (one) => html`<li><span>${visible(one.label)}</span><span class="meta">${thousands(one.tokens)}${one.budget ? ` / ${thousands(one.budget)}` : ""}</span>
-          <meter max=${most} value=${one.tokens} aria-label=${visible(one.label)}>${one.tokens}</meter></li>`,
-      )}</ul>
-      <p class="what">${t("page.tokens", { tokens: thousands(sum) })}</p>
-    <//>
-  </section>`;
+	const [data, problem] = useReading(session, "context");
+	const layers = data ?? [];
+	const most = Math.max(1, ...layers.map((one) => one.tokens));
+	const sum = layers.reduce((total, one) => total + one.tokens, 0);
+	return html`<section aria-labelledby="layers-title"><h2 id="layers-title">${t("page.layers")}</h2>
+		<${Reading} problem=${problem} data=${data}>
+			<ul class="layers">${layers.map(
+				(one) => html`<li><span>${visible(one.label)}</span><span class="meta">${thousands(one.tokens)}${one.budget ? ` / ${thousands(one.budget)}` : ""}</span>
+					<meter max=${most} value=${one.tokens} aria-label=${visible(one.label)}>${one.tokens}</meter></li>`,
+			)}</ul>
+			<p class="what">${t("page.tokens", { tokens: thousands(sum) })}</p>
+		<//>
+	</section>`;
 }

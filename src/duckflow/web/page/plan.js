@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Icon, Spinner } from "./icons.js";
 import { Tail, elapsed } from "./tail.js";
-import { percent, t, visible } from "./words.js";
+import { money, percent, t, thousands, visible } from "./words.js";
 
 const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed: "cross", interrupted: "pause", cancelled: "cross" };
 const SUBJECTS = ["path", "command", "source", "goal", "query", "pattern", "words"];
@@ -14,45 +14,45 @@ const tasksOf = (step) => step.task_list?.tasks ?? [];
 export const subject = (args) => String(SUBJECTS.map((name) => args?.[name]).find(Boolean) ?? "");
 
 const Mark = ({ status, doubted }) =>
-  status === "in_progress"
-    ? html`<${Spinner} label=${t("page.status.in_progress")} />`
-    : html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`page.status.${status}`)} />`;
+	status === "in_progress"
+		? html`<${Spinner} label=${t("page.status.in_progress")} />`
+		: html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`page.status.${status}`)} />`;
 
 function Step({ step, number, numbers }) {
-  const tasks = tasksOf(step);
-  const done = tasks.filter((task) => task.status === "completed").length;
-  const after = step.depends_on.map((id) => numbers.get(id)).filter(Boolean).join(", ");
-  return html`<li class=${`step s-${unverified(step) ? "unverified" : step.status}`}>
-    <div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
-      <span class="name">${number}. ${visible(step.name)}</span>
-      <span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
-    ${step.description ? html`<p class="what">${visible(step.description)}</p>` : null}
-    ${step.success && step.status !== "completed" ? html`<p class="what">${t("plan.success", { success: visible(step.success) })}</p>` : null}
-    ${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
-    ${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
-    ${tasks.length
-      ? html`<ul class="tasks" aria-label=${t("page.tasks")}>${tasks.map(
-          (task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task.args)).slice(0, 120)}
-            ${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
-        )}</ul>`
-      : null}
-  </li>`;
+	const tasks = tasksOf(step);
+	const done = tasks.filter((task) => task.status === "completed").length;
+	const after = step.depends_on.map((id) => numbers.get(id)).filter(Boolean).join(", ");
+	return html`<li class=${`step s-${unverified(step) ? "unverified" : step.status}`}>
+		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
+			<span class="name">${number}. ${visible(step.name)}</span>
+			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
+		${step.description ? html`<p class="what">${visible(step.description)}</p>` : null}
+		${step.success && step.status !== "completed" ? html`<p class="what">${t("plan.success", { success: visible(step.success) })}</p>` : null}
+		${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
+		${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
+		${tasks.length
+			? html`<ul class="tasks" aria-label=${t("page.tasks")}>${tasks.map(
+					(task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task.args)).slice(0, 120)}
+						${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
+				)}</ul>`
+			: null}
+	</li>`;
 }
 
 export function PlanTree({ plan, heading = "h3" }) {
-  const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
-  const done = plan.steps.filter((step) => step.status === "completed").length;
-  return html`<div class="plan">
-    <${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span><//>
-    <${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
-    ${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
-    <ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
-    ${plan.risks?.length ? html`<p class="what">${t("plan.risks", { risks: plan.risks.map(visible).join("; ") })}</p>` : null}
-  </div>`;
+	const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
+	const done = plan.steps.filter((step) => step.status === "completed").length;
+	return html`<div class="plan">
+		<${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span><//>
+		<${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
+		${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
+		<ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
+		${plan.risks?.length ? html`<p class="what">${t("plan.risks", { risks: plan.risks.map(visible).join("; ") })}</p>` : null}
+	</div>`;
 }
 
 export const Progress = ({ done, total, label }) => html`<div class="progress">
-  <progress max=${total || 1} value=${done} aria-label=${label}>${percent(done / (total || 1))}</progress><span>${done}/${total}</span>
+	<progress max=${total || 1} value=${done} aria-label=${label}>${percent(done / (total || 1))}</progress><span>${done}/${total}</span>
 </div>`;
 
 const LIVE = new Set(["running", "paused", "interrupted"]);
@@ -60,61 +60,78 @@ const WISHES = { running: ["pause", "cancel"], paused: ["resume", "cancel"], int
 const WISH_ICONS = { pause: "pause", resume: "play", cancel: "cross" };
 
 function Job({ job, session, tell }) {
-  const [, tick] = useState(0);
-  const [open, setOpen] = useState(false);
-  useEffect(() => {
-    if (job.status !== "running") return undefined;
-    const timer = setInterval(() => tick((count) => count + 1), 1000);
-    return () => clearInterval(timer);
-  }, [job.status]);
-  const plan = session.state.plans?.[job.plan_id];
-  const steps = (plan?.steps ?? []).filter((step) => job.step_ids.includes(step.step_id));
-  const done = steps.filter((step) => step.status === "completed").length;
-  const waits = session.questions.some((question) => question.job === job.job_id);
-  const doing = steps
-    .filter((step) => step.status === "in_progress")
-    .map((step) => {
-      const task = tasksOf(step).find((one) => one.status === "in_progress");
-      return task ? `${task.operation} ${subject(task.args)}` : t("job.bar_preparing", { step: step.name });
-    });
-  const status = waits ? t("job.status.waits") : t(`job.status.${job.status}`);
-  const act = (wish) => session.control(wish, job.job_id).catch((error) => tell(error.message, "warn"));
-  const output = session.outputs[job.job_id];
-  return html`<li class=${`job j-${job.status}${waits ? " waits" : ""}`}>
-    <div class="job-head">
-      <${Icon} name="job" /><b>${visible(job.name)}</b> <span class=${`badge b-${waits ? "waits" : job.status}`}>${status}</span>
-      ${job.status === "running" && job.began ? html`<span class="meta">${elapsed(job.began)}</span>` : null}
-    </div>
-    <${Progress} done=${done} total=${steps.length} label=${visible(job.name)} />
-    ${doing.length && job.status === "running" ? html`<p class="what now">${visible(doing.join(", "))}</p>` : null}
-    ${output
-      ? html`<${Tail} text=${output} lines=${open ? 200 : 8} /><button class="link" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${t(open ? "page.less" : "page.more_output")}</button>`
-      : null}
-    ${job.report?.summary ? html`<p class="what">${visible(job.report.summary)}</p>` : null}
-    ${LIVE.has(job.status) && session.writable
-      ? html`<div class="choices">${WISHES[job.status].map(
-          (wish) => html`<button onClick=${() => act(wish)}><${Icon} name=${WISH_ICONS[wish]} />${t(`page.job_${wish}`)}</button>`,
-        )}</div>`
-      : null}
-  </li>`;
+	const [, tick] = useState(0);
+	const [open, setOpen] = useState(false);
+	useEffect(() => {
+		if (job.status !== "running") return undefined;
+		const timer = setInterval(() => tick((count) => count + 1), 1000);
+		return () => clearInterval(timer);
+	}, [job.status]);
+	const plan = session.state.plans?.[job.plan_id];
+	const steps = (plan?.steps ?? []).filter((step) => job.step_ids.includes(step.step_id));
+	const done = steps.filter((step) => step.status === "completed").length;
+	const waits = session.questions.some((question) => question.job === job.job_id);
+	const doing = steps
+		.filter((step) => step.status === "in_progress")
+		.map((step) => {
+			const task = tasksOf(step).find((one) => one.status === "in_progress");
+			return task ? `${task.operation} ${subject(task.args)}` : t("job.bar_preparing", { step: step.name });
+		});
+	const status = waits ? t("job.status.waits") : t(`job.status.${job.status}`);
+	const act = (wish) => session.control(wish, job.job_id).catch((error) => tell(error.message, "warn"));
+	const output = session.outputs[job.job_id];
+	return html`<li class=${`job j-${job.status}${waits ? " waits" : ""}`}>
+		<div class="job-head">
+			<${Icon} name="job" /><b>${visible(job.name)}</b> <span class=${`badge b-${waits ? "waits" : job.status}`}>${status}</span>
+			${job.status === "running" && job.began ? html`<span class="meta">${elapsed(job.began)}</span>` : null}
+		</div>
+		<${Progress} done=${done} total=${steps.length} label=${visible(job.name)} />
+		${doing.length && job.status === "running" ? html`<p class="what now">${visible(doing.join(", "))}</p>` : null}
+		${output
+			? html`<${Tail} text=${output} lines=${open ? 200 : 8} /><button class="link" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${t(open ? "page.less" : "page.more_output")}</button>`
+			: null}
+		${job.report?.summary ? html`<p class="what">${visible(job.report.summary)}</p>` : null}
+		${LIVE.has(job.status) && session.writable
+			? html`<div class="choices">${WISHES[job.status].map(
+					(wish) => html`<button onClick=${() => act(wish)}><${Icon} name=${WISH_ICONS[wish]} />${t(`page.job_${wish}`)}</button>`,
+				)}</div>`
+			: null}
+	</li>`;
+}
+
+const AGENT_MARKS = { running: "in_progress", done: "completed", failed: "failed" };
+
+/** What was handed on: who has it, how far it is, what it cost; the report on unfolding. */
+function Agent({ agent, waits }) {
+	const { agent_id, kind, task, status, usage, report, doing } = agent;
+	const facts = [visible(kind), t("page.tokens", { tokens: thousands(usage.prompt_tokens + usage.completion_tokens) }), money(usage.cost_usd)];
+	const told = [["page.found", report?.found], ["page.changes", report?.changed?.join("\n")], ["fleet.row.evidence", report?.evidence?.join("\n")], ["page.ended_early", report?.open]].filter(([, text]) => text);
+	return html`<li class="job"><details><summary><span class="job-head"><${Mark} status=${AGENT_MARKS[status] ?? "interrupted"} /><b>${visible(agent_id)}</b> <span class=${`badge b-${waits ? "waits" : status}`}>${t(`agent.status.${waits ? "waits" : status}`)}</span> <span class="meta">${facts.filter(Boolean).join(" · ")}</span></span>
+			<span class="what">${visible(task)}</span></summary>
+		${told.length ? html`<dl class="five">${told.map(([name, text]) => html`<dt>${t(name)}</dt><dd>${visible(text)}</dd>`)}</dl>` : html`<p class="what now">${visible(doing)}</p>`}</details></li>`;
 }
 
 export function Work({ session, tell }) {
-  const { plan } = session;
-  const jobs = Object.values(session.state.jobs ?? {}).reverse();
-  const five = Object.entries(session.state.five ?? {}).filter(([, value]) => value?.length);
-  return html`
-    ${five.length
-      ? html`<section aria-labelledby="five"><h2 id="five">${t("page.five")}</h2>
-          <dl class="five">${five.map(([name, value]) => html`<dt>${t(`five.${name}`)}</dt><dd>${visible([].concat(value).join("; "))}</dd>`)}</dl></section>`
-      : null}
-    <section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
-      ${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
-      ${plan?.status === "draft" && session.writable
-        ? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("page.approve")}</button></div>`
-        : null}
-    </section>
-    <section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
-      ${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}
-    </section>`;
+	const { plan } = session;
+	const jobs = Object.values(session.state.jobs ?? {}).reverse();
+	const agents = Object.values(session.state.agents ?? {}).reverse();
+	const five = Object.entries(session.state.five ?? {}).filter(([, value]) => value?.length);
+	return html`
+		${five.length
+			? html`<section aria-labelledby="five"><h2 id="five">${t("page.five")}</h2>
+					<dl class="five">${five.map(([name, value]) => html`<dt>${t(`five.${name}`)}</dt><dd>${visible([].concat(value).join("; "))}</dd>`)}</dl></section>`
+			: null}
+		<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
+			${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
+			${plan?.status === "draft" && session.writable
+				? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("page.approve")}</button></div>`
+				: null}
+		</section>
+		${agents.length
+			? html`<section aria-labelledby="agents-title"><h2 id="agents-title">${t("page.agents")}</h2>
+					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} waits=${session.questions.some((question) => question.job === one.agent_id)} />`)}</ul></section>`
+			: null}
+		<section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
+			${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}
+		</section>`;
 }

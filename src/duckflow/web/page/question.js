@@ -13,146 +13,146 @@ const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 const fileDiff = (gate) => gate.diff.slice(gate.commands.join("\n").length).replace(/^\n/, "");
 
 function Gate({ gate }) {
-  const diff = fileDiff(gate);
-  const said = [
-    ...gate.intent.map((text) => ["gate.intent", text]),
-    ["gate.rationale", gate.rationale],
-    ...gate.alternatives.map((text) => ["gate.alternative", text]),
-  ].filter(([, text]) => text?.trim());
-  return html`<div class="gate">
-    ${gate.commands.map((command) => html`<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>`)}
-    ${gate.impacts.length
-      ? html`<ul class="impacts">${gate.impacts.map(
-          (one) => html`<li><span class=${`change c-${one.change}`}>${t(`gate.${one.change}`)}</span> <code>${visible(one.path)}</code>
-            <span class="plus">+${one.added}</span> <span class="minus">−${one.removed}</span>
-            <span class="meta">${t(one.tracked ? "gate.tracked" : "gate.untracked")}</span></li>`,
-        )}</ul>`
-      : null}
-    <ul class="plain computed">
-      ${gate.reasons.map((reason) => html`<li class="warn"><${Icon} name="warn" />${visible(reason)}</li>`)}
-      ${gate.doubtful ? html`<li class="warn"><${Icon} name="warn" />${t("gate.doubtful")}</li>` : null}
-      ${gate.lasting.map((reason) => html`<li class="warn"><${Icon} name="warn" />${visible(reason)}</li>`)}
-      ${gate.reversible ? html`<li><${Icon} name="undo" />${t(gate.commands.length ? "gate.reversible_command" : "gate.reversible")}</li>` : null}
-    </ul>
-    ${said.length
-      ? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
-      : null}
-    ${diff.trim() ? html`<${Diff} text=${diff} />` : null}
-  </div>`;
+	const diff = fileDiff(gate);
+	const said = [
+		...gate.intent.map((text) => ["gate.intent", text]),
+		["gate.rationale", gate.rationale],
+		...gate.alternatives.map((text) => ["gate.alternative", text]),
+	].filter(([, text]) => text?.trim());
+	return html`<div class="gate">
+		${gate.commands.map((command) => html`<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>`)}
+		${gate.impacts.length
+			? html`<ul class="impacts">${gate.impacts.map(
+					(one) => html`<li><span class=${`change c-${one.change}`}>${t(`gate.${one.change}`)}</span> <code>${visible(one.path)}</code>
+						<span class="plus">+${one.added}</span> <span class="minus">−${one.removed}</span>
+						<span class="meta">${t(one.tracked ? "gate.tracked" : "gate.untracked")}</span></li>`,
+				)}</ul>`
+			: null}
+		<ul class="plain computed">
+			${gate.reasons.map((reason) => html`<li class="warn"><${Icon} name="warn" />${visible(reason)}</li>`)}
+			${gate.doubtful ? html`<li class="warn"><${Icon} name="warn" />${t("gate.doubtful")}</li>` : null}
+			${gate.lasting.map((reason) => html`<li class="warn"><${Icon} name="warn" />${visible(reason)}</li>`)}
+			${gate.reversible ? html`<li><${Icon} name="undo" />${t(gate.commands.length ? "gate.reversible_command" : "gate.reversible")}</li>` : null}
+		</ul>
+		${said.length
+			? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
+			: null}
+		${diff.trim() ? html`<${Diff} text=${diff} />` : null}
+	</div>`;
 }
 
 /** One open question. `first`: the one that numbers answer; `alone`: there is no line below to answer in words. */
 export function Card({ question, session, first, alone, tell }) {
-  const [shownAt] = useState(() => performance.now());
-  const [busy, setBusy] = useState(false);
-  const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
-  const [text, setText] = useState(question.kind === "edit" ? question.text : "");
-  const [problem, setProblem] = useState("");
-  const [typed, setTyped] = useState(false);
-  const field = useRef(null);
-  const { gate, choices } = question;
-  const grave = gate?.risk === "forbidden";
+	const [shownAt] = useState(() => performance.now());
+	const [busy, setBusy] = useState(false);
+	const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
+	const [text, setText] = useState(question.kind === "edit" ? question.text : "");
+	const [problem, setProblem] = useState("");
+	const [typed, setTyped] = useState(false);
+	const field = useRef(null);
+	const { gate, choices } = question;
+	const grave = gate?.risk === "forbidden";
 
-  const send = async (answer) => {
-    if (busy || performance.now() - shownAt < READING_MS) return;
-    setBusy(true);
-    try {
-      const { taken, told } = await session.answer(question.question_id, answer);
-      if (taken === "edit") startEdit();
-      else if (taken === "closed") tell(told?.[0] ?? t("question.elsewhere"));
-      setProblem(taken === "closed" ? "" : (told ?? []).join(" "));
-    } catch (error) {
-      setProblem(error.message);
-    }
-    setBusy(false);
-  };
-  const startEdit = () => {
-    setMode("edit");
-    setText(gate?.editable ?? question.text);
-  };
-  const choose = (choice) => {
-    if (choice.key === "edit") startEdit();
-    else if (choice.wants_text && !text.trim()) {
-      setMode(choice.key);
-      setProblem(t("duck.words"));
-    } else if (grave && ACCEPTING.has(choice.key)) {
-      setTyped(true);
-      setProblem(t("gate.word"));
-    } else {
-      send({ choice: choice.key, text: choice.wants_text ? text : "" });
-      return;
-    }
-    setTimeout(() => field.current?.focus(), 0);
-  };
-  const words = (event) => {
-    event.preventDefault();
-    if (mode === "edit") send(text.trim() ? { choice: "edit", text } : { choice: "no" });
-    else if (text.trim()) send(mode ? { choice: mode, text } : { text });
-  };
-  useEffect(() => {
-    if (!first) return undefined;
-    const key = (event) => {
-      const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-      const choice = choices[Number(event.key) - 1];
-      if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
-      event.preventDefault();
-      choose(choice);
-    };
-    document.addEventListener("keydown", key);
-    return () => document.removeEventListener("keydown", key);
-  });
-  const plainEnter = (event) => {
-    if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
-    if (mode === "edit" ? event.ctrlKey || event.metaKey : !event.shiftKey) words(event);
-  };
-  const label = mode === "edit" ? t("page.edit") : t("duck.free");
-  const id = `q-${question.question_id}`;
-  return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id}>
-    <header>
-      ${question.kind === "duck_call" ? html`<${Duck} />` : html`<${Icon} name="gate" />`}
-      <h2 id=${id}>${question.job ? html`<span class="chip">${visible(question.job_name)}</span> ` : null}${visible(question.title)}</h2>
-      ${gate?.action_ids.length ? html`<span class=${`badge risk-${gate.risk}`}>${t("gate.risk", { level: t(`gate.risk.${gate.risk}`) })}</span>` : null}
-    </header>
-    <div class="inside">
-      ${gate ? html`<${Gate} gate=${gate} />` : null}
-      ${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p>${visible(line)}</p>`)}</div>` : null}
-    </div>
-    <footer>
-      ${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
-      <div class="choices">
-        ${choices.map(
-          (choice, number) => html`<button
-            class=${choice.key === "yes" && !grave ? "primary" : ""}
-            disabled=${busy || !session.writable}
-            aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
-            onClick=${() => choose(choice)}
-          >${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
-        )}
-      </div>
-      ${first && !alone && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
-        <label class="unseen" for=${`${id}-words`}>${label}</label>
-        ${mode === "edit"
-          ? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
-          : html`<input id=${`${id}-words`} ref=${field} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
-        <button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
-      </form>`}
-    </footer>
-  </section>`;
+	const send = async (answer) => {
+		if (busy || performance.now() - shownAt < READING_MS) return;
+		setBusy(true);
+		try {
+			const { taken, told } = await session.answer(question.question_id, answer);
+			if (taken === "edit") startEdit();
+			else if (taken === "closed") tell(told?.[0] ?? t("question.elsewhere"));
+			setProblem(taken === "closed" ? "" : (told ?? []).join(" "));
+		} catch (error) {
+			setProblem(error.message);
+		}
+		setBusy(false);
+	};
+	const startEdit = () => {
+		setMode("edit");
+		setText(gate?.editable ?? question.text);
+	};
+	const choose = (choice) => {
+		if (choice.key === "edit") startEdit();
+		else if (choice.wants_text && !text.trim()) {
+			setMode(choice.key);
+			setProblem(t("duck.words"));
+		} else if (grave && ACCEPTING.has(choice.key)) {
+			setTyped(true);
+			setProblem(t("gate.word"));
+		} else {
+			send({ choice: choice.key, text: choice.wants_text ? text : "" });
+			return;
+		}
+		setTimeout(() => field.current?.focus(), 0);
+	};
+	const words = (event) => {
+		event.preventDefault();
+		if (mode === "edit") send(text.trim() ? { choice: "edit", text } : { choice: "no" });
+		else if (text.trim()) send(mode ? { choice: mode, text } : { text });
+	};
+	useEffect(() => {
+		if (!first) return undefined;
+		const key = (event) => {
+			const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+			const choice = choices[Number(event.key) - 1];
+			if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
+			event.preventDefault();
+			choose(choice);
+		};
+		document.addEventListener("keydown", key);
+		return () => document.removeEventListener("keydown", key);
+	});
+	const plainEnter = (event) => {
+		if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
+		if (mode === "edit" ? event.ctrlKey || event.metaKey : !event.shiftKey) words(event);
+	};
+	const label = mode === "edit" ? t("page.edit") : t("duck.free");
+	const id = `q-${question.question_id}`;
+	return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id}>
+		<header>
+			${question.kind === "duck_call" ? html`<${Duck} />` : html`<${Icon} name="gate" />`}
+			<h2 id=${id}>${question.job ? html`<span class="chip">${visible(question.job_name)}</span> ` : null}${visible(question.title)}</h2>
+			${gate?.action_ids.length ? html`<span class=${`badge risk-${gate.risk}`}>${t("gate.risk", { level: t(`gate.risk.${gate.risk}`) })}</span>` : null}
+		</header>
+		<div class="inside">
+			${gate ? html`<${Gate} gate=${gate} />` : null}
+			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p>${visible(line)}</p>`)}</div>` : null}
+		</div>
+		<footer>
+			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
+			<div class="choices">
+				${choices.map(
+					(choice, number) => html`<button
+						class=${choice.key === "yes" && !grave ? "primary" : ""}
+						disabled=${busy || !session.writable}
+						aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
+						onClick=${() => choose(choice)}
+					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
+				)}
+			</div>
+			${first && !alone && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
+				<label class="unseen" for=${`${id}-words`}>${label}</label>
+				${mode === "edit"
+					? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
+					: html`<input id=${`${id}-words`} ref=${field} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
+				<button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
+			</form>`}
+		</footer>
+	</section>`;
 }
 
 /** A question on record, with what was answered; folded. */
 export function Answered({ item }) {
-  const { question, answer } = item;
-  const label = question?.choices.find((one) => one.key === answer?.choice)?.label ?? answer?.choice;
-  const told = answer ? t("page.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("page.open");
-  if (!question) return html`<p class="text">${visible(told)}</p>`;
-  const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
-  return html`<details>
-    <summary><span class="told">${visible(question.title)} ${what ? html`<code>${visible(what.slice(0, 160))}</code>` : null}</span>
-      <span class=${`meta ${answer ? (ACCEPTING.has(answer.choice) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
-    <div class="more">
-      ${question.gate ? html`<${Gate} gate=${question.gate} />` : null}
-      ${question.details.map((line) => html`<p>${visible(line)}</p>`)}
-    </div>
-  </details>`;
+	const { question, answer } = item;
+	const label = question?.choices.find((one) => one.key === answer?.choice)?.label ?? answer?.choice;
+	const told = answer ? t("page.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("page.open");
+	if (!question) return html`<p class="text">${visible(told)}</p>`;
+	const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
+	return html`<details>
+		<summary><span class="told">${visible(question.title)} ${what ? html`<code>${visible(what.slice(0, 160))}</code>` : null}</span>
+			<span class=${`meta ${answer ? (ACCEPTING.has(answer.choice) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
+		<div class="more">
+			${question.gate ? html`<${Gate} gate=${question.gate} />` : null}
+			${question.details.map((line) => html`<p>${visible(line)}</p>`)}
+		</div>
+	</details>`;
 }

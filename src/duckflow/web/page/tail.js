@@ -8,18 +8,18 @@ const TAIL_LINES = 14;
 
 /** The end of what a running command prints. */
 export function Tail({ text, lines = TAIL_LINES }) {
-  const shown = printed(text).replace(/\n$/, "").split("\n").slice(-lines).join("\n");
-  return html`<pre class="out tail" tabindex="0" role="group" aria-label=${t("page.output")}>${shown}</pre>`;
+	const shown = printed(text).replace(/\n$/, "").split("\n").slice(-lines).join("\n");
+	return html`<pre class="out tail" tabindex="0" role="group" aria-label=${t("page.output")}>${shown}</pre>`;
 }
 
 /** A long text: its beginning first. */
 export function Long({ text }) {
-  const [all, setAll] = useState(false);
-  const shown = all || text.length <= LONG_TEXT ? text : text.slice(0, LONG_TEXT);
-  return html`<pre class="out" tabindex="0">${shown}</pre>
-    ${shown.length < text.length
-      ? html`<button class="link" onClick=${() => setAll(true)}>${t("page.show_all", { characters: text.length - shown.length })}</button>`
-      : null}`;
+	const [all, setAll] = useState(false);
+	const shown = all || text.length <= LONG_TEXT ? text : text.slice(0, LONG_TEXT);
+	return html`<pre class="out" tabindex="0">${shown}</pre>
+		${shown.length < text.length
+			? html`<button class="link" onClick=${() => setAll(true)}>${t("page.show_all", { characters: text.length - shown.length })}</button>`
+			: null}`;
 }
 
 export const elapsed = (began) => duration(Date.now() / 1000 - began);

@@ -12,206 +12,206 @@ import { clock, percent, printed, t, visible } from "./words.js";
 
 /** What the model says; the server made it of Markdown, with nothing in it but what that means. */
 export function Markdown({ source }) {
-  const box = useRef(null);
-  useLayoutEffect(() => dress(box.current), [source]);
-  return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
+	const box = useRef(null);
+	useLayoutEffect(() => dress(box.current), [source]);
+	return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
 }
 
 const Row = ({ icon, kind, children, label }) => html`<article class=${`row r-${kind}`} aria-label=${label}>
-  <div class="gutter">${icon}</div>
-  <div class="body">${children}</div>
+	<div class="gutter">${icon}</div>
+	<div class="body">${children}</div>
 </article>`;
 
 function Action({ item, session }) {
-  const { action, result, job } = item;
-  const state = result ? (result.ok ? "check" : "cross") : "run";
-  const name = job ? session.state.jobs?.[job]?.name ?? job : "";
-  const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : html`<${Spinner} label=${t("page.running")} />`;
-  const about = subject(action?.args);
-  const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
-  return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
-    <details>
-      <summary>
-        ${name ? html`<span class="chip">${visible(name)}</span>` : null}<span class="told">${visible(told)}</span>
-        <span class="meta">${visible(result?.operation ?? action?.operation ?? "")}${result?.seconds >= 0.1 ? html` · ${result.seconds.toFixed(1)}s` : null}</span>
-      </summary>
-      <div class="more">
-        ${action?.reasoning ? html`<p class="quoted">${visible(action.reasoning)}</p>` : null}
-        ${action ? html`<${Arguments} args=${action.args} />` : null}
-        ${result?.changed?.length ? html`<p class="files">${result.changed.map((path) => html`<code>${visible(path)}</code> `)}</p>` : null}
-        ${result?.for_model ? html`<${Result} text=${printed(result.for_model)} />` : null}
-      </div>
-    </details>
-    ${!result && session.outputs[job ?? ""] ? html`<${Tail} text=${session.outputs[job ?? ""]} lines=${job ? 5 : 14} />` : null}
-  <//>`;
+	const { action, result, job } = item;
+	const state = result ? (result.ok ? "check" : "cross") : "run";
+	const name = job ? session.state.jobs?.[job]?.name ?? job : "";
+	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : html`<${Spinner} label=${t("page.running")} />`;
+	const about = subject(action?.args);
+	const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
+	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
+		<details>
+			<summary>
+				${name ? html`<span class="chip">${visible(name)}</span>` : null}<span class="told">${visible(told)}</span>
+				<span class="meta">${visible(result?.operation ?? action?.operation ?? "")}${result?.seconds >= 0.1 ? html` · ${result.seconds.toFixed(1)}s` : null}</span>
+			</summary>
+			<div class="more">
+				${action?.reasoning ? html`<p class="quoted">${visible(action.reasoning)}</p>` : null}
+				${action ? html`<${Arguments} args=${action.args} />` : null}
+				${result?.changed?.length ? html`<p class="files">${result.changed.map((path) => html`<code>${visible(path)}</code> `)}</p>` : null}
+				${result?.for_model ? html`<${Result} text=${printed(result.for_model)} />` : null}
+			</div>
+		</details>
+		${!result && session.outputs[job ?? ""] ? html`<${Tail} text=${session.outputs[job ?? ""]} lines=${job ? 5 : 14} />` : null}
+	<//>`;
 }
 
 const Arguments = ({ args }) => html`<dl class="args">
-  ${Object.entries(args ?? {}).map(([name, value]) => {
-    const text = visible(typeof value === "string" ? value : JSON.stringify(value));
-    return html`<dt>${visible(name)}</dt><dd>${text.length > 120 || text.includes("\n") ? html`<${Long} text=${text} />` : html`<code>${text}</code>`}</dd>`;
-  })}
+	${Object.entries(args ?? {}).map(([name, value]) => {
+		const text = visible(typeof value === "string" ? value : JSON.stringify(value));
+		return html`<dt>${visible(name)}</dt><dd>${text.length > 120 || text.includes("\n") ? html`<${Long} text=${text} />` : html`<code>${text}</code>`}</dd>`;
+	})}
 </dl>`;
 
 const Result = ({ text }) => (looksLikeDiff(text) ? html`<${Diff} text=${text} />` : html`<${Long} text=${text} />`);
 
 function Why({ item }) {
-  const { decision, thoughts } = item;
-  const facts = [
-    [t("page.sure"), percent(decision.confidence)],
-    [t("page.work"), t(`work.${decision.task_profile}`)],
-    [t("page.alternative"), decision.alternative],
-  ].filter(([, value]) => value);
-  return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
-    <details>
-      <summary><span class="told">${visible(decision.rationale)}</span></summary>
-      <div class="more">
-        <dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${visible(value)}</dd>`)}</dl>
-        ${thoughts ? html`<${Long} text=${visible(thoughts)} />` : null}
-      </div>
-    </details>
-  <//>`;
+	const { decision, thoughts } = item;
+	const facts = [
+		[t("page.sure"), percent(decision.confidence)],
+		[t("page.work"), t(`work.${decision.task_profile}`)],
+		[t("page.alternative"), decision.alternative],
+	].filter(([, value]) => value);
+	return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
+		<details>
+			<summary><span class="told">${visible(decision.rationale)}</span></summary>
+			<div class="more">
+				<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${visible(value)}</dd>`)}</dl>
+				${thoughts ? html`<${Long} text=${visible(thoughts)} />` : null}
+			</div>
+		</details>
+	<//>`;
 }
 
 const User = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
-  ${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
-  <p class="text">${visible(item.text)}</p>
+	${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
+	<p class="text">${visible(item.text)}</p>
 <//>`;
 
 const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="picture" />`} kind="pictures">
-  <div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
+	<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
 <//>`;
 
 const Note = ({ item }) => html`<${Row} icon=${html`<${Icon} name=${item.icon || (item.kind === "warn" ? "warn" : "note")} />`} kind=${item.kind}>
-  <p class="text">${visible(item.text)}</p>
+	<p class="text">${visible(item.text)}</p>
 <//>`;
 
 const Lines = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="lines">
-  ${item.line ? html`<p class="typed"><code>${visible(item.line)}</code></p>` : null}
-  ${item.problem ? html`<p class="text warn">${visible(item.problem)}</p>` : null}
-  ${item.text ? html`<${Result} text=${visible(item.text)} />` : null}
+	${item.line ? html`<p class="typed"><code>${visible(item.line)}</code></p>` : null}
+	${item.problem ? html`<p class="text warn">${visible(item.problem)}</p>` : null}
+	${item.text ? html`<${Result} text=${visible(item.text)} />` : null}
 <//>`;
 
 function Report({ item, session }) {
-  const { report, status, job } = item;
-  const name = session.state.jobs?.[job]?.name ?? job;
-  const told = t(`job.ended.${status}`, { job: name, ...report });
-  const lines = [
-    ...report.causes.map((cause) => ["warn", t("job.cause", { cause })]),
-    ...report.shown.map((shown) => ["ok", t("job.shown", { shown })]),
-    ...report.unverified.map((step) => ["warn", t("job.unverified", { step })]),
-  ];
-  if (report.next_action || status !== "completed") lines.push(["", t("job.next", { next: report.next_action || t(`job.next_${status}`) })]);
-  return html`<${Row} icon=${html`<${Icon} name="job" />`} kind=${`report ${status}`}>
-    <p class="text"><b>${visible(told)}</b></p>
-    ${report.summary ? html`<p class="text">${visible(report.summary)}</p>` : null}
-    ${lines.length ? html`<ul class="plain">${lines.map(([kind, line]) => html`<li class=${kind}>${visible(line)}</li>`)}</ul>` : null}
-  <//>`;
+	const { report, status, job } = item;
+	const name = session.state.jobs?.[job]?.name ?? job;
+	const told = t(`job.ended.${status}`, { job: name, ...report });
+	const lines = [
+		...report.causes.map((cause) => ["warn", t("job.cause", { cause })]),
+		...report.shown.map((shown) => ["ok", t("job.shown", { shown })]),
+		...report.unverified.map((step) => ["warn", t("job.unverified", { step })]),
+	];
+	if (report.next_action || status !== "completed") lines.push(["", t("job.next", { next: report.next_action || t(`job.next_${status}`) })]);
+	return html`<${Row} icon=${html`<${Icon} name="job" />`} kind=${`report ${status}`}>
+		<p class="text"><b>${visible(told)}</b></p>
+		${report.summary ? html`<p class="text">${visible(report.summary)}</p>` : null}
+		${lines.length ? html`<ul class="plain">${lines.map(([kind, line]) => html`<li class=${kind}>${visible(line)}</li>`)}</ul>` : null}
+	<//>`;
 }
 
 const SHOWN = {
-  turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
-  user: User,
-  pictures: Pictures,
-  said: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="said" label="Duckflow"><${Markdown} source=${item.html} /><//>`,
-  duck: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
-    <h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
-  <//>`,
-  why: Why,
-  action: Action,
-  asked: ({ item, session }) =>
-    !item.answer && session.questions.some((one) => one.question_id === item.id)
-      ? null
-      : html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
-  plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" /><//>`,
-  report: Report,
-  note: Note,
-  warn: Note,
-  lines: Lines,
+	turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
+	user: User,
+	pictures: Pictures,
+	said: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="said" label="Duckflow"><${Markdown} source=${item.html} /><//>`,
+	duck: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
+		<h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
+	<//>`,
+	why: Why,
+	action: Action,
+	asked: ({ item, session }) =>
+		!item.answer && session.questions.some((one) => one.question_id === item.id)
+			? null
+			: html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
+	plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" /><//>`,
+	report: Report,
+	note: Note,
+	warn: Note,
+	lines: Lines,
 };
 
 /** Drawn again only when it has changed, or while it runs. */
 class Item extends Component {
-  shouldComponentUpdate(next) {
-    return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "asked" && !next.item.answer);
-  }
+	shouldComponentUpdate(next) {
+		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "asked" && !next.item.answer);
+	}
 
-  render({ item, session }) {
-    return html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
-  }
+	render({ item, session }) {
+		return html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
+	}
 }
 
 /** What is being written and thought just now. */
 function Live({ session }) {
-  const { reply, now, doing, items } = session;
-  const running = items.list.some((item) => item.kind === "action" && !item.result && !item.job);
-  return html`${reply.thoughts && !reply.text
-      ? html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why live">
-          <details><summary><span class="told">${t("page.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(reply.thoughts)}</pre></details>
-        <//>`
-      : null}
-    ${reply.text
-      ? html`<${Row} icon=${html`<${Duck} />`} kind="said live" label="Duckflow">
-          ${reply.html ? html`<${Markdown} source=${reply.html} />` : html`<p class="raw">${visible(reply.text)}</p>`}
-        <//>`
-      : null}
-    ${session.outputs[""] && !running ? html`<${Row} kind="output"><${Tail} text=${session.outputs[""]} /><//>` : null}
-    ${now.in_turn && !reply.text && !running && !session.questions.length
-      ? html`<div class="row r-wait"><div class="gutter"><${Spinner} /></div><div class="body"><p class="text">${visible(doing || t("page.working"))}</p></div></div>`
-      : null}`;
+	const { reply, now, doing, items } = session;
+	const running = items.list.some((item) => item.kind === "action" && !item.result && !item.job);
+	return html`${reply.thoughts && !reply.text
+			? html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why live">
+					<details><summary><span class="told">${t("page.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(reply.thoughts)}</pre></details>
+				<//>`
+			: null}
+		${reply.text
+			? html`<${Row} icon=${html`<${Duck} />`} kind="said live" label="Duckflow">
+					${reply.html ? html`<${Markdown} source=${reply.html} />` : html`<p class="raw">${visible(reply.text)}</p>`}
+				<//>`
+			: null}
+		${session.outputs[""] && !running ? html`<${Row} kind="output"><${Tail} text=${session.outputs[""]} /><//>` : null}
+		${now.in_turn && !reply.text && !running && !session.questions.length
+			? html`<div class="row r-wait"><div class="gutter"><${Spinner} /></div><div class="body"><p class="text">${visible(doing || t("page.working"))}</p></div></div>`
+			: null}`;
 }
 
 const NEAR = 80;
 
 export function Talk({ session, children }) {
-  const box = useRef(null);
-  const [below, setBelow] = useState(false);
-  const { list } = session.items;
+	const box = useRef(null);
+	const [below, setBelow] = useState(false);
+	const { list } = session.items;
 
-  const asked = session.questions.map((one) => one.question_id).join();
-  useLayoutEffect(() => {
-    if (session.follows) box.current.scrollTop = box.current.scrollHeight;
-  });
-  useEffect(() => setBelow(!session.follows), [list.at(-1)?.k]);
-  useLayoutEffect(() => {
-    // Of a question that is longer than the screen the beginning is seen first.
-    const card = box.current.querySelector(".card");
-    if (!card || !session.follows || card.offsetHeight < box.current.clientHeight) return;
-    session.follows = false;
-    card.scrollIntoView({ block: "start" });
-  }, [asked]);
-  useEffect(() => {
-    const watch = new ResizeObserver(() => {
-      if (session.follows && box.current) box.current.scrollTop = box.current.scrollHeight;
-    });
-    watch.observe(box.current.firstElementChild);
-    return () => watch.disconnect();
-  }, []);
+	const asked = session.questions.map((one) => one.question_id).join();
+	useLayoutEffect(() => {
+		if (session.follows) box.current.scrollTop = box.current.scrollHeight;
+	});
+	useEffect(() => setBelow(!session.follows), [list.at(-1)?.k]);
+	useLayoutEffect(() => {
+		// Of a question that is longer than the screen the beginning is seen first.
+		const card = box.current.querySelector(".card");
+		if (!card || !session.follows || card.offsetHeight < box.current.clientHeight) return;
+		session.follows = false;
+		card.scrollIntoView({ block: "start" });
+	}, [asked]);
+	useEffect(() => {
+		const watch = new ResizeObserver(() => {
+			if (session.follows && box.current) box.current.scrollTop = box.current.scrollHeight;
+		});
+		watch.observe(box.current.firstElementChild);
+		return () => watch.disconnect();
+	}, []);
 
-  const older = async () => {
-    const before = box.current.scrollHeight - box.current.scrollTop;
-    session.follows = false;
-    if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
-  };
-  const scrolled = ({ target }) => {
-    session.follows = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
-    if (session.follows) setBelow(false);
-    if (target.scrollTop < 200 && session.first > 1 && !session.follows) older();
-  };
-  const toEnd = () => {
-    session.follows = true;
-    box.current.scrollTop = box.current.scrollHeight;
-    setBelow(false);
-  };
-  return html`<div class="talk-frame">
-    <div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("page.conversation")}>
-      <div class="column">
-        ${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("page.older")}</button>` : null}
-        ${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} session=${session} />`)}
-        <${Live} session=${session} />
-        ${children}
-      </div>
-    </div>
-    ${below && !session.questions.length ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("page.to_end")}</button>` : null}
-  </div>`;
+	const older = async () => {
+		const before = box.current.scrollHeight - box.current.scrollTop;
+		session.follows = false;
+		if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
+	};
+	const scrolled = ({ target }) => {
+		session.follows = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+		if (session.follows) setBelow(false);
+		if (target.scrollTop < 200 && session.first > 1 && !session.follows) older();
+	};
+	const toEnd = () => {
+		session.follows = true;
+		box.current.scrollTop = box.current.scrollHeight;
+		setBelow(false);
+	};
+	return html`<div class="talk-frame">
+		<div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("page.conversation")}>
+			<div class="column">
+				${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("page.older")}</button>` : null}
+				${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} session=${session} />`)}
+				<${Live} session=${session} />
+				${children}
+			</div>
+		</div>
+		${below && !session.questions.length ? html`<button class="to-end" onClick=${toEnd}><${Icon} name="down" />${t("page.to_end")}</button>` : null}
+	</div>`;
 }

@@ -20,132 +20,132 @@ const WIDE = matchMedia("(min-width: 1000px)");
 
 /** The session, and a new look at it whenever it has changed. */
 function useSession(id, lock) {
-  const [, draw] = useState(0);
-  const [problem, setProblem] = useState("");
-  const kept = useRef(null);
-  if (kept.current?.id !== id) {
-    kept.current?.close();
-    kept.current = new Session(id, () => draw((count) => count + 1));
-  }
-  useEffect(() => {
-    kept.current.open().catch((error) => (error.status === 401 ? lock() : setProblem(error.message)));
-    return () => kept.current.close();
-  }, [id]);
-  return [kept.current, problem];
+	const [, draw] = useState(0);
+	const [problem, setProblem] = useState("");
+	const kept = useRef(null);
+	if (kept.current?.id !== id) {
+		kept.current?.close();
+		kept.current = new Session(id, () => draw((count) => count + 1));
+	}
+	useEffect(() => {
+		kept.current.open().catch((error) => (error.status === 401 ? lock() : setProblem(error.message)));
+		return () => kept.current.close();
+	}, [id]);
+	return [kept.current, problem];
 }
 
 export function SessionPage({ id, panel, go, tell, lock }) {
-  const [session, problem] = useSession(id, lock);
-  const [wide, setWide] = useState(WIDE.matches);
-  const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
-  const told = useAnnouncements(session);
-  useEffect(() => {
-    const change = () => setWide(WIDE.matches);
-    WIDE.addEventListener("change", change);
-    return () => WIDE.removeEventListener("change", change);
-  }, []);
-  useEffect(() => {
-    if (session.link === "refused" && session.problem?.status === 401) lock();
-  }, [session.link]);
-  const title = session.state.named || session.state.title || t("page.untitled");
-  useEffect(() => {
-    document.title = `${session.questions.length ? "● " : ""}${title} · Duckflow`;
-  }, [title, session.questions.length]);
-  if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
-  if (!session.snapshot) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
-  const shown = wide ? (panel === "talk" ? "work" : panel) : panel;
-  const Panel = PANELS[shown];
-  const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
-  const toggle = () => {
-    localStorage.setItem("duckflow-side", side ? "closed" : "open");
-    setSide(!side);
-  };
-  const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
-  const beside = Panel
-    ? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>`
-    : null;
-  return html`<div class=${`session-page${wide && side ? " with-side" : ""}`}>
-    <${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
-    <main class="main" id="main" tabindex="-1">
-      ${wide ? null : tabs(NAMES)}
-      <div class="talking" hidden=${!wide && panel !== "talk"}>
-        <${Talk} session=${session}>
-          ${session.questions.map((question, number) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${number === 0} tell=${tell} />`)}
-        <//>
-        <${Foot} session=${session} tell=${tell} />
-      </div>
-      ${wide ? null : beside}
-    </main>
-    ${wide && side ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${beside}</aside>` : null}
-    <div class="unseen" role="status" aria-live="polite">${told}</div>
-  </div>`;
+	const [session, problem] = useSession(id, lock);
+	const [wide, setWide] = useState(WIDE.matches);
+	const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
+	const told = useAnnouncements(session);
+	useEffect(() => {
+		const change = () => setWide(WIDE.matches);
+		WIDE.addEventListener("change", change);
+		return () => WIDE.removeEventListener("change", change);
+	}, []);
+	useEffect(() => {
+		if (session.link === "refused" && session.problem?.status === 401) lock();
+	}, [session.link]);
+	const title = session.state.named || session.state.title || t("page.untitled");
+	useEffect(() => {
+		document.title = `${session.questions.length ? "● " : ""}${title} · Duckflow`;
+	}, [title, session.questions.length]);
+	if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
+	if (!session.snapshot) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
+	const shown = wide ? (panel === "talk" ? "work" : panel) : panel;
+	const Panel = PANELS[shown];
+	const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
+	const toggle = () => {
+		localStorage.setItem("duckflow-side", side ? "closed" : "open");
+		setSide(!side);
+	};
+	const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
+	const beside = Panel
+		? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>`
+		: null;
+	return html`<div class=${`session-page${wide && side ? " with-side" : ""}`}>
+		<${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
+		<main class="main" id="main" tabindex="-1">
+			${wide ? null : tabs(NAMES)}
+			<div class="talking" hidden=${!wide && panel !== "talk"}>
+				<${Talk} session=${session}>
+					${session.questions.map((question, number) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${number === 0} tell=${tell} />`)}
+				<//>
+				<${Foot} session=${session} tell=${tell} />
+			</div>
+			${wide ? null : beside}
+		</main>
+		${wide && side ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${beside}</aside>` : null}
+		<div class="unseen" role="status" aria-live="polite">${told}</div>
+	</div>`;
 }
 
 /** What a screen reader says by itself: questions, and what was said. */
 function useAnnouncements(session) {
-  const open = session.questions.map((one) => one.title).join(". ");
-  const said = session.items.list.findLast((item) => item.kind === "said" || item.kind === "duck");
-  const [first] = useState({ said: undefined });
-  if (session.snapshot && first.said === undefined) first.said = said?.k ?? 0;
-  if (open) return `${t("page.asks")} ${visible(open)}`;
-  if (!said || said.k === first.said) return "";
-  return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
+	const open = session.questions.map((one) => one.title).join(". ");
+	const said = session.items.list.findLast((item) => item.kind === "said" || item.kind === "duck");
+	const [first] = useState({ said: undefined });
+	if (session.snapshot && first.said === undefined) first.said = said?.k ?? 0;
+	if (open) return `${t("page.asks")} ${visible(open)}`;
+	if (!said || said.k === first.said) return "";
+	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
 }
 
 function Tabs({ names, shown, show, session }) {
-  const move = (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const name = names[(names.indexOf(shown) + step + names.length) % names.length];
-    show(name);
-    setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
-  };
-  const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: Object.values(session.state.jobs ?? {}).filter((job) => job.status === "running").length };
-  return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
-    (name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
-  )}</div>`;
+	const move = (event) => {
+		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+		if (!step) return;
+		event.preventDefault();
+		const name = names[(names.indexOf(shown) + step + names.length) % names.length];
+		show(name);
+		setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
+	};
+	const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: Object.values(session.state.jobs ?? {}).filter((job) => job.status === "running").length };
+	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
+		(name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
+	)}</div>`;
 }
 
 function Head({ session, title, wide, side, toggle, tell }) {
-  const { state, mode, model, snapshot, writable } = session;
-  const usage = state.usage ?? {};
-  const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
-  const name = (model ?? "").split(":").at(-1).split("/").at(-1);
-  const modes = snapshot.modes ?? ["ask", "auto-edit", "plan", "full-auto"];
-  const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
-  return html`<header class="head">
-    <a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>
-    <div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
-    <div class="facts-line">
-      <${Vitals} vitals=${state.vitals} />
-      ${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
-      ${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
-      ${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
-      <label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
-      ${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
-      <${Theme} />
-    </div>
-  </header>`;
+	const { state, mode, model, snapshot, writable } = session;
+	const usage = state.usage ?? {};
+	const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
+	const name = (model ?? "").split(":").at(-1).split("/").at(-1);
+	const modes = snapshot.modes ?? ["ask", "auto-edit", "plan", "full-auto"];
+	const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
+	return html`<header class="head">
+		<a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>
+		<div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
+		<div class="facts-line">
+			<${Vitals} vitals=${state.vitals} />
+			${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
+			${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
+			${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
+			<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
+			${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
+			<${Theme} />
+		</div>
+	</header>`;
 }
 
 function Foot({ session, tell }) {
-  const [busy, setBusy] = useState(false);
-  const goOn = async () => {
-    setBusy(true);
-    try {
-      await post("api/sessions", { session: session.id });
-      await session.look();
-      session.stream.open();
-    } catch (error) {
-      tell(error.message, "warn");
-    }
-    setBusy(false);
-  };
-  return html`<div class="foot">
-    ${session.link === "lost" || session.link === "refused" ? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>` : null}
-    ${session.writable
-      ? html`<${Composer} session=${session} tell=${tell} />`
-      : html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}
-  </div>`;
+	const [busy, setBusy] = useState(false);
+	const goOn = async () => {
+		setBusy(true);
+		try {
+			await post("api/sessions", { session: session.id });
+			await session.look();
+			session.stream.open();
+		} catch (error) {
+			tell(error.message, "warn");
+		}
+		setBusy(false);
+	};
+	return html`<div class="foot">
+		${session.link === "lost" || session.link === "refused" ? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>` : null}
+		${session.writable
+			? html`<${Composer} session=${session} tell=${tell} />`
+			: html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}
+	</div>`;
 }

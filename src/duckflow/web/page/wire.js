@@ -1,106 +1,106 @@
 // What goes over the wire: JSON for what a person does, a stream of events with the journal's numbers.
 
 export class Refused extends Error {
-  constructor(status, message) {
-    super(message);
-    this.status = status;
-  }
+	constructor(status, message) {
+		super(message);
+		this.status = status;
+	}
 }
 
 async function call(path, options) {
-  const answer = await fetch(path, { credentials: "same-origin", ...options });
-  const data = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refused(answer.status, data.error || `${answer.status} ${answer.statusText}`);
-  return data;
+	const answer = await fetch(path, { credentials: "same-origin", ...options });
+	const data = await answer.json().catch(() => ({}));
+	if (!answer.ok) throw new Refused(answer.status, data.error || `${answer.status} ${answer.statusText}`);
+	return data;
 }
 
 export const get = (path) => call(path, {});
 
 export const post = (path, body = {}) =>
-  call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+	call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 const SILENT_MS = 40000;
 const LONGEST_PAUSE_MS = 5000;
 
 /** Every event after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
 export class Stream {
-  constructor(path, after, hear, tell) {
-    this.path = path;
-    this.after = after;
-    this.hear = hear;
-    this.tell = tell;
-    this.tries = 0;
-    this.closed = false;
-  }
+	constructor(path, after, hear, tell) {
+		this.path = path;
+		this.after = after;
+		this.hear = hear;
+		this.tell = tell;
+		this.tries = 0;
+		this.closed = false;
+	}
 
-  open() {
-    this.closed = false;
-    this.stop?.abort();
-    this.stop = new AbortController();
-    this.read(this.stop).catch((problem) => this.cut(problem));
-  }
+	open() {
+		this.closed = false;
+		this.stop?.abort();
+		this.stop = new AbortController();
+		this.read(this.stop).catch((problem) => this.cut(problem));
+	}
 
-  close() {
-    this.closed = true;
-    clearTimeout(this.timer);
-    clearTimeout(this.watch);
-    this.stop?.abort();
-  }
+	close() {
+		this.closed = true;
+		clearTimeout(this.timer);
+		clearTimeout(this.watch);
+		this.stop?.abort();
+	}
 
-  cut(problem) {
-    clearTimeout(this.watch);
-    if (this.closed) return;
-    if (problem instanceof Refused && problem.status < 500 && problem.status !== 429) {
-      this.closed = true;
-      this.tell("refused", problem);
-      return;
-    }
-    this.tell("lost", problem);
-    this.tries += 1;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, 200 * 2 ** Math.min(this.tries, 6)));
-  }
+	cut(problem) {
+		clearTimeout(this.watch);
+		if (this.closed) return;
+		if (problem instanceof Refused && problem.status < 500 && problem.status !== 429) {
+			this.closed = true;
+			this.tell("refused", problem);
+			return;
+		}
+		this.tell("lost", problem);
+		this.tries += 1;
+		clearTimeout(this.timer);
+		this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, 200 * 2 ** Math.min(this.tries, 6)));
+	}
 
-  async read(stop) {
-    const answer = await fetch(`${this.path}?after=${this.after}`, {
-      credentials: "same-origin",
-      headers: { Accept: "text/event-stream" },
-      signal: stop.signal,
-    });
-    if (!answer.ok) {
-      const data = await answer.json().catch(() => ({}));
-      throw new Refused(answer.status, data.error || answer.statusText);
-    }
-    const back = this.tries > 0;
-    this.tries = 0;
-    this.tell(back ? "back" : "open");
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      clearTimeout(this.watch);
-      this.watch = setTimeout(() => stop.abort(), SILENT_MS);
-      const { value, done } = await reader.read();
-      if (done) throw new Error("cut off");
-      const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
-      rest = blocks.pop();
-      if (this.stop !== stop || this.closed) return;
-      const told = blocks.map(readBlock).filter((one) => one && this.isNew(one));
-      if (told.length) this.hear(told);
-    }
-  }
+	async read(stop) {
+		const answer = await fetch(`${this.path}?after=${this.after}`, {
+			credentials: "same-origin",
+			headers: { Accept: "text/event-stream" },
+			signal: stop.signal,
+		});
+		if (!answer.ok) {
+			const data = await answer.json().catch(() => ({}));
+			throw new Refused(answer.status, data.error || answer.statusText);
+		}
+		const back = this.tries > 0;
+		this.tries = 0;
+		this.tell(back ? "back" : "open");
+		const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+		let rest = "";
+		for (;;) {
+			clearTimeout(this.watch);
+			this.watch = setTimeout(() => stop.abort(), SILENT_MS);
+			const { value, done } = await reader.read();
+			if (done) throw new Error("cut off");
+			const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+			rest = blocks.pop();
+			if (this.stop !== stop || this.closed) return;
+			const told = blocks.map(readBlock).filter((one) => one && this.isNew(one));
+			if (told.length) this.hear(told);
+		}
+	}
 
-  isNew(told) {
-    if (!told.number) return true;
-    if (told.number <= this.after) return false;
-    this.after = told.number;
-    return true;
-  }
+	isNew(told) {
+		if (!told.number) return true;
+		if (told.number <= this.after) return false;
+		this.after = told.number;
+		return true;
+	}
 }
 
 function readBlock(block) {
-  const data = block
-    .split("\n")
-    .filter((line) => line.startsWith("data:"))
-    .map((line) => line.slice(line[5] === " " ? 6 : 5));
-  return data.length ? JSON.parse(data.join("\n")) : null;
+	const data = block
+		.split("\n")
+		.filter((line) => line.startsWith("data:"))
+		.map((line) => line.slice(line[5] === " " ? 6 : 5));
+	return data.length ? JSON.parse(data.join("\n")) : null;
 }

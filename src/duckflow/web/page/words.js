@@ -4,60 +4,60 @@ let catalogue = {};
 let language = "en";
 
 export function setWords(words, chosen) {
-  catalogue = words;
-  language = chosen;
-  document.documentElement.lang = chosen;
+	catalogue = words;
+	language = chosen;
+	document.documentElement.lang = chosen;
 }
 
 export function t(key, values = {}) {
-  const text = catalogue[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+	const text = catalogue[key] ?? key;
+	return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
 export const knows = (key) => key in catalogue;
 
 export const thousands = (count) =>
-  count < 1000 ? String(count) : count < 1e6 ? `${(count / 1000).toFixed(count < 10000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
+	count < 1000 ? String(count) : count < 1e6 ? `${(count / 1000).toFixed(count < 10000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
 
 export const money = (usd) => (usd ? `$${usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}` : "");
 
 export const percent = (part) => `${Math.round(part * 100)}%`;
 
 export function duration(seconds) {
-  const whole = Math.max(0, Math.floor(seconds));
-  if (whole < 60) return `${whole}s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
-  return `${Math.floor(whole / 3600)}h${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")}m`;
+	const whole = Math.max(0, Math.floor(seconds));
+	if (whole < 60) return `${whole}s`;
+	if (whole < 3600) return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
+	return `${Math.floor(whole / 3600)}h${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")}m`;
 }
 
 export const clock = (at) => new Date(at * 1000).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" });
 
 export const moment = (at) =>
-  new Date(at * 1000).toLocaleString(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+	new Date(at * 1000).toLocaleString(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
 /** How long ago, in words. */
 export function ago(seconds) {
-  const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? ["minute", 60];
-  if (seconds < 60) return t("page.just_now");
-  return new Intl.RelativeTimeFormat(language, { numeric: "always", style: "short" }).format(-Math.floor(seconds / length), unit);
+	const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? ["minute", 60];
+	if (seconds < 60) return t("page.just_now");
+	return new Intl.RelativeTimeFormat(language, { numeric: "always", style: "short" }).format(-Math.floor(seconds / length), unit);
 }
 
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
 
 /** What cannot be seen, or turns text around, is named instead. */
 export const visible = (text) =>
-  String(text ?? "").replace(UNSEEN, (sign) => `⟨${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+	String(text ?? "").replace(UNSEEN, (sign) => `⟨${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-_]/g;
 
 /** What a terminal would show: without colours, of a line that was drawn over the last state. */
 export const printed = (text) =>
-  visible(
-    String(text ?? "")
-      .replace(ESCAPES, "")
-      .replaceAll("\r\n", "\n")
-      .replace(/[^\n]*\r(?!\n|$)/g, "")
-      .replaceAll("\r", ""),
-  );
+	visible(
+		String(text ?? "")
+			.replace(ESCAPES, "")
+			.replaceAll("\r\n", "\n")
+			.replace(/[^\n]*\r(?!\n|$)/g, "")
+			.replaceAll("\r", ""),
+	);

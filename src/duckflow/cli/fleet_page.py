@@ -1,0 +1,220 @@
+"""The fleets of this machine on the page: what is asked, what came of attempts, and what a person does about them."""
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from duckflow.cli.fleet_engine import DATABASE, FILE, PART, open_engine
+from duckflow.cli.host_process import flag_words
+from duckflow.errors import UsageError
+from duckflow.i18n.words import Words
+from duckflow.store.paths import Paths
+
+if TYPE_CHECKING:
+    from duckflow.fleet.engine import AttemptState, Engine
+
+SHOWN = 5
+"""Fleets that the page lists."""
+MOST_LINES = 300
+"""Of a task's log."""
+LONGEST_DIFF = 400_000
+HEADERS = ("diff --git ", "index ", "new file mode ", "deleted file mode ")
+"""Of each file in a diff, besides its name."""
+PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
+
+
+class PageFleet:
+    """Opened at the first look at which there is a fleet. What takes long is done by `duckflow fleet` itself, in a
+    process that outlives the page's server; what it said is shown with the task, or with the fleet."""
+
+    def __init__(self, there: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
+        self._there = there
+        self._make = make
+        self._words = words
+        self._made: Engine | None = None
+        self._alone, self._merging = asyncio.Lock(), asyncio.Lock()
+        self._doing: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._told: dict[tuple[str, str], dict[str, Any]] = {}
+
+    async def inbox(self) -> Sequence[Mapping[str, Any]]:
+        engine = await self._engine()
+        asked = await asyncio.to_thread(engine.inbox) if engine else ()
+        return [one.model_dump(mode="json") for one in asked]
+
+    async def fleets(self) -> Sequence[Mapping[str, Any]]:
+        engine = await self._engine()
+        listed = await asyncio.to_thread(_listed, engine) if engine else []
+        for fleet in listed:
+            for task in (fleet, *fleet["tasks"]):
+                task |= self._told.get((fleet["fleet"], task.get("name", "")), {})
+        return listed
+
+    async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
+        from duckflow.fleet.task import Answered
+
+        answered = Answered(asked_id=asked_id, text=text, choice=choice, for_all_same=for_all_same)
+        engine = await self._engine()
+        return bool(engine and await asyncio.to_thread(engine.answer, answered))
+
+    async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
+        from duckflow.fleet.ranking import side_by_side
+
+        attempts = await self._attempts(fleet, task)
+        engine = await self._known(fleet, task)
+        lines = await asyncio.to_thread(engine.logs, fleet, task)
+        reports = [one.report for one in attempts if one.report]
+        return {
+            "rows": side_by_side(reports, self._words),
+            "attempts": [report.model_dump(mode="json", exclude={"order"}) for report in reports],
+            "numbers": [report.order.number for report in reports],
+            "lines": [line.model_dump(mode="json") for line in lines[-MOST_LINES:]],
+        }
+
+    async def diff(self, fleet: str, task: str, attempt: int) -> str:
+        from duckflow.fleet.git import Git
+
+        for one in await self._attempts(fleet, task):
+            if one.number == attempt and one.report and one.report.commit:
+                order = one.report.order
+                git = Git(Path(order.task.repository))
+                flags = ("--no-color", "--no-ext-diff", "--no-textconv")
+                text = await git("diff", *flags, f"{order.task.base}...{one.report.commit}")
+                return "\n".join(line for line in text[:LONGEST_DIFF].split("\n") if not line.startswith(HEADERS))
+        return ""
+
+    async def pick(self, fleet: str, task: str, attempt: int) -> None:
+        engine = await self._known(fleet, task)
+        states = await asyncio.to_thread(engine.tasks, fleet)
+        choosing = any(one.task.name == task and one.state in ("choose", "done") for one in states)
+        attempts = await self._attempts(fleet, task)
+        fit = any(one.number == attempt and one.report and one.report.passed for one in attempts)
+        if not choosing or not fit:
+            raise UsageError("fleet.merge.unfit", attempt=attempt, task=task)
+        await asyncio.to_thread(engine.pick, fleet, task, attempt)
+
+    async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
+        await self._known(fleet, task)
+        key = (fleet, task)
+        if what != "cancel" and self._told.get(key, {}).get("doing") == "merge":
+            raise UsageError("fleet.busy", what=task or fleet)
+        flags = flag_words({"--attempt": attempt, "--lang": self._words.language})
+        words = [*PROGRAM, what, fleet, *([task] if task else []), "--json", *flags]
+        doing = asyncio.create_task(self._run(key, what, words))
+        self._doing[key] = doing
+        self._told[key] = {"doing": what, "told": ""}
+
+    async def _run(self, key: tuple[str, str], what: str, command: list[str]) -> None:
+        """One that merges waits for the one before it."""
+        said = ""
+        try:
+            if what == "merge":
+                async with self._merging:
+                    said = await _ends(command)
+            else:
+                said = await _ends(command)
+        finally:
+            if self._doing.get(key) is asyncio.current_task():
+                del self._doing[key]
+                self._told[key] = {"doing": "", "told": said}
+
+    async def _attempts(self, fleet: str, task: str) -> "Sequence[AttemptState]":
+        engine = await self._known(fleet, task)
+        return await asyncio.to_thread(engine.attempts, fleet, task)
+
+    async def _known(self, fleet: str, task: str) -> "Engine":
+        engine = await self._engine()
+        names = {one.task.name for one in await asyncio.to_thread(engine.tasks, fleet)} if engine else set[str]()
+        if not engine or not names or (task and task not in names):
+            raise UsageError("fleet.unknown", fleet=fleet, task=task or fleet)
+        return engine
+
+    async def _engine(self) -> "Engine | None":
+        async with self._alone:
+            if self._made is None and self._there():
+                self._made = await asyncio.to_thread(self._make)
+            return self._made
+
+
+async def _ends(command: list[str]) -> str:
+    """What it said. It goes on when nobody waits for it any more."""
+    loop = asyncio.get_running_loop()
+    said: asyncio.Future[str] = loop.create_future()
+
+    def run() -> None:
+        text = _run(command)
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(lambda: said.done() or said.set_result(text))
+
+    threading.Thread(target=run, daemon=True).start()
+    return await said
+
+
+def _run(command: list[str]) -> str:
+    # Into files: a pipe would break when the server ends.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        nothing = subprocess.DEVNULL
+        subprocess.run(command, stdin=nothing, stdout=output, stderr=errors, start_new_session=True, check=False)
+        said, problems = _read(output), _read(errors)
+    with contextlib.suppress(ValueError):
+        said = "\n".join(one["text"] for one in json.loads(said))
+    return "\n".join(filter(None, (problems, said)))
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace").strip()
+
+
+def _listed(engine: "Engine") -> list[dict[str, Any]]:
+    latest = sorted(engine.fleets(), key=lambda one: one.started)[: -SHOWN - 1 : -1]
+    return [
+        fleet.model_dump(mode="json") | {"ended": fleet.ended, "tasks": _tasks(engine, fleet.fleet)} for fleet in latest
+    ]
+
+
+def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
+    attempts: dict[str, list[dict[str, Any]]] = {}
+    for one in engine.attempts(fleet):
+        attempts.setdefault(one.task, []).append(_attempt(one))
+    return [
+        state.model_dump(mode="json", include={"state", "picked", "merged"})
+        | state.task.model_dump(mode="json", include={"name", "prompt", "repository", "onto"})
+        | {"attempts": attempts.get(state.task.name, [])}
+        for state in engine.tasks(fleet)
+    ]
+
+
+def _attempt(one: "AttemptState") -> dict[str, Any]:
+    """Without what is long: that is read when somebody looks at it."""
+    kept = one.model_dump(mode="json", exclude={"fleet", "task", "worker", "report"})
+    if not (report := one.report):
+        return kept
+    facts = report.model_dump(mode="json", include={"branch", "session_id", "open", "rating"})
+    checks = [{"command": check.command, "code": check.code} for check in report.checks]
+    size = {side: sum(getattr(file, side) for file in report.files) for side in ("added", "removed")}
+    return kept | facts | size | {"checks": checks, "files": len(report.files), "fit": report.passed}
+
+
+def page_fleet(words: Words, paths: Paths) -> PageFleet | None:
+    """Nothing where the parts of a fleet are not installed."""
+    if not importlib.util.find_spec(PART):
+        return None
+
+    def there() -> bool:
+        return bool(os.environ.get(DATABASE)) or (paths.data / FILE).exists()
+
+    def make() -> "Engine":
+        from duckflow.cli.arguments import make_parser
+
+        return open_engine(make_parser("fleet", words).read([]), words, paths)
+
+    return PageFleet(there, make, words)

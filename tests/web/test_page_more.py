@@ -1,0 +1,90 @@
+"""More stories in a real browser: a new session from the form, an old one gone on with, a dropped picture, agents."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from duckflow.llm.scripted import Line
+from tests.cli.shell import Shell
+from tests.journeys.cast import Cast, calls, hand, reading
+from tests.journeys.story import decide, respond
+from tests.web.chromium import browsing, needs_chromium, visit
+from tests.web.site import ID, Site, Talk
+from tests.web.test_page_everywhere import violations
+from tests.web.test_page_processes import Program
+from tests.web.test_page_stories import PIXEL
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+
+DROP = """([box, data]) => {
+    const bytes = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
+    const dragged = new DataTransfer();
+    dragged.items.add(new File([bytes], "screen.png", { type: "image/png" }));
+    const told = { dataTransfer: dragged, bubbles: true, cancelable: true };
+    for (const kind of ["dragover", "drop"]) box.dispatchEvent(new DragEvent(kind, told));
+}"""
+
+
+async def test_a_new_session_from_the_form_and_an_old_one_gone_on_with(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    model = shell.script(decide(respond("Hello."), step="PLANNING"))
+    shell.write_config(f'[llm]\nmodel = "{model}"\n')
+    program = await asyncio.to_thread(Program, shell)
+    try:
+        async with browsing() as browser:
+            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/")
+            await (await tab.see("button.new")).click()
+            form = await tab.see("form.new-session")
+            assert await form.locator("input").input_value() == str(shell.work)
+            assert await violations(tab) == []
+            await form.locator("input").fill(str(tmp_path / "nowhere"))
+            await form.locator("textarea").fill("hi")
+            await form.locator("button.primary").click()
+            await tab.see(".told", "nowhere")
+            await form.locator("input").fill(str(shell.work))
+            await form.locator("textarea").press("Enter")
+            await tab.see(".r-said", "Hello.")
+            assert await tab.texts(".r-user .body") == ["hi"]
+            place = await tab.page.evaluate("location.hash")
+        await asyncio.to_thread(program.stop)
+        program = await asyncio.to_thread(Program, shell)
+        async with browsing() as browser:
+            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", place)
+            await tab.see(".r-said", "Hello.")
+            await (await tab.see(".read-only button")).click()
+            await tab.say("and again")
+            await tab.page.wait_for_function("() => document.querySelectorAll('.r-said').length === 2")
+            assert tab.problems == []
+    finally:
+        program.kill()
+
+
+async def test_a_picture_is_dropped_onto_the_line(tmp_path: Path) -> None:
+    replies: list[Line] = [decide(respond("A dot."), step="PLANNING")]
+    async with Talk(tmp_path, replies) as talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        box = await tab.see(".composer")
+        await tab.page.evaluate(DROP, [await box.element_handle(), PIXEL])
+        await tab.see(".composer .thumb img")
+        assert await violations(tab) == []
+        await tab.say("what is it?")
+        await tab.see(".r-pictures img, .r-user img")
+        await tab.see(".r-said", "A dot.")
+        assert tab.problems == []
+
+
+async def test_agents_are_listed_with_what_they_cost_and_their_reports(tmp_path: Path) -> None:
+    main: list[Line] = [calls(hand("Where is the price?")), decide(respond("In shop.py."), step="PLANNING")]
+    cast = Cast(main, {"explore-1": [calls(reading("shop.py")), decide(respond("Line 1 of shop.py has it."))]})
+    async with Talk(tmp_path, cast) as talk, Site(talk.paths) as site, browsing() as browser:
+        (talk.folder / "shop.py").write_text("PRICE = 1\n")
+        tab = await visit(browser, site, f"#/s/{ID}/work")
+        await tab.say("where is the price?")
+        agent = await tab.see(".jobs .job", "explore-1")
+        await agent.locator(".badge", has_text="done").wait_for()
+        assert "Where is the price?" in await agent.inner_text() and "tokens" in await agent.inner_text()
+        await agent.locator("summary").click()
+        await agent.locator("dd", has_text="Line 1 of shop.py has it.").wait_for()
+        assert await violations(tab) == []
+        assert tab.problems == []
