@@ -1,4 +1,4 @@
-"""More stories in a real browser: a new session from the form, an old one gone on with, a dropped picture, agents."""
+"""More stories in a real browser: an old session gone on with, a new one from the form, a dropped picture, agents."""
 
 import asyncio
 from pathlib import Path
@@ -26,36 +26,35 @@ DROP = """([box, data]) => {
 }"""
 
 
-async def test_a_new_session_from_the_form_and_an_old_one_gone_on_with(tmp_path: Path) -> None:
+async def test_an_old_session_is_gone_on_with_and_a_new_one_begun_from_the_form(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     model = shell.script(decide(respond("Hello."), step="PLANNING"))
+    await asyncio.to_thread(shell.run, "-p", "old words", "-m", model)
     shell.write_config(f'[llm]\nmodel = "{model}"\n')
     program = await asyncio.to_thread(Program, shell)
     try:
         async with browsing() as browser:
             tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/")
-            await (await tab.see("button.new")).click()
-            form = await tab.see("form.new-session")
-            assert await form.locator("input").input_value() == str(shell.work)
+            await (await tab.see(".session a", "old words")).click()
+            await tab.see(".r-said", "Hello.")
             assert await violations(tab) == []
-            await form.locator("input").fill(str(tmp_path / "nowhere"))
-            await form.locator("textarea").fill("hi")
-            await form.locator("button.primary").click()
-            await tab.see(".told", "nowhere")
-            await form.locator("input").fill(str(shell.work))
-            await form.locator("textarea").press("Enter")
-            await tab.see(".r-said", "Hello.")
-            assert await tab.texts(".r-user .body") == ["hi"]
-            place = await tab.page.evaluate("location.hash")
-        await asyncio.to_thread(program.stop)
-        program = await asyncio.to_thread(Program, shell)
-        async with browsing() as browser:
-            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", place)
-            await tab.see(".r-said", "Hello.")
             await (await tab.see(".read-only button")).click()
             await tab.say("and again")
             await tab.page.wait_for_function("() => document.querySelectorAll('.r-said').length === 2")
-            assert tab.problems == []
+            await tab.go("#/")
+            await (await tab.see("button.new")).click()
+            form = await tab.see("form.new-session")
+            folder = form.locator("input")
+            assert await folder.input_value() == str(shell.work)
+            assert await violations(tab) == []
+            await folder.fill(str(tmp_path / "nowhere"))
+            await form.locator("textarea").fill("new words")
+            await form.locator("button.primary").click()
+            await tab.see(".told", "nowhere")
+            await folder.fill(str(shell.work))
+            await form.locator("textarea").press("Enter")
+            await tab.see(".r-user", "new words")
+            await tab.see(".r-said", "Hello.")
     finally:
         program.kill()
 

@@ -2,6 +2,7 @@
 
 import { Items } from "./items.js";
 import { Stream, get, post } from "./wire.js";
+import { applyWork, changeAgent, given } from "./work.js";
 
 const OPENED_WITH = 400;
 const OLDER = 600;
@@ -11,7 +12,6 @@ const TAIL = 8000;
 const DRAW_MS = 40;
 const LOOK_MS = 700;
 const MOVING = new Set(["decision_made", "plan_changed", "job_started", "job_changed", "job_ended", "agent_started", "agent_ended", "turn_ended", "language_chosen"]);
-const ENDED = new Set(["completed", "failed", "cancelled"]);
 const PASSING = new Set(["now_changed", "question_asked", "question_closed", "turn_began", "turn_ended", "mode_chosen"]);
 
 export class Session {
@@ -171,7 +171,7 @@ export class Session {
 				break;
 			case "action_started":
 				if (!event.job) this.doing = event.doing ?? "";
-				this.agent(event.job, () => ({ doing: event.doing }));
+				changeAgent(state, event.job, () => ({ doing: event.doing }));
 				break;
 			case "action_finished":
 				if (!event.job) {
@@ -230,61 +230,14 @@ export class Session {
 			case "usage_reported":
 				if (number > this.stateAt) {
 					state.usage = plus(state.usage ?? {}, event.usage);
-					this.agent(event.job, (agent) => ({ usage: plus(agent.usage, event.usage) }));
+					changeAgent(state, event.job, (agent) => ({ usage: plus(agent.usage, event.usage) }));
 				}
 				break;
 			case "five_changed":
 				state.five = { ...state.five, ...given(event.delta) };
 				break;
 			default:
-				this.work(kind, event);
-		}
-	}
-
-	agent(id, change) {
-		const { agents } = this.state;
-		if (agents?.[id]) this.state.agents = { ...agents, [id]: { ...agents[id], ...change(agents[id]) } };
-	}
-
-	/** Plans, jobs and agents. */
-	work(kind, event) {
-		const { state } = this;
-		const plan = state.plans?.[event.plan_id];
-		const step = plan?.steps.find((one) => one.step_id === event.step_id);
-		switch (kind) {
-			case "plan_changed":
-				// A copy: this one moves on, what stands in the conversation stays as it was.
-				state.plans = { ...state.plans, [event.plan.plan_id]: structuredClone(event.plan) };
-				if (event.active) state.active_plan = event.plan.plan_id;
-				else if (state.active_plan === event.plan.plan_id) state.active_plan = "";
-				break;
-			case "tasks_planned":
-				if (step) step.task_list = { tasks: event.tasks };
-				break;
-			case "step_changed":
-				if (step) Object.assign(step, { status: event.status, evidence: event.evidence || step.evidence, found: event.found || step.found, began: step.began || event.at });
-				if (plan && plan.steps.every((one) => one.status === "completed")) plan.status = "completed";
-				break;
-			case "task_changed": {
-				const task = step?.task_list?.tasks.find((one) => one.task_id === event.task_id);
-				if (task) Object.assign(task, { status: event.status, result: event.result }, event.status === "in_progress" ? { began: event.at } : { seconds: event.at - (task.began || event.at) });
-				break;
-			}
-			case "job_started":
-				state.jobs = { ...state.jobs, [event.job.job_id]: { ...event.job, began: event.job.began || event.at } };
-				break;
-			case "agent_started":
-				state.agents = { ...state.agents, [event.agent.agent_id]: event.agent };
-				break;
-			case "agent_ended":
-				this.agent(event.agent_id, () => ({ status: event.status, report: event.report }));
-				break;
-			case "job_changed":
-			case "job_ended":
-				if (state.jobs?.[event.job_id]) state.jobs = { ...state.jobs, [event.job_id]: { ...state.jobs[event.job_id], ...given({ status: event.status, report: event.report }) } };
-				if (ENDED.has(event.status)) delete this.outputs[event.job_id];
-				break;
-			default:
+				applyWork(this, kind, event);
 		}
 	}
 
@@ -303,8 +256,6 @@ export class Session {
 }
 
 const blank = () => ({ text: "", html: "", thoughts: "" });
-
-const given = (some) => Object.fromEntries(Object.entries(some).filter(([, value]) => value !== null && value !== undefined));
 
 function plus(one, other) {
 	const sum = { ...one };
