@@ -174,3 +174,11 @@ export function Diff({ text }) {
 		${files.map((file) => html`<${FileDiff} file=${file} split=${split} />`)}
 	</div>`;
 }
+
+/** One that is read when it is wanted. */
+export function LaterDiff({ read }) {
+	const [diff, setDiff] = useState(null);
+	const open = (event) => event.target.open && diff === null && read().then((found) => setDiff(found.diff), (error) => setDiff(error.message));
+	return html`<details onToggle=${open}><summary>${t("page.diff")}</summary>
+		${diff === null ? null : looksLikeDiff(diff) ? html`<${Diff} text=${diff} />` : html`<p class="what">${visible(diff) || t("page.no_diff")}</p>`}</details>`;
+}

@@ -1,7 +1,7 @@
 // The fleet: what its attempts ask, in one inbox, how far its tasks are, and what a person does about them.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { Diff, looksLikeDiff } from "./diff.js";
+import { LaterDiff } from "./diff.js";
 import { Icon, Spinner } from "./icons.js";
 import { Card } from "./question.js";
 import { get, post } from "./wire.js";
@@ -151,8 +151,6 @@ function Closer({ place, moved }) {
 }
 
 function Report({ report, number, path }) {
-	const [diff, setDiff] = useState(null);
-	const read = (event) => event.target.open && diff === null && get(`${path}&attempt=${number}`).then((found) => setDiff(found.diff), (error) => setDiff(error.message));
 	const facts = [
 		["fleet.row.checks", report.checks.map((check) => `${check.code ? "✗" : "✓"} ${check.command}${check.code ? ` (${check.code})\n${check.output}` : ""}`)],
 		["fleet.row.against", report.findings],
@@ -164,5 +162,5 @@ function Report({ report, number, path }) {
 	].filter(([, lines]) => lines.length);
 	return html`<h3>${t("page.attempt", { number })} <span class="meta">${visible(report.branch)} ${report.commit.slice(0, 12)}</span></h3>
 		<dl class="five">${facts.map(([name, lines]) => html`<dt>${t(name)}</dt><dd>${visible(lines.join("\n"))}</dd>`)}</dl>
-		${report.commit ? html`<details onToggle=${read}><summary>${t("page.diff")}</summary>${diff === null ? null : looksLikeDiff(diff) ? html`<${Diff} text=${diff} />` : html`<p class="what">${visible(diff)}</p>`}</details>` : null}`;
+		${report.commit ? html`<${LaterDiff} read=${() => get(`${path}&attempt=${number}`)} />` : null}`;
 }

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Chart } from "./chart.js";
-import { Diff, looksLikeDiff } from "./diff.js";
+import { LaterDiff } from "./diff.js";
 import { Icon } from "./icons.js";
 import { subject } from "./plan.js";
 import { money, moment, t, thousands, visible } from "./words.js";
@@ -46,17 +46,11 @@ export function Changes({ session, tell }) {
 	</section>`;
 }
 
-/** What a turn has changed; the diff is read when it is wanted. */
 function Turn({ turn, session }) {
-	const [diff, setDiff] = useState(null);
-	const open = (event) => {
-		if (event.target.open && diff === null) session.read(`changes?turn=${turn.turn}`).then((found) => setDiff(found.diff), (error) => setDiff(error.message));
-	};
 	return html`<li class=${turn.undone ? "undone" : ""}>
 		<h3>${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null} ${turn.undone ? html`<span class="badge">${t("page.taken_back")}</span>` : null}</h3>
 		<ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
-		<details onToggle=${open}><summary>${t("page.diff")}</summary>
-			${diff === null ? null : looksLikeDiff(diff) ? html`<${Diff} text=${diff} />` : html`<p class="what">${visible(diff) || t("page.no_diff")}</p>`}</details>
+		<${LaterDiff} read=${() => session.read(`changes?turn=${turn.turn}`)} />
 	</li>`;
 }
 
