@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from duckflow.agent.trust import FolderTrust
 from duckflow.cli.fleet_workshop import make_workshop
+from duckflow.errors import UsageError
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
-from duckflow.fleet.task import Answered, AttemptReport
+from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
 from duckflow.remote.conversation import RemoteConversation
 from tests.fleet.yard import MemoryDesk, Yard, write
 from tests.journeys.story import act, decide, respond
@@ -183,3 +185,22 @@ async def test_git_runs_no_program_of_a_repository_that_nobody_trusts(yard: Yard
     assert result.outcome == "refused" and result.why and result.why.key == "fleet.untrusted" and not ran.exists()
     FolderTrust(repository.folder, Path.home(), yard.paths.trusted).trust()
     assert (await yard.carry_out(task)).outcome == "done" and ran.exists()
+
+
+async def test_without_a_sandbox_checks_run_only_for_who_has_turned_it_off(
+    yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "bin" / "bwrap"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    config = yard.paths.user_config
+    config.parent.mkdir(parents=True, exist_ok=True)
+    order = AttemptOrder(fleet="f1", task=yard.task([TAX], checks=["true"]), number=1)
+    run = make_workshop(yard.words, yard.paths).run
+    config.write_text('[sandbox]\nkind = "bubblewrap"\n')
+    with pytest.raises(UsageError, match="no_sandbox"):
+        await run(order, yard.repository.folder, "true", False)
+    config.write_text('[sandbox]\nkind = "none"\n')
+    assert (await run(order, yard.repository.folder, "true", False)).code == 0

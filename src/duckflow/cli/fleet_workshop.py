@@ -63,7 +63,8 @@ def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
 
 
 async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool) -> CheckResult:
-    """In the sandbox of the repository's own settings, not of those that the attempt may have changed."""
+    """In the sandbox of the repository's own settings, not of those that the attempt may have changed. Where there is
+    none, nobody would be asked: only who has turned it off wants that."""
     from duckflow.safety.sandbox.choose import choose
     from duckflow.tools.shell.output import CommandOutput
     from duckflow.tools.shell.process import Process, caches, environment
@@ -72,6 +73,8 @@ async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, ne
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
+        if sandbox.kind == "none" != settings.sandbox.kind:
+            raise UsageError("fleet.no_sandbox", command=command)
         shell = find_program("bash", folder) or "/bin/sh"
         launch = sandbox.launch((shell, "-c", command), network)
         seen = environment(os.environ, settings.shell.environment, network) | marks_of(order)
