@@ -106,6 +106,21 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
 
 
 @pytest.mark.slow
+async def test_the_budget_of_a_fleet_ends_all_of_it(tmp_path: Path) -> None:
+    engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
+    # Two at once spend 1.2 together; those that wait then never begin.
+    fleet = engine.start([task(f"spends-{number}") for number in range(5)], budget_usd=1.0)
+    await asyncio.wait_for(engine.work(fleet), LONGEST / 2)
+    attempts = engine.attempts(fleet)
+    assert [each.cost_usd for each in attempts if each.cost_usd] == [0.6, 0.6]
+    assert {each.state for each in attempts if each.cost_usd} == {"budget"}
+    assert "done" not in {each.state for each in engine.tasks(fleet)}
+    (state,) = engine.fleets()
+    assert (state.ended, round(state.cost_usd, 2)) == (True, 1.2)
+    engine.close()
+
+
+@pytest.mark.slow
 async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewhere_once(tmp_path: Path) -> None:
     ledger, database = tmp_path / "ledger", tmp_path / "fleet.db"
     engine = open_engine(str(database), "here", 2, LEASE, hold_a_lock(ledger, 0.1))
