@@ -37,6 +37,9 @@ async def test_it_is_drafted_in_one_request_with_all_it_has_seen_and_runs_after_
     await story.tell("yes")
     assert (await job_ended(story)).status == "completed"
     assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]
+    # What is about a plan at hand is paid for only where there is one.
+    told = [{tool.name for tool in request.tools} for request in story.model.requests]
+    assert "plan_tool_propose" in told[0] and "plan_tool_revise" not in told[1] and "plan_tool_revise" in told[2]
 
 
 @pytest.mark.parametrize("native", [True, False])

@@ -59,6 +59,7 @@ from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
+from duckflow.prompts.offer import told_so_far
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
@@ -122,7 +123,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     extensions = Extensions(places, admission, toolbox, session.emit)
     project = Project(workspace, memory.known, memory.lessons, extensions.catalogue)
     layers = Layers(project, settings.prompts, count)
-    compiler = Compiler(toolbox.operations, layers)
+    compiler = Compiler(lambda: told_so_far(toolbox.operations(), session.state), layers)
     ask = questions.ask
     connector = connect or partial(find_model, wiring, session, ask=ask)
     pictures = ConversationPictures(session)

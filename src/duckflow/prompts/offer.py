@@ -21,6 +21,11 @@ WANTS_PLAN = (
 )
 
 
+def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """What is about a plan at hand is told of from the first plan on: before, every request would pay for it."""
+    return tuple(one for one in operations if state.plans or not one.when or "none" in one.when)
+
+
 def offered(operations: Iterable[Operation], profile: ModelProfile, state: AgentState) -> tuple[Operation, ...]:
     """The operations a model of this size is told of. The others work too, or say why they do not."""
     now = plan_moments(state)
