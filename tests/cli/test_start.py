@@ -40,7 +40,8 @@ UNUSED = (
     "duckflow.rpc", "duckflow.server", "duckflow.store.audit", "duckflow.store.salvage", "duckflow.telemetry",
     "duckflow.tools.outside.server", "duckflow.tools.plan.proof", "duckflow.tools.web.fetch",
     "duckflow.ui.answer_shape",
-    "duckflow.ui.console.chat", "duckflow.web", "prompt_toolkit", "rich", "shlex", "tomllib",
+    "duckflow.ui.console.chat", "duckflow.web", "email", "importlib.metadata", "prompt_toolkit", "rich", "shlex",
+    "tempfile", "tomllib",
 )  # fmt: skip
 """What a plain turn needs nothing of: servers, the web, agents, skills, hooks, a record, plans, a screen."""
 

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
@@ -49,15 +49,14 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
     return bool(sizes) and max(sizes) <= settings.small_billions
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A whole reply."""
 
     text: str
     finish: Literal["stop", "length", "refusal"]
     prompt_tokens: int = 0
     calls: tuple[ToolCall, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = MappingProxyType({})
 
 
 class Connected(NamedTuple):

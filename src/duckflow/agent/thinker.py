@@ -141,7 +141,7 @@ class Thinker:
         operations = self._compiler.operations()
         if not profile.native_tools:
             return read_decision(reply.text, operations, reply.finish, state.phase)
-        given = NativeReply(text=reply.text, calls=reply.calls, extra=reply.extra)
+        given = NativeReply(text=reply.text, calls=reply.calls, extra=dict(reply.extra))
         reading = read_native(given, reply.finish, operations, state)
         if reading.native is None:
             (await self.connection.ready()).forgo_tools()

@@ -37,8 +37,6 @@ def _run(argv: list[str]) -> int:
         from duckflow import __version__
 
         return _print(f"duckflow {__version__}\n")
-    # Looking for pydantic plugins reads the metadata of every installed package: 40 ms of every start for nothing.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # What is made while modules load stays: collecting in between only costs time.
     gc.disable()
     from duckflow.cli.run import run

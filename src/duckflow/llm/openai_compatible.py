@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -252,7 +251,7 @@ def _in_order(messages: Sequence[PromptMessage], abilities: Abilities) -> list[P
         if not abilities.user_after_tool and told and told[-1].role == "tool" and message.role == "user":
             result = told.pop()
             text = f"{result.text}\n\n{message.text}"
-            told.append(replace(result, text=text, pictures=message.pictures))
+            told.append(result._replace(text=text, pictures=message.pictures))
         else:
             told.append(message)
     return told

@@ -1,7 +1,6 @@
 """What every model looks like from inside: one streaming method."""
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -72,14 +71,13 @@ class Retrying(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """The last chunk, with all calls. `length` means the reply was cut off by the token limit."""
 
     reason: Literal["stop", "length", "refusal"]
     usage: Usage
     calls: tuple[ToolCall, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = MappingProxyType({})
     """What else came with the reply and is to be sent back with it."""
 
 

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from email.utils import parsedate_to_datetime
 
 from duckflow.errors import ModelError
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
@@ -72,6 +71,8 @@ def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
     if (seconds := _number(given)) is not None:
         return seconds
     if given:
+        from email.utils import parsedate_to_datetime
+
         try:
             return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
         except (ValueError, OverflowError):

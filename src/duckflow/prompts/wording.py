@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from duckflow.prompts.quoted import one_line, quoted
@@ -79,7 +78,7 @@ def without_pictures(message: PromptMessage, language: str, key: str, left_out: 
         return message
     told = note(language, key, names=one_line(", ".join(one.name for one in gone)))
     kept = tuple(one for one in message.pictures if one.digest not in left_out)
-    return replace(message, text=f"{message.text}\n\n[duckflow]\n{told}", pictures=kept)
+    return message._replace(text=f"{message.text}\n\n[duckflow]\n{told}", pictures=kept)
 
 
 def _without(text: str, names: Collection[str]) -> str:

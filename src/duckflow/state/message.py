@@ -1,8 +1,8 @@
 """Messages: of the conversation, and of a request to a model."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -75,8 +75,7 @@ class ToolSpec(NamedTuple):
     parameters: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
+class PromptMessage(NamedTuple):
     """Who speaks, and what. Endpoints want user and assistant to take turns. Only where a model has tools of its own
     there are `calls` of the assistant, and messages of the role tool that answer one."""
 
@@ -84,7 +83,7 @@ class PromptMessage:
     text: str
     calls: tuple[ToolCall, ...] = ()
     answers: str = ""
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = MappingProxyType({})
     pictures: tuple[Picture, ...] = ()
     """Of what is said with the role user; those of a result are said right after it."""
 
