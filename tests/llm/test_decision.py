@@ -285,6 +285,35 @@ def test_a_cut_reply_is_asked_for_again_shorter() -> None:
         assert "shorter" in correction(text[:end], "length")
 
 
+GOOD, NO_REASON = WRITES[0], {"operation": "file_ops.write_file", "args": {"path": "b.py"}}
+
+
+def test_one_broken_action_among_others_is_named_with_its_reason() -> None:
+    reading = read_decision(json.dumps(reply(actions=[GOOD, NO_REASON, "read", {"args": 1}])), OPERATIONS)
+    first, *others = reading.decision.actions
+    assert first.operation == "file_ops.write_file" and not reading.doubtful
+    assert [one.operation for one in others] == ["file_ops.write_file", "unnamed", "unnamed"]
+    told = [reading.broken[one.action_id] for one in others]
+    assert told[0] == "actions[1].reasoning is missing; it must be a sentence that says why this action is needed"
+    assert "actions[2] is" in told[1] and "actions[3].operation is missing" in told[2] and len(reading.broken) == 3
+
+
+def test_what_may_be_broken_because_it_is_half_is_asked_for_again() -> None:
+    text = json.dumps(without("actions") | {"actions": [GOOD, NO_REASON]})
+    assert "cut off" in correction(text[:-1]) and "cut off" in correction(text[:-2])
+    assert "reasoning is missing" in correction(text, "length")
+
+
+def test_a_broken_word_to_the_user_is_asked_for_again_with_all_the_rest() -> None:
+    """It was shown while it came."""
+    talk = [
+        Operation(name="response", parameters=Text.model_json_schema(), effect="talk", says="text"),
+        *OPERATIONS[1:],
+    ]
+    with pytest.raises(ReplyUnusable):
+        read_decision(json.dumps(reply(actions=[GOOD, {"operation": "response", "args": {"text": "hi"}}])), talk)
+
+
 def test_bodies_that_follow_come_along() -> None:
     text = f"```json\n{json.dumps(reply())}\n```\n```python\nprint({{1: 2}})\n```\n"
     reading = read_decision(text, OPERATIONS)

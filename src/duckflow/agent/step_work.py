@@ -3,6 +3,7 @@ where the model cannot call tools; as long as they succeed nobody is asked betwe
 
 import json
 import logging
+from itertools import takewhile
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.agents import AgentReport, Agents, AgentTask
@@ -125,18 +126,23 @@ class StepWork:
         if step is None or decision.objection() or any(one.operation in talk for one in decision.actions):
             return await self._runner.dispatch(reading, actor)
         self._note_failure(step)
-        tasks = [self._task(one) for one in decision.actions]
+        readable = list(takewhile(lambda one: one.action_id not in reading.broken, decision.actions))
+        tasks = [self._task(one) for one in readable]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
         done = await self._tasks.run(actor, decision.rationale)
+        if not done.stop and (left := decision.actions[len(readable) :]):
+            # One that cannot be read is no task: it is answered with the reason, and what follows is not run.
+            first = decision.model_copy(update={"actions": left[:1]})
+            done.add(await self._runner.dispatch(reading._replace(decision=first), actor))
         ran = {result.action_id for result in done.results}
         key = "not_run_refused" if done.stop == "refused" else "not_run_error"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         told = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
-        for task in tasks:
+        for action in decision.actions:
             # A call that was not made is answered too.
-            if task.action_id not in ran:
-                text = told.get(task.action_id) or why
-                message = Message(role="tool", operation=task.operation, text=text, answers=task.action_id)
+            if action.action_id not in ran:
+                text = told.get(action.action_id) or why
+                message = Message(role="tool", operation=action.operation, text=text, answers=action.action_id)
                 actor.emit(MessageAdded(message=message))
         return done
 

@@ -66,7 +66,7 @@ class Reading(NamedTuple):
     blocks: tuple[str, ...] = ()
     native: NativeReply | None = None
     broken: Mapping[str, str] = MappingProxyType({})
-    """By action: why its call cannot be read. The others can."""
+    """By action: why it cannot be read. The others can."""
 
 
 def read_decision(
@@ -74,9 +74,9 @@ def read_decision(
 ) -> Reading:
     """The Decision in a reply, or ReplyUnusable with what the model should change.
 
-    Unknown operations and bad arguments are not looked at: they become results. Plain prose without any `{` comes from
-    a model that just answers; it is taken as one `response` that leaves the `phase` as it is, marked doubtful, since
-    a response can harm nothing.
+    Unknown operations and bad arguments are not looked at: they become results; so does an action that cannot be read
+    among others of a whole reply. Plain prose without any `{` comes from a model that just answers; it is taken as one
+    `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
     """
     answer = without_thoughts(text)
     if not answer.strip():
@@ -93,6 +93,10 @@ def read_decision(
     if found.half or found.missing not in may_lack or (found.guessed and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
     doubtful = found.repaired or found.truncated or finish == "length"
+    # What was cut off or guessed may be broken because it is half.
+    faults = {} if found.truncated or found.guessed or finish == "length" else _faults(value, operations)
+    if faults:
+        value = value | {"actions": [_named(one) if at in faults else one for at, one in enumerate(value["actions"])]}
     try:
         decision = make_decision(value, operations)
     except ReplyUnusable:
@@ -102,7 +106,31 @@ def read_decision(
     if "]" in found.missing and not decision.actions:
         # It ends where the list of actions had just begun.
         raise ReplyUnusable(CUT_OFF)
-    return Reading(decision, doubtful, take_blocks(found.rest))
+    broken = {decision.actions[at].action_id: fault for at, fault in faults.items()}
+    # With one that cannot be read it is not sure whose text is whose: they are asked for.
+    return Reading(decision, doubtful, () if broken else take_blocks(found.rest), broken=broken)
+
+
+def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
+    """By place: why an action cannot be read among others that can. What is shown while it comes must be whole."""
+    known = {operation.name: operation for operation in operations}
+    actions = cast("list[Any]", value["actions"]) if isinstance(value.get("actions"), list) else []
+    faults: dict[int, str] = {}
+    for at, one in enumerate([] if _too_deep(value) else actions):
+        try:
+            Action.model_validate(_action(one, known))
+        except ValidationError as error:
+            faults[at] = "; ".join(_problems(error, operations, "actions", at))
+    shown = any((operation := known.get(_named(actions[at])["operation"])) and operation.says for at in faults)
+    return {} if shown or len(faults) == len(actions) else faults
+
+
+def _named(given: Any) -> dict[str, Any]:
+    """What stands for an action that cannot be read: it is not run."""
+    action = as_table(_action(given, {}))
+    name, args = action.get("operation"), as_table(action.get("args"))
+    name = name if isinstance(name, str) and name else "unnamed"
+    return {"operation": name, "args": args, "reasoning": name}
 
 
 def _spoken(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
@@ -141,10 +169,15 @@ def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Dec
     try:
         return Decision.model_validate(_plain(value, {operation.name: operation for operation in operations}))
     except ValidationError as error:
-        expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
-        problems = [_problem(one["loc"], one["type"] == "missing", one["input"], expected) for one in error.errors()]
+        problems = _problems(error, operations)
     told = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
     raise ReplyUnusable(f"The Decision is not usable:\n{told}")
+
+
+def _problems(error: ValidationError, operations: Sequence[Operation], *place: int | str) -> list[str]:
+    """Each in one line; `place` is where in the Decision it was found."""
+    expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
+    return [_problem((*place, *one["loc"]), one["type"] == "missing", one["input"], expected) for one in error.errors()]
 
 
 def _problem(place: tuple[int | str, ...], missing: bool, given: Any, expected: dict[str, str]) -> str:
