@@ -262,7 +262,8 @@ def test_a_budget_stops_it(shell: Shell) -> None:
     assert done.returncode == 6
     assert json.loads(done.stdout)["usage"]["cost_usd"] == 1.2
     done = shell.run(*look, "--max-tokens", "1", "--lang", "ja")
-    assert done.returncode == 6 and "1 トークンを使い切りました" in str(json.loads(done.stdout))
+    assert done.returncode == 6 and "1 トークンでは次の呼び出しができません" in str(json.loads(done.stdout))
+    assert json.loads(done.stdout)["usage"]["calls"] == 0, "what cannot fit is not begun"
 
 
 def test_a_budget_in_dollars_needs_no_prices_in_the_settings(shell: Shell, server: Server) -> None:

@@ -18,6 +18,7 @@ class Cast:
     model = "scripted"
     window = WINDOW
     takes_pictures: bool | None = True
+    least_price = 0.0
 
     def __init__(self, main: Sequence[Line], agents: Mapping[str, Sequence[Line]], native: bool = True) -> None:
         self.takes_tools = native

@@ -13,6 +13,7 @@ from duckflow.agent.session import StateOwner
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import Event, ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying, Thought
+from duckflow.llm.usage import estimate_request
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.message import ToolCall
 from duckflow.state.phrase import Phrase, say
@@ -104,6 +105,8 @@ class ModelConnection:
         self.budget_usd = max_budget_usd
         """What all models together may cost; 0 without a limit."""
         self._max_tokens = max_tokens
+        self._factor = 1.0
+        """What the estimate of a request is multiplied by: as the last one has turned out."""
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
         self.chosen = ""
@@ -144,7 +147,7 @@ class ModelConnection:
         """From the next call on, another model."""
         if self._connecting:
             self._left.append(self._connecting)
-        self.connect, self._connecting = connect, None
+        self.connect, self._connecting, self._factor = connect, None, 1.0
 
     async def change(self, name: str) -> str:
         """From the next call on, the model of this name. Gives its full name; one that cannot be used raises, and the
@@ -174,19 +177,28 @@ class ModelConnection:
             self._left.append(self._connecting)
         await self._close_left()
 
-    def check_budget(self) -> None:
-        """BudgetSpent when the money or the tokens are gone."""
+    def check_budget(self, prompt: int, dollars: float) -> None:
+        """BudgetSpent when the money or the tokens are gone, or what a request of so many tokens costs at least would
+        be more than is left."""
         used = self._session.state.usage
-        if self.budget_usd and used.cost_usd >= self.budget_usd:
+        spent, tokens = used.cost_usd, used.prompt_tokens + used.completion_tokens
+        if self.budget_usd and spent >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
-        if self._max_tokens and used.prompt_tokens + used.completion_tokens >= self._max_tokens:
+        if self.budget_usd and spent + dollars > self.budget_usd:
+            told = {"used": f"{spent:.2g}", "next": f"{dollars:.2g}"}
+            raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **told)
+        if self._max_tokens and tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
+        if self._max_tokens and tokens + prompt > self._max_tokens:
+            raise BudgetSpent("budget.tokens_next", limit=self._max_tokens, used=tokens, next=prompt)
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
-        """The reply, or a ModelError; BudgetSpent before the call when the money or the tokens are gone. Without a
-        `channel` nobody is told while it comes: the conversation may be streaming something else."""
-        self.check_budget()
+        """The reply, or a ModelError; BudgetSpent before a call for which the money or the tokens do not last. Without
+        a `channel` nobody is told while it comes: the conversation may be streaming something else."""
         provider, emit = await self.ready(), self._session.emit if channel else _tell_nobody
+        guessed = estimate_request(request)
+        prompt = round(guessed * self._factor)
+        self.check_budget(prompt, prompt * provider.least_price / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces: list[str] = []
         live = shown()
@@ -216,6 +228,7 @@ class ModelConnection:
                         usage = chunk.usage.model_copy(update={"seconds": now() - began})
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
+                        self._factor = tokens / guessed if tokens and guessed else self._factor
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
         raise ModelError("model.no_end", model=provider.model)
 
@@ -236,8 +249,8 @@ class AgentConnection(ModelConnection):
         self.profile = self._profile_of(provider)
         return provider
 
-    def check_budget(self) -> None:
-        self._above.check_budget()
+    def check_budget(self, prompt: int, dollars: float) -> None:
+        self._above.check_budget(prompt, dollars)
         if self._most and self._session.state.usage.fresh >= self._most:
             raise BudgetSpent("agent.cap.tokens", limit=self._most)
 

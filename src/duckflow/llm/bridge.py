@@ -155,6 +155,10 @@ class Bridge:
         )
 
     @property
+    def least_price(self) -> float:
+        return self._price.least
+
+    @property
     def _price(self) -> Price:
         return price_of(self._settings, self._endpoint.name, self._name)
 

@@ -37,6 +37,7 @@ class Embedded:
 
     takes_pictures: bool | None = False
     """The server is started without the part that sees."""
+    least_price = 0.0
 
     def __init__(
         self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None

@@ -72,6 +72,10 @@ class OpenAICompatible:
     def takes_pictures(self) -> bool | None:
         return facts_of(self._endpoint.name, self._model).has("v") if self._abilities.pictures else False
 
+    @property
+    def least_price(self) -> float:
+        return price_of(self._settings, self._endpoint.name, self._model).least
+
     def forgo_tools(self) -> None:
         self._learn(self._abilities._replace(tools="json"))
 
@@ -130,7 +134,9 @@ class OpenAICompatible:
             return body
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [self._message(one, abilities, request) for one in _in_order(request.messages, abilities)],
+            "messages": [
+                _message(one, request, self._endpoint, abilities) for one in _in_order(request.messages, abilities)
+            ],
             "stream": True,
             **warmth,
             **dict(self._endpoint.extra),
@@ -146,24 +152,6 @@ class OpenAICompatible:
         if request.schema is not None and abilities.format != "text":
             body["response_format"] = _response_format(request.schema, abilities.format)
         return body
-
-    def _message(self, message: PromptMessage, abilities: Abilities, request: Request) -> dict[str, Any]:
-        """What was thought, and what was added to the calls, goes back only to where it came from."""
-        told: dict[str, Any] = dict(message.extra.get(self._endpoint.name, {})) if abilities.thoughts else {}
-        told |= {"role": message.role, "content": _content(message, request)}
-        if message.answers:
-            told["tool_call_id"] = _wire_id(self._endpoint, message.answers)
-        if message.calls:
-            told["tool_calls"] = [
-                {
-                    **call.extra.get(self._endpoint.name, {}),
-                    "id": _wire_id(self._endpoint, call.call_id),
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in message.calls
-            ]
-        return told
 
     @property
     def _first_byte_seconds(self) -> float:
@@ -227,6 +215,25 @@ class OpenAICompatible:
         if learned != self._abilities:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)
+
+
+def _message(message: PromptMessage, request: Request, endpoint: Endpoint, abilities: Abilities) -> dict[str, Any]:
+    """What was thought, and what was added to the calls, goes back only to where it came from."""
+    told: dict[str, Any] = dict(message.extra.get(endpoint.name, {})) if abilities.thoughts else {}
+    told |= {"role": message.role, "content": _content(message, request)}
+    if message.answers:
+        told["tool_call_id"] = _wire_id(endpoint, message.answers)
+    if message.calls:
+        told["tool_calls"] = [
+            {
+                **call.extra.get(endpoint.name, {}),
+                "id": _wire_id(endpoint, call.call_id),
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.calls
+        ]
+    return told
 
 
 def _wire_id(endpoint: Endpoint, call_id: str) -> str:

@@ -111,6 +111,11 @@ class Provider(Protocol):
         """Whether it can see; None when that is not known, and is found out by trying."""
         ...
 
+    @property
+    def least_price(self) -> float:
+        """Dollars for a million tokens of a prompt, if it had them all in its cache; 0 where that is not known."""
+        ...
+
     def forgo_tools(self) -> None:
         """Tools were given and not heeded: no more of them from now on."""
         ...
@@ -125,6 +130,7 @@ class WithoutTools:
 
     takes_tools = False
     takes_pictures: bool | None = False
+    least_price = 0.0
 
     def forgo_tools(self) -> None:
         pass

@@ -17,6 +17,11 @@ class Price(BaseModel):
     written: float | None = Field(default=None, ge=0)
     """Prompt tokens that the endpoint wrote into its cache; without a figure they cost as much as the others."""
 
+    @property
+    def least(self) -> float:
+        """What prompt tokens cost at least."""
+        return self.input if self.cached is None else min(self.input, self.cached)
+
 
 class EndpointSettings(BaseModel):
     """An endpoint of the user's own, or other values for a known one."""
