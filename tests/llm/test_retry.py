@@ -93,19 +93,25 @@ async def test_a_server_that_hangs_up_without_a_word() -> None:
         assert text_of(await collect(provider_for(server))) == "back"
 
 
-async def test_a_refused_connection_on_this_machine_is_tried_once_more_only() -> None:
+async def test_a_refused_connection_on_this_machine_is_told_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         provider = OpenAICompatible(Endpoint("ollama", url), "duck-1", None, QUICK)
-        chunks = provider.stream(HELLO)
-        assert isinstance(await anext(chunks), Retrying)
         with pytest.raises(ProviderUnreachable) as caught:
-            await anext(chunks)
+            await anext(provider.stream(HELLO))
         await provider.aclose()
     assert caught.value.key == "model.nothing_listens"
     assert caught.value.values["where"] == url
     assert caught.value.exit_code == 5
+
+
+async def test_a_refused_connection_elsewhere_is_tried_again() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        provider = OpenAICompatible(Endpoint("far", f"http://0.0.0.0:{taken.getsockname()[1]}/v1"), "x", None, QUICK)
+        assert isinstance(await anext(provider.stream(HELLO)), Retrying)
+        await provider.aclose()
 
 
 async def test_a_host_that_does_not_exist() -> None:

@@ -15,7 +15,6 @@ from duckflow.llm.keys import Key
 from duckflow.llm.retry import Setback
 
 KEEP_ALIVE_SECONDS = 30.0
-REFUSED_ON_LOOPBACK_TRIES = 2
 
 
 def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> httpx.AsyncClient:
@@ -43,7 +42,7 @@ def setback_of(error: Exception, endpoint: Endpoint, failures: Failures, connect
         case httpx.ProxyError():
             return failures.no_connection("model.proxy_failed", str(error))
         case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
-            return failures.no_connection("model.bad_request_address", str(error), most_tries=1)
+            return failures.no_connection("model.bad_request_address", str(error), again=False)
         case _:
             return failures.broken()
 
@@ -51,9 +50,10 @@ def setback_of(error: Exception, endpoint: Endpoint, failures: Failures, connect
 def _not_connected(error: httpx.ConnectError, endpoint: Endpoint, failures: Failures) -> Setback:
     causes = _causes(error)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return failures.no_connection("model.certificate_refused", str(error), most_tries=1)
+        return failures.no_connection("model.certificate_refused", str(error), again=False)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) and endpoint.is_loopback:
-        return failures.no_connection("model.nothing_listens", most_tries=REFUSED_ON_LOOPBACK_TRIES)
+        # Nobody starts a server while we pause: whoever waits is told at once.
+        return failures.no_connection("model.nothing_listens", again=False)
     return failures.no_connection("model.no_connection", str(error))
 
 

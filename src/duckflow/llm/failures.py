@@ -122,10 +122,9 @@ class Failures:
     def garbage(self, answer: str) -> Setback:
         return Setback(ModelError("model.no_model_there", where=self._endpoint.where, detail=self.detail(answer)))
 
-    def no_connection(self, key: str, detail: str = "", most_tries: int | None = None) -> Setback:
+    def no_connection(self, key: str, detail: str = "", again: bool = True) -> Setback:
         error = ProviderUnreachable(key, where=self._endpoint.where, detail=self.detail(detail))
-        why = say("model.retry.connection", endpoint=self._endpoint.name)
-        return Setback(error, None if most_tries == 1 else why, most_tries=most_tries)
+        return Setback(error, say("model.retry.connection", endpoint=self._endpoint.name) if again else None)
 
     def detail(self, answer: str) -> str:
         """One line of what the endpoint said, without keys and without what a terminal would obey."""

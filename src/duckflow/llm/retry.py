@@ -21,14 +21,11 @@ SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
 class Setback(Exception):
     """One try failed. With `why` it may be tried again; `error` is raised when no try is left."""
 
-    def __init__(
-        self, error: ModelError, why: Phrase | None = None, wait: float | None = None, most_tries: int | None = None
-    ) -> None:
+    def __init__(self, error: ModelError, why: Phrase | None = None, wait: float | None = None) -> None:
         super().__init__(error.key)
         self.error = error
         self.why = why
         self.wait = wait
-        self.most_tries = most_tries
 
 
 async def persist(
@@ -48,7 +45,7 @@ async def persist(
                     yield chunk
             return
         except Setback as setback:
-            if setback.why is None or tries >= min(settings.tries, setback.most_tries or settings.tries):
+            if setback.why is None or tries >= settings.tries:
                 raise setback.error from None
             retrying = Retrying(setback.why, pause(settings, tries, setback.wait))
         yield retrying
