@@ -238,6 +238,16 @@ async def test_no_spelling_of_a_path_leads_out_of_its_files(tmp_path: Path) -> N
     assert [path.name for path in story.folder.rglob("*.py")] == ["a.py"], cast.asked("work-1")
 
 
+@pytest.mark.parametrize(("mode", "made"), [("full-auto", True), ("auto-edit", False), ("ask", False), ("plan", False)])
+async def test_its_commands_are_held_by_the_mode_and_not_by_its_files(tmp_path: Path, mode: str, made: bool) -> None:
+    """As docs/agents.md says."""
+    agents = {"work-1": [calls(act("shell.run", command="touch new.py")), DONE]}
+    story, _ = on_stage(tmp_path, [calls(hand("one", "work", files=["src"])), DONE], agents, mode=mode)
+    await story.tell("write")
+    assert (story.folder / "new.py").exists() is made
+    assert [question.job for question in story.questions] == (["work-1"] if mode in ("ask", "auto-edit") else [])
+
+
 async def test_a_review_reads_the_changes_and_what_was_run(tmp_path: Path) -> None:
     check = act("shell.run", command="python -B -c 'import a'")
     main = [calls(written("a.py", "RATE = 3\n"), check), calls(hand("is it right?", "review")), DONE]
