@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.i18n.typed import wish_in
+from duckflow.i18n.typed import read_line, wish_in
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobStatus
 
@@ -42,3 +42,16 @@ def test_going_on_is_meant_for_a_job_only_when_one_has_stopped(text: str) -> Non
     assert wish_in(text, state("interrupted")) == wish_in(text, state("paused")) == "resume"
     assert wish_in(text, state("completed")) is None
     assert wish_in(text, AgentState()) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "meaning"),
+    [
+        ("/etc/hosts says what?", "message"),
+        ("／tmp／a.py を読んで", "message"),
+        ("/status", "command"),
+        ("/", "command"),
+    ],
+)
+def test_a_line_that_begins_with_a_path_is_a_message(line: str, meaning: str) -> None:
+    assert read_line(line, AgentState(), (), ()) == meaning

@@ -69,11 +69,17 @@ def read_line(line: str, state: AgentState, questions: Sequence[Question], comma
         return "nothing"
     if questions and not _goes_past(questions[0], text, commands):
         return "answer"
-    if text.startswith(SLASH):
+    if text.startswith(SLASH) and not _begins_with_path(text, commands):
         return "command"
     if text.startswith(BANG) and text[1:].strip():
         return "own_command"
     return "message" if wish_in(text, state) is None else "aside"
+
+
+def _begins_with_path(text: str, commands: Iterable[CommandInfo]) -> bool:
+    """Whether the first word is a path ("/etc/hosts says what?") and not the name of a command."""
+    name = unicodedata.normalize("NFKC", text).split()[0].removeprefix("/")
+    return "/" in name and all(name != command.name for command in commands)
 
 
 def _goes_past(question: Question, text: str, commands: Iterable[CommandInfo]) -> bool:
