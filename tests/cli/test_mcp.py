@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.cli.shell import Shell
@@ -95,6 +96,22 @@ def agent(bare: Shell, **capabilities: Any) -> Generator[Agent]:
         assert process.wait(30) == 0
     finally:
         process.kill()
+
+
+def test_a_file_or_nothing_at_all_may_stand_for_the_other_agent(bare: Shell, tmp_path: Path) -> None:
+    """Who tries it by hand redirects: neither a file nor an end right away is a reason to break off."""
+    requests, answers = tmp_path / "requests", tmp_path / "answers"
+    requests.write_text(
+        '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
+    )
+    command = [sys.executable, "-m", "duckflow", "mcp", "serve"]
+    with requests.open() as source, answers.open("w") as target:
+        assert not subprocess.call(command, stdin=source, stdout=target, cwd=bare.work, env=bare.environment)
+    assert [json.loads(line)["id"] for line in answers.read_text().splitlines()] == [1, 2]
+    nothing = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, cwd=bare.work, env=bare.environment, check=True
+    )
+    assert not nothing.stdout and not nothing.stderr
 
 
 def test_another_agent_gives_a_task_and_goes_on_with_it(bare: Shell) -> None:

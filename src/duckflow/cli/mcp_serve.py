@@ -2,30 +2,31 @@
 
 import asyncio
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
+from duckflow.editor.streams import MessageStreams
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
-from duckflow.server.mcp_server import LONGEST_LINE, McpServer, OpenConversation, Wish
+from duckflow.server.mcp_server import McpServer, OpenConversation, Wish
 from duckflow.store.paths import Paths
+
+STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 def serve(words: Words, paths: Paths) -> int:
     # Whatever else is printed goes to stderr: stdout carries messages only.
-    messages = os.dup(1)
-    os.dup2(2, 1)
+    messages = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
     asyncio.run(_serve(words, paths, messages))
     return 0
 
 
 async def _serve(words: Words, paths: Paths, messages: int) -> None:
-    reader = asyncio.StreamReader(limit=LONGEST_LINE)
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    out, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(messages, "wb", buffering=0))
-    await McpServer(partial(_open, words, paths), words, out.write).serve(reader)
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+    streams = MessageStreams(STDIN, messages, lines.put_nowait)
+    await McpServer(partial(_open, words, paths), words, streams.send).serve(lines)
+    await streams.flush()
 
 
 def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:

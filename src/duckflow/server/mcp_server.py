@@ -16,7 +16,6 @@ from duckflow.state.mode import Mode
 
 Table = dict[str, Any]
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-LONGEST_LINE = 16 * 1024 * 1024
 START, REPLY = "duckflow", "duckflow_reply"
 TEXT = {"type": "string"}
 RESULT = {
@@ -55,9 +54,9 @@ class Opener(Protocol):
 
 
 class McpServer:
-    """Speaks on a pair of streams until the client closes its end. Conversations stay open meanwhile."""
+    """Answers line by line until the client closes its end. Conversations stay open meanwhile."""
 
-    def __init__(self, open_conversation: Opener, words: Words, write: Callable[[bytes], None]) -> None:
+    def __init__(self, open_conversation: Opener, words: Words, write: Callable[[Message], None]) -> None:
         self._open = open_conversation
         self._words = words
         self._write = write
@@ -65,21 +64,24 @@ class McpServer:
         self._conversations: dict[str, OpenConversation] = {}
         self._elicits = False
 
-    async def serve(self, reader: asyncio.StreamReader) -> None:
+    async def serve(self, lines: "asyncio.Queue[bytes | None]") -> None:
+        """None is the end of them."""
         try:
-            while line := await reader.readline():
+            while (line := await lines.get()) is not None:
                 try:
                     message: Any = json.loads(line)
                 except (ValueError, RecursionError):
                     continue
                 self._peer.take(message)
+                # What needs no work is answered even where the end came with it.
+                await asyncio.sleep(0)
         finally:
             self._peer.close("the client has gone")
             for one in self._conversations.values():
                 await one.close()
 
     async def _send(self, message: Message) -> None:
-        self._write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        self._write(message)
 
     async def _answer(self, method: str, params: Table) -> Table:
         match method:
@@ -170,6 +172,6 @@ class McpServer:
             if token is not None:
                 told = {"progressToken": token, "progress": steps, "message": text}
                 message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
-                self._write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                self._write(message)
 
         return tell
