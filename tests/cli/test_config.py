@@ -80,3 +80,15 @@ def test_a_link_stays_a_link(bare: Shell) -> None:
     bare.config.symlink_to(real)
     bare.run("config", "set", "ui.color", "false")
     assert bare.config.is_symlink() and "# kept\n" in real.read_text() and "color = false" in real.read_text()
+
+
+def test_a_misspelt_setting_does_not_keep_one_from_the_list_and_can_be_taken_out(bare: Shell) -> None:
+    """The complaint points to the list: it must be there."""
+    bare.write_config('# mine\n[llm]\nmodell = "x"\ntries = 3\n')
+    listed = bare.run("config", "list")
+    assert listed.returncode == 2 and "Did you mean llm.model?" in listed.stderr and "defaults" in listed.stderr
+    assert 'llm.model = ""  # default' in listed.stdout
+    assert bare.run("config", "unset", "llm.modell").returncode == 0
+    assert bare.config.read_text() == "# mine\n[llm]\ntries = 3\n"
+    gone = bare.run("config", "unset", "llm.modell")
+    assert gone.returncode == 2 and "llm.model" in gone.stderr

@@ -36,11 +36,11 @@ def run_config(options: Options, words: Words, paths: Paths) -> int:
         case "get":
             _get(options, words, paths)
         case "set":
-            _change(options, words, paths, removed=False)
+            _set(options, words, paths)
         case "unset":
-            _change(options, words, paths, removed=True)
+            _unset(options, words, paths)
         case _:
-            _list(options, words, paths)
+            return _list(options, words, paths)
     return 0
 
 
@@ -50,8 +50,14 @@ def _load(options: Options, words: Words, paths: Paths) -> Loaded:
     return loaded
 
 
-def _list(options: Options, words: Words, paths: Paths) -> None:
-    loaded = _load(options, words, paths)
+def _list(options: Options, words: Words, paths: Paths) -> int:
+    """A file that makes no sense is told of; what there is to set is shown all the same."""
+    problem = None
+    try:
+        loaded = _load(options, words, paths)
+    except UsageError as found:
+        problem, loaded = found, Loaded(Settings(), {})
+        print_err(f"{words.error(problem)}\n{words('config.defaults_follow')}")
     wanted = [row for row in list_settings(loaded.settings) if _is_within(row[0], options.name)]
     if not wanted:
         raise explain_unknown_setting(options.name, words("origin.flag"))
@@ -59,9 +65,10 @@ def _list(options: Options, words: Words, paths: Paths) -> None:
         wanted = [row for row in wanted if row[0] in loaded.origins]
     if options.json:
         print_out(json.dumps({name: _as_json(name, value, loaded) for name, value in wanted}, ensure_ascii=False))
-        return
-    for name, value in wanted:
-        print_out(plain(f"{name} = {show_value(name, value)}  # {_describe_origin_of(name, loaded, words)}"))
+    else:
+        for name, value in wanted:
+            print_out(plain(f"{name} = {show_value(name, value)}  # {_describe_origin_of(name, loaded, words)}"))
+    return problem.exit_code if problem else 0
 
 
 def _get(options: Options, words: Words, paths: Paths) -> None:
@@ -77,17 +84,12 @@ def _get(options: Options, words: Words, paths: Paths) -> None:
         print_err(plain(f"· {_describe_origin_of(name, loaded, words)}"))
 
 
-def _change(options: Options, words: Words, paths: Paths, removed: bool) -> None:
+def _set(options: Options, words: Words, paths: Paths) -> None:
     key = _require_known(options.name, words)
-    name = write_key(key)
-    path = Path.cwd() / PROJECT_FILE if options.project else paths.user_config
+    name, path = write_key(key), _file(options, paths)
     if options.project:
         require_project_may({key[0]}, path)
     text = read_text(path)
-    if removed:
-        write_text(path, remove_value(text, key))
-        print_out(plain(words("config.removed", name=name, path=str(path))))
-        return
     if options.value is None:
         raise UsageError("usage.required", names="VALUE", prog="duckflow config set")
     value = parse_value(key, options.value, words("origin.flag"))
@@ -96,6 +98,22 @@ def _change(options: Options, words: Words, paths: Paths, removed: bool) -> None
     origin = _load(options, words, paths).origins.get(name, "")
     if origin and origin != str(path):
         print_err(plain(words("config.overruled", name=name, origin=describe_origin(name, origin, words))))
+
+
+def _unset(options: Options, words: Words, paths: Paths) -> None:
+    """Also what is no setting, where it stands in the file: nothing starts before it is gone."""
+    key, path = read_key(options.name), _file(options, paths)
+    try:
+        text = remove_value(read_text(path), key)
+    except UsageError:
+        _require_known(options.name, words)
+        raise
+    write_text(path, text)
+    print_out(plain(words("config.removed", name=write_key(key), path=str(path))))
+
+
+def _file(options: Options, paths: Paths) -> Path:
+    return Path.cwd() / PROJECT_FILE if options.project else paths.user_config
 
 
 def _require_known(name: str, words: Words) -> Key:
