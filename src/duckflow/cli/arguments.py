@@ -132,7 +132,7 @@ def _attach(add: Add, words: Words) -> None:
 
 
 def _web(add: Add, words: Words) -> None:
-    add("--port", type=_positive(int), metavar="N", help=words("cli.web_port"))
+    add("--port", type=_port, metavar="N", help=words("cli.web_port"))
     add("--host", default="", metavar="ADDRESS", help=words("cli.web_host"))
     add("--qr", action="store_true", help=words("cli.web_qr"))
     add("--no-open", action="store_true", help=words("cli.web_no_open"))
@@ -241,6 +241,13 @@ def _policy(text: str) -> DuckPolicy:
     if name not in ("stop", "continue", "replan") or (colon and not times.isdecimal()):
         raise argparse.ArgumentTypeError(text)
     return DuckPolicy(name, int(times) if colon else 1)
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 < port < 1 << 16:
+        raise argparse.ArgumentTypeError(text)
+    return port
 
 
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:

@@ -44,6 +44,7 @@ def make_formatter(words: Words) -> type[argparse.HelpFormatter]:
 
 Options = argparse.Namespace
 COMPLAINTS = (
+    (r"argument [^-:]+: invalid choice: (?P<value>.+?) \(choose from (?P<known>.+)\)", "usage.word"),
     (r"argument (?P<option>.+?): expected .*argument", "usage.value_missing"),
     (
         r"argument (?P<option>.+?): invalid choice: (?P<value>.+?) \(choose from (?P<known>.+)\)",
