@@ -23,6 +23,8 @@ CONNECTIONS = 8
 """Of one process, besides the one that listens."""
 FIRST_LOCK = 2026_2203
 logging.getLogger("dbos").addHandler(logging.NullHandler())  # It would write to the terminal otherwise.
+MILLISECONDS_SINCE = (3, 42)
+"""The SQLite whose `unixepoch('subsec')` knows fractions of seconds."""
 PATIENCE = 120.0
 """Seconds in which a database may come back before a change that is being made is given up."""
 
@@ -118,7 +120,14 @@ def _is_away(error: DBAPIError) -> bool:
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = "IMMEDIATE"
+    if sqlite3.sqlite_version_info < MILLISECONDS_SINCE:
+        # From Python 3.12 on DBOS takes it for granted; Python may have been built with an older library.
+        connection.create_function("unixepoch", 1, _with_fractions)
     cursor = connection.cursor()
     for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _with_fractions(_unit: str) -> float:
+    return time.time()

@@ -2,6 +2,7 @@
 says so itself (`GOT`)."""
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +113,8 @@ ATTACKS = [
 def got_through(yard: Yard, ran: Ran, before: Fingerprint) -> bool:
     reached = _accepted(yard)
     dead = yard.victim.poll() is not None
-    said = "GOT" in ran.output or SECRET in ran.output
+    # Newer Pythons quote the program itself in what they say of its failure: there a quotation mark stands before it.
+    said = re.search('(?<!")GOT', ran.output) is not None or SECRET in ran.output
     return reached or dead or said or fingerprint(yard.outside) != before
 
 

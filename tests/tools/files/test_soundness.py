@@ -12,7 +12,7 @@ STUB = "def area(side):\n    pass\n\n\nclass Box:\n    def lid(self):\n        p
     [
         ("a.py", "def area(:\n", "SyntaxError in line 1"),
         ("a.py", "x = 1\n\0", "null bytes"),
-        ("data.json", '{"a": 1,}', "Expecting property name"),
+        ("data.json", '{"a" 1}', "Expecting ':' delimiter"),
         ("pyproject.toml", "a = = 1", "Invalid value"),
     ],
 )
