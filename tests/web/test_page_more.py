@@ -8,7 +8,7 @@ import pytest
 from duckflow.llm.scripted import Line
 from tests.cli.shell import Shell
 from tests.journeys.cast import Cast, calls, hand, reading
-from tests.journeys.story import decide, respond
+from tests.journeys.story import act, decide, respond
 from tests.web.chromium import browsing, needs_chromium, visit
 from tests.web.site import ID, Site, Talk
 from tests.web.test_page_everywhere import violations
@@ -87,3 +87,31 @@ async def test_agents_are_listed_with_what_they_cost_and_their_reports(tmp_path:
         await agent.locator("dd", has_text="Line 1 of shop.py has it.").wait_for()
         assert await violations(tab) == []
         assert tab.problems == []
+
+
+async def test_an_agent_that_waits_for_an_answer_is_seen_to_wait(tmp_path: Path) -> None:
+    """In the conversation, in the list of agents and of sessions, and after a reload; once nothing runs there any more
+    it is cut off."""
+    main: list[Line] = [calls(hand("Write the price", "work")), decide(respond("Written."), step="PLANNING")]
+    write = act("file_ops.write_file", path="shop.py", content="PRICE = 1\n")
+    cast = Cast(main, {"work-1": [calls(write), decide(respond("It is there."))]})
+    async with Talk(tmp_path, cast, mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site, f"#/s/{ID}/work")
+        await tab.say("write the price")
+        for _ in range(2):
+            await tab.see(".card .chip", "work-1")
+            agent = await tab.see(".jobs .job", "work-1")
+            await agent.locator(".badge", has_text="waits for you").wait_for()
+            assert await agent.locator(".spinner").count() == 0, "nothing goes on"
+            assert await tab.texts("#tab-work .count") == ["1"]
+            await tab.page.reload()
+        other = await visit(browser, site, "#/")
+        assert await (await other.see(".session .question")).inner_text() == "work-1 May I?"
+        talk.socket.unlink()
+        async with Site(talk.paths) as later:
+            old = await visit(browser, later, f"#/s/{ID}/work")
+            await (await old.see(".jobs .job", "work-1")).locator(".badge", has_text="cut off").wait_for()
+            await old.see(".r-asked .chip", "work-1")
+            assert await old.texts("#tab-work .count") == []
+            assert await old.find(".spinner").count() == 0, "and nothing turns"
+        assert tab.problems == [] and other.problems == []

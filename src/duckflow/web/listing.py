@@ -61,7 +61,9 @@ async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -
         "health": talk.health_bar().model_dump(),
         "state": "waiting" if questions else "running" if working else "idle",
     }
-    return entry | ({"question": questions[0].title.model_dump()} if questions else {})
+    if not questions:
+        return entry
+    return entry | {"question": questions[0].title.model_dump(), "asker": questions[0].job_name}
 
 
 async def _look(desk: PageDesk, session_id: str) -> Conversation | None:

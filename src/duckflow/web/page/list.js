@@ -44,7 +44,7 @@ const Row = ({ session }) => html`<li class=${`session st-${session.state}`}>
 	<a href=${`#/s/${encodeURIComponent(session.id)}`}>
 		<span class=${`state st-${session.state}`}>${t(`page.state.${session.state}`)}</span>
 		<span class="title">${visible(session.title || t("page.untitled"))}</span>
-		${session.question ? html`<span class="question">${visible(session.question)}</span>` : null}
+		${session.question ? html`<span class="question">${session.asker ? html`<span class="chip">${visible(session.asker)}</span> ` : null}${visible(session.question)}</span>` : null}
 		<span class="meta"><span class="folder">${visible(session.folder)}</span><span>${ago(session.age)}</span>${session.cost ? html`<span>${money(session.cost)}</span>` : null}<${Vitals} vitals=${session.vitals} /></span>
 	</a>
 </li>`;

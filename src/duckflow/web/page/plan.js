@@ -102,11 +102,14 @@ function Job({ job, session, tell }) {
 const AGENT_MARKS = { running: "in_progress", done: "completed", failed: "failed" };
 
 /** What was handed on: who has it, how far it is, what it cost; the report on unfolding. */
-function Agent({ agent, waits }) {
-	const { agent_id, kind, task, status, usage, report, doing } = agent;
+function Agent({ agent, session }) {
+	const { agent_id, kind, task, usage, report, doing } = agent;
+	const waits = session.questions.some((question) => question.job === agent_id);
+	// Where no process holds the session, nobody works in it.
+	const status = waits ? "waits" : agent.status === "running" && !session.writable ? "interrupted" : agent.status;
 	const facts = [visible(kind), t("page.tokens", { tokens: thousands(usage.prompt_tokens + usage.completion_tokens) }), money(usage.cost_usd)];
 	const told = [["page.found", report?.found], ["page.changes", report?.changed?.join("\n")], ["fleet.row.evidence", report?.evidence?.join("\n")], ["page.ended_early", report?.open]].filter(([, text]) => text);
-	return html`<li class="job"><details><summary><span class="job-head"><${Mark} status=${AGENT_MARKS[status] ?? "interrupted"} /><b>${visible(agent_id)}</b> <span class=${`badge b-${waits ? "waits" : status}`}>${t(`agent.status.${waits ? "waits" : status}`)}</span> <span class="meta">${facts.filter(Boolean).join(" · ")}</span></span>
+	return html`<li class="job"><details><summary><span class="job-head">${waits ? html`<${Icon} name="gate" />` : html`<${Mark} status=${AGENT_MARKS[status] ?? "interrupted"} />`}<b>${visible(agent_id)}</b> <span class=${`badge b-${status}`}>${t(`agent.status.${status}`)}</span> <span class="meta">${facts.filter(Boolean).join(" · ")}</span></span>
 			<span class="what">${visible(task)}</span></summary>
 		${told.length ? html`<dl class="five">${told.map(([name, text]) => html`<dt>${t(name)}</dt><dd>${visible(text)}</dd>`)}</dl>` : html`<p class="what now">${visible(doing)}</p>`}</details></li>`;
 }
@@ -129,7 +132,7 @@ export function Work({ session, tell }) {
 		</section>
 		${agents.length
 			? html`<section aria-labelledby="agents-title"><h2 id="agents-title">${t("page.agents")}</h2>
-					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} waits=${session.questions.some((question) => question.job === one.agent_id)} />`)}</ul></section>`
+					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} session=${session} />`)}</ul></section>`
 			: null}
 		<section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
 			${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}

@@ -148,7 +148,7 @@ export function Answered({ item }) {
 	if (!question) return html`<p class="text">${visible(told)}</p>`;
 	const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
 	return html`<details>
-		<summary><span class="told">${visible(question.title)} ${what ? html`<code>${visible(what.slice(0, 160))}</code>` : null}</span>
+		<summary>${question.job ? html`<span class="chip">${visible(question.job_name)}</span>` : null}<span class="told">${visible(question.title)} ${what ? html`<code>${visible(what.slice(0, 160))}</code>` : null}</span>
 			<span class=${`meta ${answer ? (ACCEPTING.has(answer.choice) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
 		<div class="more">
 			${question.gate ? html`<${Gate} gate=${question.gate} />` : null}

@@ -26,7 +26,8 @@ function Action({ item, session }) {
 	const { action, result, job } = item;
 	const state = result ? (result.ok ? "check" : "cross") : "run";
 	const name = job ? session.state.jobs?.[job]?.name ?? job : "";
-	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : html`<${Spinner} label=${t("page.running")} />`;
+	const open = session.writable ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
+	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : open;
 	const about = subject(action?.args);
 	const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
 	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>

@@ -92,6 +92,9 @@ function useAnnouncements(session) {
 	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
 }
 
+/** How many jobs and agents are. */
+const atWork = ({ state, writable }) => (writable ? [...Object.values(state.jobs ?? {}), ...Object.values(state.agents ?? {})].filter((one) => one.status === "running").length : 0);
+
 function Tabs({ names, shown, show, session }) {
 	const move = (event) => {
 		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -101,7 +104,7 @@ function Tabs({ names, shown, show, session }) {
 		show(name);
 		setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
 	};
-	const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: Object.values(session.state.jobs ?? {}).filter((job) => job.status === "running").length };
+	const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: atWork(session) };
 	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
 		(name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
 	)}</div>`;
