@@ -26,6 +26,10 @@ from duckflow.agent.errand import errand
         ("app.pyの説明をしてください", ()),
         ("prices.py の名前を list.py に変えてください", ()),
         ("古い.txt ではなく old.txt を消して", ()),
+        ("Add Cart.remove(name) with a test", ()),
+        ("Add an option 'indent' to Rule and Console.rule, and log it with console.log", ()),
+        ("Cart.remove を追加してください", ()),
+        ("Create conf/site.vhost and app.vue", ("conf/site.vhost", "app.vue")),
         ("", ()),
     ],
 )

@@ -78,6 +78,46 @@ async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(
     assert len(story.model.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("language", "request_", "answer", "told"),
+    [
+        ("en", "make a game", "Done: all tests pass.", "nothing was tried out since the last change"),
+        ("ja", "ゲームを作って", "できました。テストはすべて通っています。", "何も試されていません"),
+    ],
+)
+async def test_tests_that_nobody_has_run_do_not_pass(
+    tmp_path: Path, language: str, request_: str, answer: str, told: str
+) -> None:
+    look = decide(act("shell.run", command="cat game.py"), WRITE, respond(answer))
+    story = Story(tmp_path, [look, decide(respond(answer + " 2"), step="REVIEW")], language=language)
+    assert await story.tell(request_) == "done"
+    assert told in story.prompt() and told in Words(language).phrase(story.all(Noticed)[-1].what)
+    assert noticed(story)[-1] == "review.unverified" and len(story.model.requests) == 2
+
+
+async def test_tests_that_were_to_be_run_and_were_not_do_not_pass(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("12 passed."), step="PLANNING"), decide(check(0), respond("12 passed!"))])
+    assert await story.tell("run the tests") == "done"
+    assert "run it now, or tell the user plainly" in story.prompt() and "review.unverified" not in noticed(story)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["The tests were not run.", "The test passes a folder to it.", "Run them; all tests should pass.", "It is done."],
+)
+async def test_who_claims_nothing_is_asked_nothing(tmp_path: Path, answer: str) -> None:
+    story = Story(tmp_path, [decide(WRITE, respond(answer))])
+    assert await story.tell("make a game") == "done"
+    assert len(story.model.requests) == 1 and "review.unverified" not in noticed(story)
+
+
+async def test_what_was_shown_in_an_earlier_turn_may_be_said_again(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(WRITE, check(0), respond("All tests pass.")), decide(respond("All tests pass."))])
+    await story.tell("make a game")
+    assert await story.tell("check it once more") == "done"
+    assert len(story.model.requests) == 2 and "review.unverified" not in noticed(story)
+
+
 async def test_the_report_tells_what_shows_each_step_and_which_nothing_shows(tmp_path: Path) -> None:
     tasks = {"tasks": [act("file_ops.list_files", path=".")]}
     first_tasks = {"tasks": [*write_tasks("game.py")["tasks"], check(0)]}

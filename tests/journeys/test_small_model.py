@@ -69,6 +69,21 @@ async def test_a_large_model_that_claims_done_is_reminded_once(tmp_path: Path) -
     story = Story(tmp_path, [decide(respond("Done!")), decide(respond("It is not needed."))])
     assert await story.tell("Create hello.py that prints hello") == "done"
     assert "hello.py has not been written" in story.prompt()
+    assert story.all(Noticed)[-1].what == say("review.unverified", check="not written: hello.py")
+
+
+@pytest.mark.parametrize(
+    ("request_", "path"),
+    [("Add type hints to cart.py", "src/shop/cart.py"), ("Fix the bug in app.py", "lib.py")],
+)
+async def test_a_large_model_that_did_its_work_is_believed(tmp_path: Path, request_: str, path: str) -> None:
+    """The file may be in a folder of its own, and the bug in another file."""
+    work = decide(act("file_ops.write_file", path=path, content="x: int = 1\n"), next_step="continue")
+    story = Story(tmp_path, [work, decide(respond("It is mended."))])
+    (story.folder / "app.py").write_text("import lib\n")
+    assert await story.tell(request_) == "done"
+    assert len(story.model.requests) == 2
+    assert "review.unverified" not in [one.what.key for one in story.all(Noticed)]
 
 
 async def test_a_secret_is_not_shown_in_passing(tmp_path: Path) -> None:

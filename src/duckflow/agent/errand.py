@@ -84,10 +84,17 @@ def errand(request: str) -> Errand:
         wish = _wish(request, match, request[match.end() : end])
         if wish != "other":
             names.append(match[1])
-        if wish == "write":
+        if wish == "write" and _is_file(match[1]):
             writes.append(match[1])
     only = bool(writes) and not re.search(MORE, request)
     return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only, _only_asks(request))
+
+
+def _is_file(name: str) -> bool:
+    """Whether it cannot be something else with a dot in it, such as a method."""
+    from duckflow.state.criterion import ENDINGS
+
+    return "/" in name or re.search(rf"(?i)\.{ENDINGS}$", name) is not None
 
 
 def _only_asks(request: str) -> bool:

@@ -199,7 +199,7 @@ class Turn:
         """What stopped the actions comes first, then the policies, then the Decision itself."""
         if ending := self._stopped(turn):
             return ending
-        turn.ending = _wanted_ending(turn)
+        turn.ending, turn.doubt = _wanted_ending(turn), ""
         for policy in self._policies:
             if (told := await policy.after(turn)) is not None:
                 return told

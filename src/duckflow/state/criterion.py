@@ -4,9 +4,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+ENDINGS = (
+    r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
+    r"|rst|xml|svg|vue|scss|proto|tf|lua|[mc]js|tsv|jsonl)"
+)
+"""By these a name with a dot in it is known as a file's; `Cart.remove` and `console.log` are none."""
 FILE = (
-    r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv"
-    r"|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb)(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\."
+    rf"{ENDINGS}(?![A-Za-z0-9])"
 )
 COMMAND = (
     r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*|[A-Za-z0-9_./-]+\.py)|pytest"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from duckflow.agent.errand import errand
 from duckflow.agent.phases import Phases
@@ -33,8 +34,8 @@ class Owed:
 
 
 class OwedFiles(Policy):
-    """Every model is reminded once. A small one is held to writing, and is done when all is written: it would only talk
-    on."""
+    """Every model is reminded once; what is called done all the same is unverified. A small one is held to writing, and
+    is done when all is written: it would only talk on."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
@@ -51,13 +52,16 @@ class OwedFiles(Policy):
         return Guidance(turn.note("owed_write", files=", ".join(owed.files)), narrow)
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
-        owed = _owed(turn)
-        if turn.last.decision.next_step == "done" and owed.pressing and not self._reminded:
-            self._reminded = True
-            return turn.note("owed_said_done", files=", ".join(owed.files))
+        owed, led = _owed(turn), (await turn.profile()).led
+        if turn.last.decision.next_step == "done" and owed.pressing and (led or not _done_elsewhere(turn, owed)):
+            files = ", ".join(owed.files)
+            if not self._reminded:
+                self._reminded = True
+                return turn.note("owed_said_done", files=files)
+            turn.doubt = turn.note("owed_unwritten", files=files)
         asked_for = errand(turn.request)
         written = asked_for.only_writes and asked_for.writes and not owed.files and not owed.refused
-        if not written or turn.last.done.stop or not (await turn.profile()).led:
+        if not written or turn.last.done.stop or not led:
             return None
         return self._written(turn, ", ".join(asked_for.writes))
 
@@ -75,6 +79,12 @@ def _owed(turn: TurnSoFar) -> Owed:
     return owed
 
 
+def _done_elsewhere(turn: TurnSoFar, owed: Owed) -> bool:
+    """A file that is there need not be what had to change: where work was done, its answer tells."""
+    changed = any(result.changed for loop in turn.loops for result in loop.done.results)
+    return changed and all((Path(turn.state.folder) / path).exists() for path in owed.files)
+
+
 def _settle(owed: Owed, loop: Loop) -> None:
     results = loop.done.results
     if loop.done.stop == "refused" and not loop.done.refusal:
@@ -90,4 +100,5 @@ def _settle(owed: Owed, loop: Loop) -> None:
 
 
 def _same(path: str, changed: Iterable[str]) -> bool:
-    return any(path.removeprefix("./") == one for one in changed)
+    """Where only the name is given, it may be in any folder."""
+    return any(f"/{one}".endswith(f"/{path.removeprefix('./')}") for one in changed)

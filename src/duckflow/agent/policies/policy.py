@@ -67,6 +67,8 @@ class TurnSoFar:
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """How the last Decision wants the turn to end."""
+    doubt: str = ""
+    """What speaks against the `done` that was just said, though the model has been asked about it."""
 
     @property
     def last(self) -> Loop:

@@ -104,6 +104,11 @@ def speaks(one: Evidence, wanted: NamedThing) -> bool | None:
     return fits and holds(one.output, wanted)
 
 
+def tries_out(command: str) -> bool:
+    """Whether it does more than show what is there."""
+    return any((_called(words) or [""])[0] not in LOOKS for _, words in _parts(command))
+
+
 def holds(text: str, wanted: NamedThing) -> bool:
     """Whether the texts stand in it, and the others do not; in whatever case and spacing."""
     plain = _plain(text)
@@ -131,7 +136,7 @@ def _failed_with(path: str, record: Sequence[Evidence]) -> bool:
 
 def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> bool:
     """Whether a command was run for this step."""
-    if all((_called(words) or [""])[0] in LOOKS for _, words in _parts(one.command)):
+    if not tries_out(one.command):
         return False
     if step.tasks:
         return one.command in [str(task.args.get("command", "")).strip() for task in step.tasks]
