@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from duckflow.fleet.engine import AttemptState, Engine, Limit
+from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import FleetTask
 from tests.fleet.yard import Repository, write
@@ -83,7 +83,7 @@ class StandIns:
         numbers = range(self._options.tasks)
         tasks = [{"name": f"task-{number}", "attempts": self._options.attempts, **given} for number in numbers]
         limits = [Limit(model=MODELS, at_once=self._options.limit)] if self._options.limit else []
-        return engine.start([FleetTask.model_validate(task) for task in tasks], places=places, limits=limits)
+        return engine.start(FleetOrder([FleetTask.model_validate(task) for task in tasks], 0.0, places, limits))
 
     def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
         words = Counter(line.split()[0] for line in self.ledger.read_text().splitlines())

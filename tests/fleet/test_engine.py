@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.fleet.engine import FleetOrder
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
 from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
@@ -58,7 +59,7 @@ async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
 async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 3, LEASE, carry_out)
     names = ("plain", "asks-1", "asks-2", "sleeps", "spends", "breaks")
-    fleet = engine.start([task(name, attempts=2 if name == "asks-1" else 1, budget_usd=0.5) for name in names])
+    fleet = engine.start(FleetOrder([task(name, 2 if name == "asks-1" else 1, budget_usd=0.5) for name in names]))
     assert {each.state for each in engine.tasks(fleet)} == {"waiting"}
     work = asyncio.create_task(engine.work(fleet))
 
@@ -109,7 +110,7 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
 async def test_the_budget_of_a_fleet_ends_all_of_it(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
     # Two at once spend 1.2 together; those that wait then never begin.
-    fleet = engine.start([task(f"spends-{number}") for number in range(5)], budget_usd=1.0)
+    fleet = engine.start(FleetOrder([task(f"spends-{number}") for number in range(5)], budget_usd=1.0))
     await asyncio.wait_for(engine.work(fleet), LONGEST / 2)
     attempts = engine.attempts(fleet)
     assert [each.cost_usd for each in attempts if each.cost_usd] == [0.6, 0.6]
@@ -124,7 +125,7 @@ async def test_the_budget_of_a_fleet_ends_all_of_it(tmp_path: Path) -> None:
 async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewhere_once(tmp_path: Path) -> None:
     ledger, database = tmp_path / "ledger", tmp_path / "fleet.db"
     engine = open_engine(str(database), "here", 2, LEASE, hold_a_lock(ledger, 0.1))
-    fleet = engine.start([task("long")])
+    fleet = engine.start(FleetOrder([task("long")]))
     program = [sys.executable, "-m", "tests.fleet.stand_in", str(database), "here", "2", str(LEASE), str(ledger), "60"]
     killed = await asyncio.create_subprocess_exec(*program)
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.fleet.engine import Limit
+from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.task import Answered, FleetTask
 from tests.fleet.stand_in import hold_a_lock, open_engine
 
@@ -34,7 +34,7 @@ class Yard:
             )
             for name in names
         ]
-        return self.engine.start(tasks, places=places, limits=limits)
+        return self.engine.start(FleetOrder(tasks, 0.0, places, limits))
 
     @asynccontextmanager
     async def worker(self, seconds: float) -> AsyncGenerator[asyncio.subprocess.Process]:

@@ -19,7 +19,7 @@ from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals
 from duckflow.errors import LeaseLost, UsageError
-from duckflow.fleet.engine import AttemptState, Engine, Limit
+from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit
 from duckflow.fleet.git import Git
 from duckflow.fleet.ranking import side_by_side
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
@@ -95,7 +95,7 @@ async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Wor
     below = Path(folder_of(options.repositories)) if options.repositories else None
     tasks = await settle_bases(listed.tasks, below)
     budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
-    fleet = engine.start(tasks, budget_usd=budget, places=options.places or (), limits=limits)
+    fleet = engine.start(FleetOrder(tasks, budget, options.places, limits))
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
     for repository in sorted({task.repository for task in tasks}):
         if await Git((below or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):

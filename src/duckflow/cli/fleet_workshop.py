@@ -46,8 +46,7 @@ def require_harmless(paths: Paths, repository: Path) -> None:
 
 def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:
     session = new_session_id()
-    limit = ("--max-budget-usd", str(task.budget_usd)) if task.budget_usd else ()
-    command = (*PROGRAM, "attach", "--host", "led", *_flags(task, words), "--mode", task.mode, *limit, session)
+    command = (*PROGRAM, "attach", "--host", "led", *_flags(task, words), "--mode", task.mode, session)
     return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
 
 

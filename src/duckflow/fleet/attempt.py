@@ -201,9 +201,7 @@ class Attempt:
             return say("fleet.touched_outside", files=", ".join(report.touched_outside))
         if self._task.attempts > 1:
             self._desk.progress(report.cost_usd, report.tokens, "review")
-            diff = await worktree.git(
-                "diff", "--no-color", "--no-ext-diff", "--no-textconv", worktree.start, report.commit
-            )
+            diff = await worktree.diff(report.commit)
             if found := await self._workshop.review(report, worktree.folder, diff):
                 self._update(
                     rating=found.rating,

@@ -25,6 +25,8 @@ FIRST_LOCK = 2026_2203
 logging.getLogger("dbos").addHandler(logging.NullHandler())  # It would write to the terminal otherwise.
 MILLISECONDS_SINCE = (3, 42)
 """The SQLite whose `unixepoch('subsec')` knows fractions of seconds."""
+PRIMARY_CODE = 0xFF
+"""Of an error of SQLite: what is above it only says where."""
 PATIENCE = 120.0
 """Seconds in which a database may come back before a change that is being made is given up."""
 
@@ -69,29 +71,22 @@ class FleetDatabase:
     def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE, urgent: bool = False) -> Result:
         """One transaction; begun anew while the database is away, so `work` must stand being done twice."""
         engine = self._urgent if urgent else self.engine
-        until = time.monotonic() + patience
-        while True:
-            try:
-                with engine.begin() as connection:
-                    if not self.on_many:
-                        # What is read here must still be so when it is written.
-                        connection.exec_driver_sql("BEGIN IMMEDIATE")
-                    return work(connection)
-            except (OperationalError, InterfaceError, DBAPIError) as error:
-                if not _is_away(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.25)
+
+        def transact() -> Result:
+            with engine.begin() as connection:
+                if not self.on_many:
+                    # What is read here must still be so when it is written.
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return work(connection)
+
+        return _patiently(transact, patience)
 
     def read(self, statement: sa.Executable, patience: float = PATIENCE) -> list[sa.Row[Any]]:
-        until = time.monotonic() + patience
-        while True:
-            try:
-                with self.engine.connect() as connection:
-                    return list(connection.execute(statement))
-            except (OperationalError, InterfaceError, DBAPIError) as error:
-                if not _is_away(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.25)
+        def fetch() -> list[sa.Row[Any]]:
+            with self.engine.connect() as connection:
+                return list(connection.execute(statement))
+
+        return _patiently(fetch, patience)
 
     def now(self, connection: sa.Connection) -> float:
         """By one clock for all: that of the database, or of the only machine."""
@@ -114,7 +109,21 @@ class FleetDatabase:
                 connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), {"number": FIRST_LOCK})
 
 
+def _patiently(work: Callable[[], Result], patience: float) -> Result:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return work()
+        except DBAPIError as error:
+            if not _is_away(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.25)
+
+
 def _is_away(error: DBAPIError) -> bool:
+    """Whether waiting can help: a server may come back, a file may be in use; one that cannot be read stays so."""
+    if isinstance(error.orig, sqlite3.Error):
+        return error.orig.sqlite_errorcode & PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
 
 

@@ -6,19 +6,18 @@ queue first where that model has a limit. DBOS never hands on the work of a proc
 
 import asyncio
 import secrets
-from collections.abc import Sequence
 from itertools import cycle
 
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import AttemptState, Choose, FleetState, Limit, LogLine, TaskState
+from duckflow.fleet.engine import AttemptState, Choose, FleetOrder, FleetState, Limit, LogLine, TaskState
 from duckflow.fleet.flows import TASK_FLOW, attempts_queue, model_queue, register_flows, task_id, tasks_queue
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.queues import DbosQueues
 from duckflow.fleet.store import FleetStore
-from duckflow.fleet.task import Answered, Asked, CarryOut, FleetTask
+from duckflow.fleet.task import Answered, Asked, CarryOut
 from duckflow.fleet.worker import Worker, Workplace
 
 APPLICATION = "duckflow-fleet"
@@ -50,27 +49,20 @@ class DbosEngine:
         self._client.destroy()
         self._database.close()
 
-    def start(
-        self,
-        tasks: Sequence[FleetTask],
-        *,
-        budget_usd: float = 0.0,
-        places: Sequence[str] = (),
-        limits: Sequence[Limit] = (),
-    ) -> str:
+    def start(self, order: FleetOrder) -> str:
         fleet = f"fleet_{secrets.token_hex(4)}"
-        places = places or (self._workplace.place,)
+        places = order.places or (self._workplace.place,)
         states = [
             TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
-            for task, place in zip(tasks, cycle(places), strict=False)
+            for task, place in zip(order.tasks, cycle(places), strict=False)
         ]
-        for limit in limits:
+        for limit in order.limits:
             self._register_limit(limit)
 
         def change(connection: sa.Connection) -> None:
-            for limit in limits:
+            for limit in order.limits:
                 self._store.limit(connection, limit)
-            self._store.add(connection, fleet, states, budget_usd)
+            self._store.add(connection, fleet, states, order.budget_usd)
             for state in states:
                 self._enqueue(connection, state.place, fleet, state.task.name, 1)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from duckflow.errors import UsageError
 from duckflow.fleet.task import Answered, Asked, AttemptOutcome, AttemptReport, FleetTask
@@ -102,6 +102,17 @@ class Limit(Value):
         return fnmatchcase(model, self.model)
 
 
+class FleetOrder(NamedTuple):
+    """A fleet that is to be started."""
+
+    tasks: Sequence[FleetTask]
+    budget_usd: float = 0.0
+    """For all of it; 0 without a limit."""
+    places: Sequence[str] = ()
+    """Machines that the tasks are dealt out to in turn; none: all are for this one."""
+    limits: Sequence[Limit] = ()
+
+
 def _is_count(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
 
@@ -109,15 +120,8 @@ def _is_count(text: str) -> bool:
 class Engine(Protocol):
     """What `duckflow fleet` and the page know of it. All but `work` answer within milliseconds."""
 
-    def start(
-        self,
-        tasks: Sequence[FleetTask],
-        *,
-        budget_usd: float = 0.0,
-        places: Sequence[str] = (),
-        limits: Sequence[Limit] = (),
-    ) -> str:
-        """A new fleet; its id. Tasks are dealt out to the places in turn, all to this machine where none is named."""
+    def start(self, order: FleetOrder) -> str:
+        """A new fleet; its id."""
         ...
 
     async def work(self, fleet: str = "") -> None:

@@ -11,8 +11,8 @@ from typing import Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from duckflow.fleet.claims import Claims, Note, Spent
-from duckflow.fleet.jobs import RunningAttempt
 from duckflow.fleet.questions import QuestionStore
+from duckflow.fleet.running import RunningAttempt
 from duckflow.fleet.store import FleetStore
 from duckflow.state.phrase import say
 
@@ -40,21 +40,19 @@ class HandOn(Protocol):
 class WorkerThread(threading.Thread):
     """Does the same again and again until it is stopped."""
 
-    def __init__(self, name: str, seconds: float) -> None:
+    def __init__(self, name: str, lease: float, beat: Callable[[], None]) -> None:
         super().__init__(name=name, daemon=True)
-        self._seconds = seconds
+        self._seconds = min(BEAT, lease / 6)
+        self._beat = beat
         self._stopped = threading.Event()
 
     def run(self) -> None:
         while not self._stopped.wait(self._seconds):
             try:
-                self.beat()
+                self._beat()
             except SQLAlchemyError:
                 # The database is away; how long that may last is watched by the worker.
                 continue
-
-    def beat(self) -> None:
-        raise NotImplementedError
 
     def stop(self) -> None:
         self._stopped.set()
@@ -65,12 +63,12 @@ class Heart(WorkerThread):
     """Says that the worker lives, and nothing else: nothing must keep it from that."""
 
     def __init__(self, claims: Claims, on_lost: Callable[[], None]) -> None:
-        super().__init__("fleet-heart", min(BEAT, claims.lease / 6))
+        super().__init__("fleet-heart", claims.lease, self._renew)
         self.good_until = time.monotonic() + claims.lease * SAFE_PART
         self._claims = claims
         self._on_lost = on_lost
 
-    def beat(self) -> None:
+    def _renew(self) -> None:
         began = time.monotonic()
         if self._claims.renew():
             self.good_until = began + self._claims.lease * SAFE_PART
@@ -91,7 +89,7 @@ class Clerk(WorkerThread):
         notes: deque[Note],
         hand_on: HandOn,
     ) -> None:
-        super().__init__("fleet-clerk", min(BEAT, claims.lease / 6))
+        super().__init__("fleet-clerk", claims.lease, self._see_to_all)
         self._claims = claims
         self._store = store
         self._questions = questions
@@ -101,7 +99,7 @@ class Clerk(WorkerThread):
         self._looked_after = 0.0
         self._billed: dict[str, float] = {}
 
-    def beat(self) -> None:
+    def _see_to_all(self) -> None:
         if self._running or self._notes:
             self._tell()
         self._hand_on.make_room()

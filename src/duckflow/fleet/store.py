@@ -55,6 +55,8 @@ class FleetStore:
         return tuple(Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows)
 
     def fleets(self) -> tuple[FleetState, ...]:
+        # First of all: one that is started meanwhile has tasks, but is not listed yet.
+        rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         counted = sa.select(TASKS.c.fleet, TASKS.c.state, sa.func.count().label("tasks"))
         counts: dict[str, dict[TaskProgress, int]] = {}
         for row in self._database.read(counted.group_by(TASKS.c.fleet, TASKS.c.state)):
@@ -72,7 +74,7 @@ class FleetStore:
                 tokens=spent[row.fleet].tokens,
                 tasks=counts[row.fleet],
             )
-            for row in self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
+            for row in rows
         )
 
     def has_ended(self, fleet: str) -> bool:

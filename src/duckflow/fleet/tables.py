@@ -1,72 +1,92 @@
 """The tables of the fleets. What is a noun elsewhere is kept as its JSON."""
 
+from typing import Any
+
 import sqlalchemy as sa
+from sqlalchemy.types import TypeEngine
 
 from duckflow.fleet.database import METADATA
+
+Kind = type[TypeEngine[Any]]
+
+
+def _key(name: str, kind: Kind = sa.String) -> sa.Column[Any]:
+    return sa.Column(name, kind, primary_key=True)
+
+
+def _given(name: str, kind: Kind = sa.String, default: str | None = None, index: bool = False) -> sa.Column[Any]:
+    """There is always something in it."""
+    return sa.Column(name, kind, nullable=False, server_default=default, index=index)
+
+
+def _marked(name: str) -> sa.Column[Any]:
+    """Not at first."""
+    return sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
+
 
 FLEETS = sa.Table(
     "fleet_fleets",
     METADATA,
-    sa.Column("fleet", sa.String, primary_key=True),
-    sa.Column("started", sa.Float, nullable=False),
-    sa.Column("budget_usd", sa.Float, nullable=False),
-    sa.Column("places", sa.JSON, nullable=False),
+    _key("fleet"),
+    _given("started", sa.Float),
+    _given("budget_usd", sa.Float),
+    _given("places", sa.JSON),
 )
 
 TASKS = sa.Table(
     "fleet_tasks",
     METADATA,
-    sa.Column("fleet", sa.String, primary_key=True),
-    sa.Column("name", sa.String, primary_key=True),
-    sa.Column("position", sa.Integer, nullable=False),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("place", sa.String, nullable=False, index=True),
-    sa.Column("state", sa.String, nullable=False, server_default="waiting"),
+    _key("fleet"),
+    _key("name"),
+    _given("position", sa.Integer),
+    _given("task", sa.Text),
+    _given("place", index=True),
+    _given("state", default="waiting"),
     # How often attempts were started for it: a workflow each time.
-    sa.Column("round", sa.Integer, nullable=False, server_default="1"),
+    _given("round", sa.Integer, default="1"),
     sa.Column("picked", sa.Integer),
-    sa.Column("merged", sa.String, nullable=False, server_default=""),
+    _given("merged", default=""),
 )
 
 ATTEMPTS = sa.Table(
     "fleet_attempts",
     METADATA,
-    sa.Column("fleet", sa.String, primary_key=True),
-    sa.Column("task", sa.String, primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("round", sa.Integer, nullable=False),
-    sa.Column("mend", sa.String, nullable=False, server_default=""),
-    sa.Column("state", sa.String, nullable=False, server_default="queued"),
-    sa.Column("doing", sa.String, nullable=False, server_default=""),
+    _key("fleet"),
+    _key("task"),
+    _key("number", sa.Integer),
+    _given("round", sa.Integer),
+    _given("mend", default=""),
+    _given("state", default="queued"),
+    _given("doing", default=""),
     # An outcome that it is to have: whoever runs it ends it.
-    sa.Column("wanted", sa.String, nullable=False, server_default=""),
+    _given("wanted", default=""),
     sa.Column("worker", sa.String, index=True),
     # Made anew each time that a worker takes it; without it nothing of the attempt can be changed.
     sa.Column("claim", sa.String),
-    sa.Column("goes", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("started", sa.Float, nullable=False, server_default="0"),
-    sa.Column("ended", sa.Float, nullable=False, server_default="0"),
+    _given("goes", sa.Integer, default="0"),
+    _given("started", sa.Float, default="0"),
+    _given("ended", sa.Float, default="0"),
     # Of this go, and of those before it.
-    sa.Column("cost_usd", sa.Float, nullable=False, server_default="0"),
-    sa.Column("cost_before", sa.Float, nullable=False, server_default="0"),
-    sa.Column("tokens", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("tokens_before", sa.Integer, nullable=False, server_default="0"),
+    _given("cost_usd", sa.Float, default="0"),
+    _given("cost_before", sa.Float, default="0"),
+    _given("tokens", sa.Integer, default="0"),
+    _given("tokens_before", sa.Integer, default="0"),
     sa.Column("report", sa.Text),
 )
 
 WORKERS = sa.Table(
     "fleet_workers",
     METADATA,
-    sa.Column("worker", sa.String, primary_key=True),
-    sa.Column("place", sa.String, nullable=False, index=True),
-    sa.Column("machine", sa.String, nullable=False),
-    sa.Column("pid", sa.Integer, nullable=False),
-    sa.Column("born", sa.String, nullable=False),
-    sa.Column("until", sa.Float, nullable=False),
+    _key("worker"),
+    _given("place", index=True),
+    _given("machine"),
+    _given("pid", sa.Integer),
+    _given("born"),
+    _given("until", sa.Float),
     # Its lease ran out, or it has left: it never comes back under this name.
-    sa.Column("dead", sa.Boolean, nullable=False, server_default=sa.false()),
+    _marked("dead"),
     # What it was doing has been handed on.
-    sa.Column("buried", sa.Boolean, nullable=False, server_default=sa.false()),
+    _marked("buried"),
 )
 
 QUESTIONS = sa.Table(
@@ -74,33 +94,33 @@ QUESTIONS = sa.Table(
     METADATA,
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("asked_id", sa.String, nullable=False, unique=True),
-    sa.Column("fleet", sa.String, nullable=False, index=True),
-    sa.Column("task", sa.String, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("same", sa.String, nullable=False),
-    sa.Column("asked", sa.Text, nullable=False),
+    _given("fleet", index=True),
+    _given("task"),
+    _given("attempt", sa.Integer),
+    _given("same"),
+    _given("asked", sa.Text),
     sa.Column("answered", sa.Text),
     # The claim that has heard the answer: a later go at the attempt hears it again.
-    sa.Column("heard", sa.String, nullable=False, server_default=""),
+    _given("heard", default=""),
     # Nobody waits for an answer any more.
-    sa.Column("closed", sa.Boolean, nullable=False, server_default=sa.false()),
+    _marked("closed"),
 )
 
 LINES = sa.Table(
     "fleet_lines",
     METADATA,
     sa.Column("line", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("at", sa.Float, nullable=False),
-    sa.Column("fleet", sa.String, nullable=False, index=True),
-    sa.Column("task", sa.String, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("said", sa.Text, nullable=False),
+    _given("at", sa.Float),
+    _given("fleet", index=True),
+    _given("task"),
+    _given("attempt", sa.Integer),
+    _given("said", sa.Text),
 )
 
 LIMITS = sa.Table(
     "fleet_limits",
     METADATA,
-    sa.Column("model", sa.String, primary_key=True),
+    _key("model"),
     sa.Column("at_once", sa.Integer),
     sa.Column("per_minute", sa.Integer),
 )

@@ -28,7 +28,7 @@ class FleetTask(Value):
     mode: Mode = Mode.FULL_AUTO
     model: str = ""
     budget_usd: float = Field(default=0.0, ge=0)
-    """For each attempt; 0 without a limit."""
+    """For all attempts at it; 0 without a limit."""
     minutes: float = Field(default=60.0, gt=0)
     """For each attempt, without the time in which it waits for an answer."""
     attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)

@@ -3,7 +3,8 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -106,10 +107,9 @@ def _named(tasks: list[FleetTask], source: str) -> tuple[FleetTask, ...]:
     return tuple(named)
 
 
-def free_name(name: str, taken: Iterable[str]) -> str:
-    used = set(taken)
-    names = (name, *(f"{name}.{number}" for number in range(2, len(used) + 3)))
-    return next(one for one in names if one not in used)
+def free_name(name: str, *taken: Container[str]) -> str:
+    numbered = (f"{name}.{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if not any(one in names for names in taken))
 
 
 async def settle_bases(tasks: Iterable[FleetTask], below: Path | None = None) -> tuple[FleetTask, ...]:
@@ -123,7 +123,7 @@ async def settle_bases(tasks: Iterable[FleetTask], below: Path | None = None) ->
         if where not in found:
             found[where] = await _find_base(task, below)
         top, base, onto, used = found[where]
-        name = free_name(task.name, used | taken)
+        name = free_name(task.name, used, taken)
         taken.add(name)
         changed = {"base": base, "onto": onto, "name": name} | ({} if below else {"repository": top})
         settled.append(task.model_copy(update=changed))

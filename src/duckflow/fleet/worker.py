@@ -13,9 +13,9 @@ from duckflow.fleet.claims import Claims, HeldElsewhere, Note, TakenAttempt
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import Choose
 from duckflow.fleet.heart import Clerk, HandOn, Heart
-from duckflow.fleet.jobs import FleetDesk, RunningAttempt, Slot
 from duckflow.fleet.processes import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
+from duckflow.fleet.running import FleetDesk, RunningAttempt, Slot
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut
 from duckflow.state.phrase import say

@@ -35,7 +35,7 @@ class Slot:
 
 
 class FleetDesk:
-    """Takes what an attempt says; the worker's heart writes it down."""
+    """Takes what an attempt says; the worker's clerk writes it down."""
 
     def __init__(
         self, order: AttemptOrder, claim: str, questions: QuestionStore, notes: deque[Note], slot: Slot
