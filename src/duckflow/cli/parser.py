@@ -84,6 +84,9 @@ class Parser(argparse.ArgumentParser):
     def read(self, argv: list[str]) -> Options:
         """The options, or a UsageError that says what was probably meant."""
         options, strange = self.parse_known_args(argv)
+        if strange:
+            # Words after flags are taken, too, in a way that is slower and cannot tell how it is used.
+            options, strange = self.parse_known_intermixed_args(argv)
         if not strange:
             return options
         unknown = next((word for word in strange if word.startswith("-")), "")
