@@ -67,7 +67,7 @@ def ask_whether(order: AttemptOrder) -> Asked:
     )
 
 
-async def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
+def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
     """The first that may be merged, once all have ended."""
     return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
 

@@ -129,7 +129,7 @@ async def test_of_several_the_best_by_its_review(yard: Yard) -> None:
     assert [report.rating for report in reports] == [4, 9, 0], reports
     assert [report.order.number for report in rank(reports)] == [2, 1, 3]
     assert [clearly_good(report) for report in reports] == [False, True, False]
-    assert await choose(reports[0].order.task, reports, True) == 2
+    assert choose(reports[0].order.task, reports, True) == 2
     rows = side_by_side(reports, yard.words)
     assert rows[0] == ["", "#2", "#1", "#3"] and rows[-1][2] == "tax.py: no tests"
 

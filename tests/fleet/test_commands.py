@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from duckflow.fleet.engine import FleetOrder
+from duckflow.fleet.task import FleetTask
 from tests.cli.shell import Shell
 from tests.fleet.yard import Repository, write
 from tests.journeys.processes import processes
@@ -76,6 +78,55 @@ def test_a_line_becomes_a_merged_change(shell: FleetShell) -> None:
     assert done.returncode == 0 and "税率を上げる  #1  選択済み" in done.stdout, (done.stdout, done.stderr)
     assert "税率を上げる: duckflow/税率を上げる-1 を main に取り込みました。" in shell.fleet("merge", "--lang", "ja")
     assert (shell.repository.folder / "tax.py").read_text() == "TAX = 2\n"
+
+
+def test_what_nobody_works_on_yet_is_named_apart_and_cancelled_at_once(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"))
+    shell.add("送料", write("ship.py", "SHIP = 5\n"))
+    first = shell.fleet("--no-work", "run", "tasks.toml").strip()
+    again = shell.run("fleet", "run", "--no-work", "tasks.toml")
+    assert "tax is called tax.2 here" in again.stderr and "送料 is called 送料.2 here" in again.stderr
+    # Flags and words in any order, and no word is passed over.
+    assert "tax is cancelled." in shell.fleet("cancel", "--attempt", "1", first, "--lang", "en", "tax")
+    states = {one["task"]["name"]: one["state"] for one in json.loads(shell.fleet("show", "--json", first))["tasks"]}
+    assert states == {"tax": "cancelled", "送料": "waiting"}
+    refused = shell.run("fleet", "cancel", first, "tax", "送料")
+    assert refused.returncode == 2 and "more than this command takes: 送料" in refused.stderr
+
+
+@pytest.mark.slow
+def test_names_from_elsewhere_do_not_steer_the_terminal(shell: FleetShell) -> None:
+    """Such as another machine has put into the database."""
+    from tests.fleet.stand_in import hold_a_lock, open_engine
+
+    database, name = str(shell.work / "fleet.db"), "tax\x1b[2J\x9b2J\u202e\r\nsecond"
+    engine = open_engine(database, "\x1b[1mhere", 1, 30.0, hold_a_lock(shell.work / "ledger", 0.0))
+    engine.start(FleetOrder([FleetTask(name=name, repository=str(shell.repository.folder), prompt="\x1b[31m")]))
+    engine.close()
+    for words in (("list",), ("show",), ("show", name), ("cancel", name), ("cancel", "\x1b[3m"), ("run", "\x1b[3m")):
+        done = shell.run("fleet", *words, "--database", database)
+        told = done.stdout + done.stderr
+        assert told and not set("\x1b\x9b\u202e\r") & set(told), told
+    assert "tax\\x1b[2J" in shell.fleet("show", "--database", database)
+
+
+@pytest.mark.slow
+def test_two_fleets_with_tasks_of_one_name_both_work(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"))
+    for _ in range(2):
+        shell.fleet("run", "tasks.toml", "--no-work")
+    worker = shell.begin("worker")
+    try:
+        until = time.monotonic() + LONGEST
+        while [one["tasks"] for one in shell.told("list")] != [{"done": 1}, {"done": 1}]:
+            assert time.monotonic() < until, shell.fleet("logs")
+            time.sleep(0.5)
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=LONGEST)
+    assert shell.repository.branches() == ["duckflow/tax-1", "duckflow/tax.2-1", "main"]
+    (line,) = [json.loads(one) for one in shell.fleet("logs", "--json").splitlines() if "attach" in one]
+    assert line["task"] == "tax.2"
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.fleet.engine import FleetOrder
+from duckflow.errors import UsageError
+from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
 from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
@@ -103,6 +104,34 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
     assert [(each.number, each.state) for each in engine.attempts(fleet, "asks-2")] == [(1, "done"), (2, "done")]
     engine.merged(fleet, "asks-2", "c" * 40)
     assert [each.merged for each in engine.tasks(fleet) if each.state == "merged"] == ["c" * 40]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "at_once", "per_minute"), [("m:*=8", 8, None), ("m=8/60", 8, 60), ("m=/60", None, 60), ("m=", None, None)]
+)
+def test_a_limit_is_read_and_can_be_taken_away(text: str, at_once: int | None, per_minute: int | None) -> None:
+    limit = Limit.read(text)
+    assert (limit.at_once, limit.per_minute, limit.covers("m:a" if "*" in text else "m")) == (at_once, per_minute, True)
+    for wrong in ("m", "=8", "m=0", "m=x/1"):
+        with pytest.raises(UsageError):
+            Limit.read(wrong)
+
+
+async def test_cancelling_counts_at_once_where_nobody_works(tmp_path: Path) -> None:
+    engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
+    fleet = engine.start(FleetOrder([task("plain-1", 2), task("plain-2", 2), task("plain-3")]))
+    assert [engine.cancel(fleet, "plain-1"), engine.cancel(fleet, "plain-2", 2)] == [2, 1]
+    assert engine.cancel(fleet, "plain-1") == 0
+    assert [each.state for each in engine.tasks(fleet)] == ["cancelled", "waiting", "waiting"]
+    # Who comes later does the rest, and only the rest.
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    assert [each.state for each in engine.tasks(fleet)] == ["cancelled", "done", "done"]
+    assert [each.goes for each in engine.attempts(fleet)] == [0, 0, 1, 0, 1]
+    # And what was cancelled can be tried again.
+    engine.retry(fleet, "plain-1")
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    assert [each.picked for each in engine.tasks(fleet)] == [3, 1, 1]
     engine.close()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.git import Git, GitFailed
+from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptOrder, FleetTask
 from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
 from duckflow.state.phrase import Phrase
@@ -144,15 +144,15 @@ def test_nobody_else_reads_what_fleets_ask_and_say(tmp_path: Path) -> None:
     assert (tmp_path / "data/fleet.db").stat().st_mode & 0o077 == 0
 
 
-async def test_two_fleets_with_a_task_of_one_name_do_not_take_each_others_work(
+async def test_a_branch_of_another_database_is_refused_before_anything_is_done(
     repository: Repository, tmp_path: Path
 ) -> None:
     one = an_order(repository)
     two = one.model_copy(update={"fleet": "g"})
-    first, second = [await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None) for order in (one, two)]
-    for worktree in (first, second):
-        (worktree.folder / "tax.py").write_text(f"{worktree.folder}\n")
+    first = await open_worktree(one, tmp_path / "trees", {}, lambda phrase: None)
+    with pytest.raises(UsageError) as problem:
+        await open_worktree(two, tmp_path / "trees", {}, lambda phrase: None)
+    assert problem.value.key == "fleet.branch_there" and repository.worktrees() == 1
+    (first.folder / "tax.py").write_text("TAX = 2\n")
     commit = await first.commit(one)
-    with pytest.raises(GitFailed):
-        await second.commit(two)
     assert repository.git("rev-parse", one.branch) == commit

@@ -76,6 +76,12 @@ async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
     (task,) = (await settle_bases(listed))[:1]
     repository.git("checkout", "-q", "-b", "feature")
     assert (await settle_bases([task.model_copy(update={"base": "main"})]))[0].onto == "main"
+    repository.git("branch", "-m", "duckflow/fix-1", "fix-1")
+    repository.git("branch", "duckflow")
+    with pytest.raises(UsageError) as problem:
+        await settle_bases([task])
+    assert problem.value.key == "fleet.file.branch_in_the_way"
+    repository.git("branch", "-D", "duckflow")
     for update, key in ({"base": "nowhere"}, "no_base"), ({"repository": str(tmp_path)}, "no_repository"):
         with pytest.raises(UsageError) as problem:
             await settle_bases([task.model_copy(update=update)])

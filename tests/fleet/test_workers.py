@@ -50,6 +50,11 @@ class Yard:
     def written(self) -> list[list[str]]:
         return [line.split() for line in self.ledger.read_text().splitlines()] if self.ledger.exists() else []
 
+    def ended(self, line: int) -> bool:
+        """Whether the process that wrote it runs no more; who started it may not have noticed."""
+        stat = Path(f"/proc/{self.written()[line][2]}/stat")
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
     def words(self) -> list[str]:
         return [line[0] for line in self.written()]
 
@@ -112,6 +117,44 @@ async def test_a_question_outlives_its_worker_and_is_asked_once(tmp_path: Path) 
     assert yard.engine.inbox() == ()
     report = yard.engine.attempts(fleet)[0].report
     assert report and report.said == "yes"
+    yard.engine.close()
+
+
+async def test_what_a_dead_or_stopped_worker_left_is_cancelled_at_once(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("asks", "long")
+    async with yard.worker(60) as killed:
+        await until(lambda: len(yard.engine.inbox()) == 1 and yard.words() == ["begin"])
+        killed.kill()
+        await killed.wait()
+    yard.engine.cancel(fleet, "asks")
+    assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "running"] and not yard.engine.inbox()
+    yard.engine.cancel(fleet)
+    assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "cancelled"]
+    assert yard.ended(0)
+    # One that was only stopped, for longer than its lease, ends what it has when it wakes up.
+    fleet = yard.start("slow")
+    async with yard.worker(60) as stopped:
+        await until(lambda: len(yard.written()) == 2)
+        stopped.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(LEASE * 1.5)
+        yard.engine.cancel(fleet)
+        assert [each.state for each in yard.engine.attempts(fleet)] == ["cancelled"]
+        assert yard.ended(1)
+        stopped.send_signal(signal.SIGCONT)
+        await asyncio.wait_for(stopped.wait(), LONGEST)
+    assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled"] and len(yard.written()) == 2
+    yard.engine.close()
+
+
+async def test_a_model_may_be_begun_with_only_so_often_in_a_minute(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    fleet = yard.start("t1", "t2", "t3", limits=(Limit(model="m", per_minute=2),))
+    await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+    assert yard.words().count("begin") == 3 and "TWICE" not in yard.words()
+    first, second, third = sorted(float(line[3]) for line in yard.written() if line[0] == "begin")
+    # The two at once, whatever the load, and the third not before a minute has gone by since the first was let in.
+    assert second - first < 30 and third - first > 50
     yard.engine.close()
 
 

@@ -14,12 +14,12 @@ from typing import Any
 from duckflow.cli.fleet_engine import folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
-from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines
+from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines, tell
 from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import interrupting_signals
 from duckflow.errors import LeaseLost, UsageError
-from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit
+from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.git import Git
 from duckflow.fleet.ranking import side_by_side
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
@@ -31,7 +31,7 @@ from duckflow.ui.streams import print_err, print_out
 
 FOLLOW_SECONDS = 0.5
 INTERRUPTED = 130
-CANCEL_SECONDS = 20.0
+NAMES_TOLD = 5
 NO_LIMIT = 1_000_000
 
 
@@ -44,9 +44,11 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 _require_harmless(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words))
             case "worker":
+                _require_few(options, 0)
                 return asyncio.run(_work(engine, words))
             case "inbox":
-                return show_inbox(engine, "", options, words)
+                fleet = wanted_task(engine, options.words)[0] if options.words else ""
+                return show_inbox(engine, fleet, options, words)
             case "answer":
                 return answer(engine, options, words)
             case "merge":
@@ -56,7 +58,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
             case "cancel" | "retry":
                 return _change(engine, options, words)
             case _:
-                return _tell(engine, options, words)
+                return _show(engine, options, words)
 
 
 def _read(options: Options) -> ListedTasks:
@@ -67,6 +69,7 @@ def _read(options: Options) -> ListedTasks:
     given |= {name: value for name, value in lists.items() if value}
     given |= {"cancel_losers": True} if options.cancel_losers else {}
     file = options.issues or (options.words or [""])[0]
+    _require_few(options, 0 if options.issues else 1)
     if file in ("", "-"):
         if sys.stdin.isatty():
             raise UsageError("fleet.run_what")
@@ -85,6 +88,11 @@ def _read(options: Options) -> ListedTasks:
     return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
 
 
+def _require_few(options: Options, most: int) -> None:
+    if strange := options.words[most:]:
+        raise UsageError("fleet.too_many", words=" ".join(strange))
+
+
 def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
     below = Path(folder_of(options.repositories or ""))
     for repository in {task.repository for task in listed.tasks}:
@@ -97,6 +105,7 @@ async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Wor
     budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
     fleet = engine.start(FleetOrder(tasks, budget, options.places, limits))
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
+    _tell_names(listed, engine.tasks(fleet), words)
     for repository in sorted({task.repository for task in tasks}):
         if await Git((below or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):
             print_err(plain(words("fleet.dirty", repository=repository)))
@@ -109,8 +118,17 @@ async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Wor
     if options.json:
         print_out(json.dumps(_as_json(engine, fleet), ensure_ascii=False))
     elif any(state.state in ("choose", "done") for state in states):
-        print_out(words("fleet.merge_hint", fleet=fleet))
+        tell(words("fleet.merge_hint", fleet=fleet))
     return 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
+
+
+def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) -> None:
+    """Where they are others than those that were written."""
+    pairs = zip((task.name for task in listed.tasks), (state.task.name for state in states), strict=True)
+    told = [words("fleet.renamed", name=name, new=new) for name, new in pairs if new != name]
+    more = [words("fleet.more", count=len(told) - NAMES_TOLD)] if len(told) > NAMES_TOLD else []
+    for line in (*told[:NAMES_TOLD], *more):
+        print_err(plain(line))
 
 
 async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Words) -> bool:
@@ -160,12 +178,16 @@ def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
     fleets = [fleet.fleet for fleet in engine.fleets()]
     if not fleets:
         raise UsageError("fleet.none")
+    if len(wanted) == 1 and wanted[0] in [state.task.name for state in engine.tasks(fleets[0])]:
+        return fleets[0], wanted[0]
     first, *rest = wanted or [""]
     fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
     fleet, rest = (fitting[0], rest) if len(fitting) == 1 else (fleets[0], [*wanted])
     if not rest:
         return fleet, ""
     names = [state.task.name for state in engine.tasks(fleet)]
+    if len(rest) > 1:
+        raise UsageError("fleet.too_many", words=" ".join(rest[1:]))
     if rest[0] not in names:
         raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
     return fleet, rest[0]
@@ -174,32 +196,31 @@ def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
 def _change(engine: Engine, options: Options, words: Words) -> int:
     fleet, task = wanted_task(engine, options.words)
     if options.what == "cancel":
-        engine.cancel(fleet, task, options.attempt or 0)
-        print_out(words("fleet.cancelled", what=task or fleet))
-        if not task:
-            # Perhaps no worker is left who would see to it.
-            with contextlib.suppress(TimeoutError, LeaseLost):
-                asyncio.run(asyncio.wait_for(engine.work(fleet), CANCEL_SECONDS))
+        count, number = engine.cancel(fleet, task, options.attempt or 0), options.attempt
+        left = [one for one in engine.attempts(fleet, task) if one.number == (number or one.number) and one.live]
+        key = "fleet.cancelling" if left else "fleet.cancelled" if count else "fleet.over"
+        tell(words(key, what=task or fleet))
     else:
         if not task:
             raise UsageError("fleet.retry_usage")
         engine.retry(fleet, task, options.attempt or 0)
-        print_out(words("fleet.again", task=task))
+        tell(words("fleet.again", task=task))
         if not options.no_work and not asyncio.run(work_and_watch(engine, fleet, options, words)):
             return INTERRUPTED
     return 0
 
 
-def _tell(engine: Engine, options: Options, words: Words) -> int:
+def _show(engine: Engine, options: Options, words: Words) -> int:
     """`list`, `show` and `logs`."""
     if options.what == "list":
+        _require_few(options, 0)
         fleets = engine.fleets()
         if options.json:
             print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
         for fleet in () if options.json else fleets:
-            print_out(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
+            tell(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
         if not fleets and not options.json:
-            print_out(words("fleet.none"))
+            tell(words("fleet.none"))
         return 0
     fleet, task = wanted_task(engine, options.words)
     if options.what == "logs":
@@ -210,14 +231,14 @@ def _tell(engine: Engine, options: Options, words: Words) -> int:
     states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
     attempts = engine.attempts(fleet, task)
     for line in table_lines(states, attempts, words, NO_LIMIT):
-        print_out(plain(line))
+        tell(line)
     for attempt in attempts if task else ():
         for line in _report_lines(attempt, words):
-            print_out(plain(line))
+            tell(line)
     reports = [attempt.report for attempt in attempts if attempt.report]
     if task and len(reports) > 1:
         for line in aligned(side_by_side(reports, words)):
-            print_out(plain(line))
+            tell(line)
     return 0
 
 
@@ -240,7 +261,11 @@ def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words)
     while True:
         for line in engine.logs(fleet, task, options.attempt or 0, after):
             after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
-            print_out(plain(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}"))
+            if options.json:
+                told = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
+                print_out(json.dumps(told, ensure_ascii=False))
+                continue
+            tell(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}")
         ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
         if not options.follow or ended:
             return 0

@@ -4,12 +4,12 @@ import json
 import sys
 from collections.abc import Sequence
 
+from duckflow.cli.fleet_table import tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import Engine
 from duckflow.fleet.task import Answered, Asked
 from duckflow.i18n.answers import read_answer
-from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.ui.console.question_panel import print_question
 from duckflow.ui.streams import print_out
@@ -21,14 +21,14 @@ def show_inbox(engine: Engine, fleet: str, options: Options, words: Words) -> in
     if options.json:
         print_out(json.dumps([one.model_dump(mode="json") for one in asked], ensure_ascii=False))
     elif not asked:
-        print_out(words("fleet.inbox_empty"))
+        tell(words("fleet.inbox_empty"))
     elif sys.stdin.isatty() and sys.stdout.isatty():
         go_through(engine, fleet, words)
     else:
         for one in asked:
-            print_out(plain(f"{one.asked_id}  {_who(one, asked, words)}"))
+            tell(f"{one.asked_id}  {_who(one, asked, words)}")
             print_question(one.question, words)
-        print_out(words("fleet.inbox_how"))
+        tell(words("fleet.inbox_how"))
     return 0
 
 
@@ -37,7 +37,7 @@ def go_through(engine: Engine, fleet: str, words: Words) -> None:
     later: set[str] = set()
     while asked := [one for one in engine.inbox(fleet) if one.asked_id not in later]:
         first = asked[0]
-        print_out(plain(_who(first, asked, words)))
+        tell(_who(first, asked, words))
         print_question(first.question, words)
         try:
             line = input("> ").strip()
@@ -48,7 +48,7 @@ def go_through(engine: Engine, fleet: str, words: Words) -> None:
             others = len(_same(first, asked))
             everybody = bool(others) and _says_yes(input(words("fleet.for_all", count=others)))
             answered = Answered(asked_id=first.asked_id, text=line, for_all_same=everybody)
-            print_out(_told(engine.answer(answered), words))
+            tell(_told(engine.answer(answered), words))
 
 
 def answer(engine: Engine, options: Options, words: Words) -> int:
@@ -59,7 +59,7 @@ def answer(engine: Engine, options: Options, words: Words) -> int:
         raise UsageError("fleet.answer_which" if wanted else "fleet.answer_usage", asked=wanted)
     text, all_same = " ".join(rest), bool(options.all_same)
     count = engine.answer(Answered(asked_id=fitting[0].asked_id, text=text, for_all_same=all_same))
-    print_out(_told(count, words))
+    tell(_told(count, words))
     return 0 if count else 1
 
 

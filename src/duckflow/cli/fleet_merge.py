@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from duckflow.cli.fleet_table import aligned
+from duckflow.cli.fleet_table import aligned, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
@@ -82,16 +82,16 @@ class FleetMerge:
             return fit[best]
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return None
-        print_out(plain(state.task.name))
+        tell(state.task.name)
         for line in aligned(side_by_side(reports, self._words)):
-            print_out(plain(line))
+            tell(line)
         line = input(self._words("fleet.merge.which", best=best)).strip().removeprefix("#")
         return fit[best] if not line else fit.get(int(line)) if line.isdecimal() else None
 
     def _tell(self, task: str, result: MergeResult, text: str) -> None:
         self.results.append({"task": task, "outcome": result.outcome, "commit": result.commit, "text": text})
         if not self._options.json:
-            print_out(plain(text))
+            tell(text)
 
 
 async def merge_fleet(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop, work: Work) -> int:

@@ -6,15 +6,22 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskState
 from duckflow.i18n.figures import money
+from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, padded
 from duckflow.i18n.words import Words
 from duckflow.ui.console.live_table import EnterKey, LiveLines
+from duckflow.ui.streams import print_out
 
 LOOK_SECONDS = 0.5
 WIDEST_NAME = 32
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
 """What is seen first where there is no room for all."""
 DOING = frozenset(("setup", "working", "waiting", "checks", "review"))
+
+
+def tell(text: str) -> None:
+    """To people. What stands in it comes from files, models and other machines."""
+    print_out(plain(text))
 
 
 def fleet_line(fleet: FleetState, words: Words) -> str:
@@ -39,6 +46,7 @@ def table_lines(
 
 
 def aligned(rows: Sequence[Sequence[str]], widest: int = WIDEST_NAME) -> list[str]:
+    rows = [[plain(cell).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
     widths = [min(max(map(cells, column)), widest) for column in zip(*rows, strict=True)]
     return ["  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

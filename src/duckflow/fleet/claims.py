@@ -14,9 +14,11 @@ import sqlalchemy as sa
 
 from duckflow.errors import LeaseLost
 from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.engine import LIVE
 from duckflow.fleet.processes import born_at
-from duckflow.fleet.store import FULL_COST, LIVE
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, LINES, QUESTIONS, TASKS, WORKERS
+from duckflow.fleet.questions import close_questions
+from duckflow.fleet.store import FULL_COST
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, LINES, TASKS, WORKERS
 from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
 from duckflow.state.phrase import Phrase, say
 
@@ -119,7 +121,7 @@ class Claims:
             now = self._database.now(connection)
             if row.wanted or row.goes >= MOST_GOES:
                 connection.execute(change_it.values(state=row.wanted or "failed", ended=now))
-                _close_questions(connection, fleet, task, number)
+                close_questions(connection, fleet, task, number)
                 return None
             spent = {"cost_before": row.cost_before + row.cost_usd, "tokens_before": row.tokens_before + row.tokens}
             values = {"worker": self.worker, "claim": claim, "goes": row.goes + 1, "state": "running", "doing": ""}
@@ -139,16 +141,18 @@ class Claims:
         return process if dead.pid and not anew else None
 
     def finish(self, claim: str, report: AttemptReport) -> None:
-        """Write down what came of it, if it is still ours."""
+        """Write down what came of it, if it is still ours, or was not ended meanwhile without us."""
         order = report.order
-        mine = _this(order.fleet, order.task.name, order.number) & (ATTEMPTS.c.claim == claim)
+        this = _this(order.fleet, order.task.name, order.number)
+        mine = this & (ATTEMPTS.c.claim == claim)
+        cancelled = sa.select(ATTEMPTS.c.number).where(this, ATTEMPTS.c.claim.is_(None), ATTEMPTS.c.state.notin_(LIVE))
 
         def change(connection: sa.Connection) -> bool:
             values = {"state": report.outcome, "ended": self._database.now(connection), "doing": "", "wanted": ""}
             spent = {"cost_usd": report.cost_usd, "tokens": report.tokens}
             changed = sa.update(ATTEMPTS).where(mine).values(**values, **spent, report=report.model_dump_json())
-            _close_questions(connection, order.fleet, order.task.name, order.number)
-            return bool(connection.execute(changed).rowcount)
+            close_questions(connection, order.fleet, order.task.name, order.number)
+            return bool(connection.execute(changed).rowcount or connection.execute(cancelled).first())
 
         if not self._database.do(change):
             raise LeaseLost("fleet.lease_lost", worker=self.worker)
@@ -218,9 +222,3 @@ def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Seque
 
 def _this(fleet: str, task: str, number: int) -> sa.ColumnElement[bool]:
     return (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.number == number)
-
-
-def _close_questions(connection: sa.Connection, fleet: str, task: str, number: int) -> None:
-    """Nobody waits for the answers any more."""
-    mine = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == number)
-    connection.execute(sa.update(QUESTIONS).where(mine).values(closed=True))

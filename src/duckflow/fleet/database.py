@@ -21,7 +21,7 @@ METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
 CONNECTIONS = 8
 """Of one process, besides the one that listens."""
-FIRST_LOCK = 2026_2203
+FIRST_LOCK, START_LOCK = 2026_2203, 2026_2204
 logging.getLogger("dbos").addHandler(logging.NullHandler())  # It would write to the terminal otherwise.
 MILLISECONDS_SINCE = (3, 42)
 """The SQLite whose `unixepoch('subsec')` knows fractions of seconds."""
@@ -87,6 +87,11 @@ class FleetDatabase:
                 return list(connection.execute(statement))
 
         return _patiently(fetch, patience)
+
+    def wait_for_other_starts(self, connection: sa.Connection) -> None:
+        """Fleets are started one after the other, to the end of their transactions: in a file all are anyway."""
+        if self.on_many:
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": START_LOCK})
 
     def now(self, connection: sa.Connection) -> float:
         """By one clock for all: that of the database, or of the only machine."""

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 
 from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.endings import Endings
 from duckflow.fleet.engine import AttemptState, Choose, FleetOrder, FleetState, Limit, LogLine, TaskState
 from duckflow.fleet.flows import TASK_FLOW, attempts_queue, model_queue, register_flows, task_id, tasks_queue
 from duckflow.fleet.questions import QuestionStore
@@ -35,10 +36,10 @@ class DbosEngine:
         self._database.prepare()
         self._polling = POLLING_OF_MANY if self._database.on_many else POLLING
         self._carry_out = carry_out
-        self._choose = choose
         self._workplace = workplace
         self._store = FleetStore(self._database)
         self._questions = QuestionStore(self._database)
+        self._endings = Endings(self._database, choose)
         self._client = DBOSClient(
             system_database_engine=self._database.engine,
             serializer=DBOSPortableJSONSerializer(),
@@ -52,16 +53,16 @@ class DbosEngine:
     def start(self, order: FleetOrder) -> str:
         fleet = f"fleet_{secrets.token_hex(4)}"
         places = order.places or (self._workplace.place,)
-        states = [
-            TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
-            for task, place in zip(order.tasks, cycle(places), strict=False)
-        ]
         for limit in order.limits:
             self._register_limit(limit)
 
         def change(connection: sa.Connection) -> None:
             for limit in order.limits:
                 self._store.limit(connection, limit)
+            states = [
+                TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
+                for task, place in zip(self._store.name_apart(connection, order.tasks), cycle(places), strict=False)
+            ]
             self._store.add(connection, fleet, states, order.budget_usd)
             for state in states:
                 self._enqueue(connection, state.place, fleet, state.task.name, 1)
@@ -70,7 +71,7 @@ class DbosEngine:
         return fleet
 
     async def work(self, fleet: str = "") -> None:
-        worker = Worker(self._database, self._carry_out, self._choose, self._workplace)
+        worker = Worker(self._database, self._carry_out, self._endings, self._workplace)
         await asyncio.to_thread(worker.claims.enter)
         place = self._workplace.place
         config: DBOSConfig = {
@@ -117,8 +118,8 @@ class DbosEngine:
     def answer(self, answered: Answered) -> int:
         return self._questions.answer(answered)
 
-    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> None:
-        self._store.cancel(fleet, task, attempt)
+    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
+        return self._endings.cancel(fleet, task, attempt)
 
     def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "") -> None:
         def change(connection: sa.Connection) -> None:

@@ -1,6 +1,6 @@
 """The engine of a fleet: keeps tasks, attempts and questions, has them carried out, and outlives its workers."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple, Protocol
 
@@ -13,8 +13,9 @@ TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancel
 """`choose`: its attempts have ended and a person has to pick one. `done`: one is picked."""
 
 AttemptProgress = Literal["queued", "running"] | AttemptOutcome
+LIVE = ("queued", "running")
 
-Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], Awaitable[int | None]]
+Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], int | None]
 """The number of the best attempt that may be merged. With `True` others still run: only one that is clearly good."""
 
 
@@ -68,6 +69,11 @@ class AttemptState(Value):
     open_questions: int
     report: AttemptReport | None
 
+    @property
+    def live(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in LIVE
+
 
 class LogLine(Value):
     """A line of an attempt, or of the engine about it."""
@@ -91,10 +97,10 @@ class Limit(Value):
 
     @classmethod
     def read(cls, text: str) -> "Limit":
-        """`MODEL=AT_ONCE`, `MODEL=AT_ONCE/PER_MINUTE` or `MODEL=/PER_MINUTE`."""
+        """`MODEL=AT_ONCE`, `MODEL=AT_ONCE/PER_MINUTE` or `MODEL=/PER_MINUTE`; `MODEL=` for no limit any more."""
         model, _, figures = text.rpartition("=")
         at_once, _, per_minute = figures.partition("/")
-        if not model or not figures or not all(not part or _is_count(part) for part in (at_once, per_minute)):
+        if not model or not all(not part or _is_count(part) for part in (at_once, per_minute)):
             raise UsageError("fleet.limit", text=text)
         return cls(model=model, at_once=int(at_once or 0) or None, per_minute=int(per_minute or 0) or None)
 
@@ -121,7 +127,7 @@ class Engine(Protocol):
     """What `duckflow fleet` and the page know of it. All but `work` answer within milliseconds."""
 
     def start(self, order: FleetOrder) -> str:
-        """A new fleet; its id."""
+        """A new fleet; its id. A task whose name another one in its repository has gets a number."""
         ...
 
     async def work(self, fleet: str = "") -> None:
@@ -149,8 +155,9 @@ class Engine(Protocol):
         """How many questions that has answered; 0 where somebody else was faster."""
         ...
 
-    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> None:
-        """End what runs, with all its processes, and never begin what waits."""
+    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
+        """End what runs, with all its processes, and never begin what waits. What nobody runs has ended at once, the
+        rest within seconds. How many attempts had not ended before."""
         ...
 
     def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "") -> None:

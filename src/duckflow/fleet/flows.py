@@ -8,7 +8,6 @@ from typing import Any, TypedDict, TypeVar
 from dbos import DBOS, SetWorkflowID
 
 from duckflow.fleet.engine import AttemptState
-from duckflow.fleet.store import LIVE
 from duckflow.fleet.worker import Worker
 
 Result = TypeVar("Result")
@@ -65,17 +64,17 @@ def register_flows(worker: Worker) -> None:
     @DBOS.step(name="duckflow.waiting")
     async def still_live(fleet: str, task: str, numbers: list[int]) -> list[int]:
         attempts = await here(_attempts(worker, fleet, task, numbers))
-        return [each.number for each in attempts if each.state in LIVE]
+        return [each.number for each in attempts if each.live]
 
     @DBOS.step(name="duckflow.cancel_losers")
     async def cancel_losers(fleet: str, task: str, numbers: list[int], live: list[int]) -> None:
-        if await here(worker.choose(fleet, task, numbers, more=True)) is not None:
+        if await asyncio.to_thread(worker.endings.best, fleet, task, numbers, more=True) is not None:
             for number in live:
-                await asyncio.to_thread(worker.store.cancel, fleet, task, number)
+                await asyncio.to_thread(worker.endings.cancel, fleet, task, number)
 
     @DBOS.step(name="duckflow.settle")
     async def settle(fleet: str, task: str, in_round: int, numbers: list[int]) -> None:
-        await here(_settle(worker, fleet, task, in_round, numbers))
+        await asyncio.to_thread(worker.endings.settle, fleet, task, in_round, numbers)
 
     @DBOS.workflow(name="duckflow.attempt", max_recovery_attempts=None)
     async def attempt_flow(fleet: str, task: str, number: int, parent: str) -> None:
@@ -122,14 +121,3 @@ async def _begin(worker: Worker, fleet: str, task: str, in_round: int) -> Begun:
     limits = [limit for limit in await asyncio.to_thread(worker.store.limits) if limit.covers(state.task.model)]
     queue = model_queue(limits[0].model) if limits else None
     return Begun(numbers=numbers, place=state.place, model_queue=queue, cancel_losers=state.task.cancel_losers)
-
-
-async def _settle(worker: Worker, fleet: str, task: str, in_round: int, numbers: list[int]) -> None:
-    best = await worker.choose(fleet, task, numbers, more=False)
-    attempts = await _attempts(worker, fleet, task, numbers)
-    if best is None:
-        state = "cancelled" if all(each.state == "cancelled" for each in attempts) else "failed"
-    else:
-        picks = next(each.report.order.task.pick for each in attempts if each.report)
-        state = "done" if picks == "best" or len(numbers) == 1 else "choose"
-    await asyncio.to_thread(worker.store.end_round, fleet, task, in_round, state, best)

@@ -11,9 +11,9 @@ from typing import Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from duckflow.fleet.claims import Claims, Note, Spent
+from duckflow.fleet.endings import Endings
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.running import RunningAttempt
-from duckflow.fleet.store import FleetStore
 from duckflow.state.phrase import say
 
 BEAT = 1.0
@@ -83,7 +83,7 @@ class Clerk(WorkerThread):
     def __init__(
         self,
         claims: Claims,
-        store: FleetStore,
+        endings: Endings,
         questions: QuestionStore,
         running: Mapping[str, RunningAttempt],
         notes: deque[Note],
@@ -91,7 +91,7 @@ class Clerk(WorkerThread):
     ) -> None:
         super().__init__("fleet-clerk", claims.lease, self._see_to_all)
         self._claims = claims
-        self._store = store
+        self._endings = endings
         self._questions = questions
         self._running = running
         self._notes = notes
@@ -116,7 +116,8 @@ class Clerk(WorkerThread):
         for _ in notes:
             self._notes.popleft()
         for each in running:
-            if wanted := ours.get(each.desk.claim):
+            # One that is not ours any more was cancelled by somebody who took us for dead.
+            if wanted := ours.get(each.desk.claim, "cancelled"):
                 each.end(wanted)
             self._check_budget(each)
         waiting = {asked_id: each for each in running for asked_id in list(each.desk.waiting)}
@@ -133,7 +134,7 @@ class Clerk(WorkerThread):
         self._billed[running.desk.claim] = cost
         order = running.order
         if over := self._claims.overspent(order.fleet, order.task):
-            self._store.cancel(order.fleet, order.task.name if over == "task" else "", 0, outcome="budget")
+            self._endings.cancel(order.fleet, order.task.name if over == "task" else "", 0, outcome="budget")
             running.desk.say(say("fleet.budget_spent", what=over))
 
     def _look_after_others(self) -> None:

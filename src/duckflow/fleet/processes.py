@@ -25,7 +25,7 @@ class SeenProcess(NamedTuple):
 
 async def end_processes(attempt_id: str) -> int:
     """Kill everything that belongs to an attempt, with all that it has started; how many there were."""
-    return await asyncio.to_thread(_end_processes, attempt_id)
+    return await asyncio.to_thread(kill_processes, attempt_id)
 
 
 def end_worker(machine: str, pid: int, born: str) -> bool:
@@ -49,7 +49,8 @@ def born_at(pid: int) -> str:
     return asked.stdout.strip()
 
 
-def _end_processes(attempt_id: str) -> int:
+def kill_processes(attempt_id: str) -> int:
+    """The same, for who has no loop."""
     ended: set[int] = set()
     until = time.monotonic() + LONGEST
     # What is being started while we look is found on the next round.

@@ -9,6 +9,12 @@ from duckflow.fleet.task import Answered, Asked
 ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
 
 
+def close_questions(connection: sa.Connection, fleet: str, task: str, attempt: int) -> None:
+    """Nobody waits for the answers any more."""
+    mine = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == attempt)
+    connection.execute(sa.update(QUESTIONS).where(mine).values(closed=True))
+
+
 class QuestionStore:
     """Asked by attempts, answered by people."""
 

@@ -20,7 +20,7 @@ def clearly_good(report: AttemptReport) -> bool:
     return report.passed and bool(report.checks) and report.rating >= GOOD and not report.findings
 
 
-async def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
+def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
     """The number of the best one; while others still run (`more`) only of one that is clearly good."""
     ranked = [report for report in rank(reports) if not more or clearly_good(report)]
     return ranked[0].order.number if ranked else None

@@ -1,5 +1,6 @@
 """Fleets, tasks, attempts and their log lines, as commands and the page read and change them."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
@@ -9,13 +10,13 @@ import sqlalchemy as sa
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState
+from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS
-from duckflow.fleet.task import AttemptReport, FleetTask
+from duckflow.fleet.task import AttemptReport, FleetTask, free_name
 from duckflow.state.phrase import Phrase
 
 FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
 FULL_TOKENS = ATTEMPTS.c.tokens + ATTEMPTS.c.tokens_before
-LIVE = ("queued", "running")
 ENDED_TASKS = ("choose", "done", "failed", "cancelled", "merged")
 
 
@@ -45,6 +46,20 @@ class FleetStore:
                 for number in range(1, each.task.attempts + 1)
             ],
         )
+
+    def name_apart(self, connection: sa.Connection, tasks: Sequence[FleetTask]) -> list[FleetTask]:
+        """Under names that no other task in the same repository has, of whatever fleet: their branches would be the
+        same, also where none is there yet."""
+        self._database.wait_for_other_starts(connection)
+        used: dict[str, set[str]] = {task.repository: set() for task in tasks}
+        for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
+            used.get(json.loads(row.task)["repository"], set[str]()).add(row.name)
+        here: set[str] = set()
+        named: list[FleetTask] = []
+        for task in tasks:
+            here.add(name := free_name(task.name, used[task.repository], here))
+            named.append(task.model_copy(update={"name": name}))
+        return named
 
     def limit(self, connection: sa.Connection, limit: Limit) -> None:
         connection.execute(sa.delete(LIMITS).where(LIMITS.c.model == limit.model))
@@ -97,9 +112,7 @@ class FleetStore:
         )
 
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
-        asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(
-            QUESTIONS.c.fleet == fleet, QUESTIONS.c.answered.is_(None), ~QUESTIONS.c.closed
-        )
+        asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
         questions = Counter((row.task, row.attempt) for row in self._database.read(asking))
         chosen = sa.select(ATTEMPTS).join(
             TASKS, (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
@@ -124,20 +137,6 @@ class FleetStore:
             )
             for row in self._database.read(chosen.order_by(LINES.c.line))
         )
-
-    def cancel(self, fleet: str, task: str, attempt: int, outcome: str = "cancelled") -> None:
-        """What nobody has begun is over at once; what runs is ended by its worker."""
-        mine = [ATTEMPTS.c.fleet == fleet, ATTEMPTS.c.state.in_(LIVE)]
-        mine += [ATTEMPTS.c.task == task] if task else []
-        mine += [ATTEMPTS.c.number == attempt] if attempt else []
-
-        def change(connection: sa.Connection) -> None:
-            marked = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "")
-            connection.execute(marked.values(wanted=outcome))
-            over = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.claim.is_(None))
-            connection.execute(over.values(state=outcome, ended=self._database.now(connection)))
-
-        self._database.do(change)
 
     def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str) -> tuple[str, int]:
         """The place of the task and the number of the round that is to be started."""
@@ -171,11 +170,6 @@ class FleetStore:
             return list(connection.execute(numbers).scalars())
 
         return self._database.do(change)
-
-    def end_round(self, fleet: str, task: str, in_round: int, state: str, picked: int | None) -> None:
-        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task) & (TASKS.c.round == in_round)
-        ended = sa.update(TASKS).where(this, TASKS.c.state == "running").values(state=state, picked=picked)
-        self._database.do(lambda connection: connection.execute(ended))
 
     def change_task(self, fleet: str, task: str, **values: str | int) -> None:
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)

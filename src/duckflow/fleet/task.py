@@ -1,6 +1,7 @@
 """What a fleet works on and what comes of it. Everything travels as JSON, between processes and machines."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
+from itertools import chain, count
 from typing import Literal, Protocol
 
 from pydantic import Field
@@ -66,7 +67,16 @@ class AttemptOrder(Value):
 
     @property
     def attempt_id(self) -> str:
-        return f"{self.fleet}.{self.task.name}.{self.number}"
+        return id_of_attempt(self.fleet, self.task.name, self.number)
+
+
+def id_of_attempt(fleet: str, task: str, number: int) -> str:
+    return f"{fleet}.{task}.{number}"
+
+
+def free_name(name: str, *taken: Container[str]) -> str:
+    numbered = (f"{name}.{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if not any(one in names for names in taken))
 
 
 class CheckResult(Value):

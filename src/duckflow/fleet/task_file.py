@@ -3,8 +3,7 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Container, Iterable, Mapping
-from itertools import chain, count
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from duckflow.errors import UsageError
 from duckflow.fleet.git import Git
-from duckflow.fleet.task import BRANCHES, FleetTask
+from duckflow.fleet.task import BRANCHES, FleetTask, free_name
 
 TABLE = "task"
 OWN = frozenset({"onto"})
@@ -107,11 +106,6 @@ def _named(tasks: list[FleetTask], source: str) -> tuple[FleetTask, ...]:
     return tuple(named)
 
 
-def free_name(name: str, *taken: Container[str]) -> str:
-    numbered = (f"{name}.{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if not any(one in names for names in taken))
-
-
 async def settle_bases(tasks: Iterable[FleetTask], below: Path | None = None) -> tuple[FleetTask, ...]:
     """With the repository's top folder, the commit to start from, the branch to merge onto, and a name whose branches
     are free. `below`: where repositories lie that are named by their place in it."""
@@ -146,6 +140,8 @@ async def _find_base(task: FleetTask, below: Path | None) -> Base:
     if not folder.is_dir() or (await git.ends("rev-parse", "--is-inside-work-tree")).output.strip() != "true":
         raise UsageError("fleet.file.no_repository", task=task.name, repository=str(folder))
     top = await git("rev-parse", "--show-toplevel")
+    if await git.commit_of(f"refs/heads/{BRANCHES.rstrip('/')}"):
+        raise UsageError("fleet.file.branch_in_the_way", task=task.name, repository=top, branch=BRANCHES.rstrip("/"))
     commit = await git.commit_of(task.base or "HEAD")
     if not commit:
         key = "fleet.file.no_base" if task.base else "fleet.file.no_commit"

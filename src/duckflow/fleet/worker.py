@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from duckflow.errors import LeaseLost
 from duckflow.fleet.claims import Claims, HeldElsewhere, Note, TakenAttempt
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import Choose
+from duckflow.fleet.endings import Endings
 from duckflow.fleet.heart import Clerk, HandOn, Heart
 from duckflow.fleet.processes import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
@@ -40,14 +39,14 @@ class Workplace(NamedTuple):
 class Worker:
     """What the workflows call: everything that is done here and not in the database."""
 
-    def __init__(self, database: FleetDatabase, carry_out: CarryOut, choose: Choose, workplace: Workplace) -> None:
+    def __init__(self, database: FleetDatabase, carry_out: CarryOut, endings: Endings, workplace: Workplace) -> None:
         self.workplace = workplace
         self.claims = Claims(database, workplace.place, workplace.lease)
         self.store = FleetStore(database)
+        self.endings = endings
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._questions = QuestionStore(database)
         self._carry_out = carry_out
-        self._choose = choose
         self._running: dict[str, RunningAttempt] = {}
         self._notes: deque[Note] = deque()
         self._loop = asyncio.get_running_loop()
@@ -59,7 +58,7 @@ class Worker:
         """From here on others count on us."""
         self._heart = Heart(self.claims, self.lose)
         self._heart.start()
-        self._clerk = Clerk(self.claims, self.store, self._questions, self._running, self._notes, hand_on)
+        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, hand_on)
         self._clerk.start()
 
     async def stay(self, fleet: str) -> None:
@@ -113,11 +112,6 @@ class Worker:
             self.lose()
         await asyncio.Future[None]()
 
-    async def choose(self, fleet: str, task: str, numbers: Sequence[int], more: bool) -> int | None:
-        attempts = await asyncio.to_thread(self.store.attempts, fleet, task)
-        reports = [each.report for each in attempts if each.number in numbers and each.report]
-        return await self._choose(reports[0].order.task, reports, more) if reports else None
-
     async def _take(self, fleet: str, task: str, number: int) -> TakenAttempt | None:
         while True:
             taken = await asyncio.to_thread(self.claims.take, fleet, task, number)
@@ -141,7 +135,7 @@ class Worker:
             desk.say(say("fleet.goes_on", worker=self.claims.worker))
         running = RunningAttempt(order, desk)
         if over := await asyncio.to_thread(self.claims.overspent, fleet, task):
-            await asyncio.to_thread(self.store.cancel, fleet, task.name if over == "task" else "", 0, "budget")
+            await asyncio.to_thread(self.endings.cancel, fleet, task.name if over == "task" else "", 0, "budget")
             desk.say(say("fleet.budget_spent", what=over))
             return AttemptReport(order=order, outcome="budget", rating=0)
         await slot.take()

@@ -113,7 +113,7 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
     base = await _known(main, task.base)
     before = await main.commit_of(f"refs/heads/{order.branch}")
     start = before if before and (order.go_on or order.mend) else base
-    if before and not order.go_on and not await main.holds(before, base):
+    if before and not order.go_on:
         raise UsageError("fleet.branch_there", branch=order.branch)
     if start != before:
         await main.move_branch(order.branch, start, before)
