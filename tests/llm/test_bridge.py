@@ -237,8 +237,9 @@ async def test_nobody_there() -> None:
     with FakeEndpoint(tells("x")) as server:
         pass
     with pytest.raises(ProviderUnreachable) as caught:
-        await collect(bridge_to(server))
-    assert caught.value.key == "model.no_connection"
+        await anext(bridge_to(server).stream(HELLO))
+    assert caught.value.key == "model.nothing_listens", "told at once"
+    assert caught.value.values["where"] == server.url.removesuffix("/v1")
 
 
 async def test_closing_and_cancelling_close_the_connection() -> None:

@@ -169,7 +169,9 @@ class Bridge:
             case vendor.ModelTimeoutError():
                 return self._failures.timed_out(self._settings.first_byte_seconds)
             case vendor.ModelConnectionError(phase="connect"):
-                return self._failures.no_connection("model.no_connection", error.message)
+                from duckflow.llm.client import not_connected
+
+                return not_connected(error, self._endpoint, self._failures)
             case vendor.ModelConnectionError() | vendor.UnexpectedModelBehavior():
                 return self._failures.broken()
             case vendor.ModelAPIError():

@@ -38,7 +38,7 @@ def setback_of(error: Exception, endpoint: Endpoint, failures: Failures, connect
         case httpx.ConnectTimeout():
             return failures.timed_out(connect_seconds)
         case httpx.ConnectError():
-            return _not_connected(error, endpoint, failures)
+            return not_connected(error, endpoint, failures)
         case httpx.ProxyError():
             return failures.no_connection("model.proxy_failed", str(error))
         case httpx.UnsupportedProtocol() | httpx.InvalidURL() | httpx.LocalProtocolError():
@@ -47,7 +47,8 @@ def setback_of(error: Exception, endpoint: Endpoint, failures: Failures, connect
             return failures.broken()
 
 
-def _not_connected(error: httpx.ConnectError, endpoint: Endpoint, failures: Failures) -> Setback:
+def not_connected(error: Exception, endpoint: Endpoint, failures: Failures) -> Setback:
+    """Why there was no connection, by whatever led to it."""
     causes = _causes(error)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return failures.no_connection("model.certificate_refused", str(error), again=False)
