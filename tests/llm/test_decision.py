@@ -289,10 +289,13 @@ GOOD, NO_REASON = WRITES[0], {"operation": "file_ops.write_file", "args": {"path
 
 
 def test_one_broken_action_among_others_is_named_with_its_reason() -> None:
-    reading = read_decision(json.dumps(reply(actions=[GOOD, NO_REASON, "read", {"args": 1}])), OPERATIONS)
+    reading = read_decision(
+        json.dumps(reply(actions=[GOOD, NO_REASON, "read", {"args": 1, "reasoning": "so"}])), OPERATIONS
+    )
     first, *others = reading.decision.actions
     assert first.operation == "file_ops.write_file" and not reading.doubtful
     assert [one.operation for one in others] == ["file_ops.write_file", "unnamed", "unnamed"]
+    assert [(one.args, one.reasoning) for one in others] == [({"path": "b.py"}, "-"), ({}, "-"), ({}, "so")]
     told = [reading.broken[one.action_id] for one in others]
     assert told[0] == "actions[1].reasoning is missing; it must be a sentence that says why this action is needed"
     assert "actions[2] is" in told[1] and "actions[3].operation is missing" in told[2] and len(reading.broken) == 3

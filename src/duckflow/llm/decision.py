@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
 from duckflow.llm.bodies import take_blocks, without_thoughts
-from duckflow.llm.json_fields import as_table
+from duckflow.llm.json_fields import as_table, text_of
 from duckflow.state.action import ALIASES, RESPOND, Action, Decision, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.checks import read_check
 from duckflow.state.five import StateDelta
@@ -126,11 +126,10 @@ def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int,
 
 
 def _named(given: Any) -> dict[str, Any]:
-    """What stands for an action that cannot be read: it is not run."""
+    """What stands for an action that cannot be read, with as much as was given: it is not run."""
     action = as_table(_action(given, {}))
-    name, args = action.get("operation"), as_table(action.get("args"))
-    name = name if isinstance(name, str) and name else "unnamed"
-    return {"operation": name, "args": args, "reasoning": name}
+    named = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
+    return named | {"reasoning": text_of(action, "reasoning").strip() or "-"}
 
 
 def _spoken(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
