@@ -59,6 +59,35 @@ async def test_an_old_session_is_gone_on_with_and_a_new_one_begun_from_the_form(
         program.kill()
 
 
+AT_END = """() => {
+    const { scrollHeight, scrollTop, clientHeight } = document.querySelector(".talk");
+    return scrollHeight - scrollTop - clientHeight < 2;
+}"""
+
+
+async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: Path) -> None:
+    """A long paste shows its beginning, an answer stands there once, and a page that is opened shows the end."""
+    answer = decide(respond("Plain **words**."), step="PLANNING", rationale="Plain **words**.")
+    writes = decide(act("file_ops.write_file", path="a.txt", content="one\n"), rationale="It was asked for")
+    paste = "\n".join(f"line {number}" for number in range(5000))
+    async with Talk(tmp_path, [answer, writes], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        await tab.say("hello")
+        await tab.see(".r-said strong", "words")
+        assert not await tab.find(".r-why").count()
+        await talk.wired.conversation.take(paste)
+        await tab.see(".card .impacts code", "a.txt")
+        assert await tab.texts(".r-why .told") == ["It was asked for"]
+        later = await visit(browser, site)
+        await later.see(".card .impacts code", "a.txt")
+        await later.page.wait_for_function(AT_END)
+        shown = later.find(".r-user .text").last
+        assert len(await shown.inner_text()) <= 2000
+        await (await later.see(".r-user button.link")).click()
+        assert (await shown.inner_text()).endswith("line 4999")
+        assert tab.problems == later.problems == []
+
+
 async def test_a_picture_is_dropped_onto_the_line(tmp_path: Path) -> None:
     replies: list[Line] = [decide(respond("A dot."), step="PLANNING")]
     async with Talk(tmp_path, replies) as talk, Site(talk.paths) as site, browsing() as browser:

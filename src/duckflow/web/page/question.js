@@ -144,7 +144,7 @@ export function Card({ question, session, first, alone, tell }) {
 export function Answered({ item }) {
 	const { question, answer } = item;
 	const label = question?.choices.find((one) => one.key === answer?.choice)?.label ?? answer?.choice;
-	const told = answer ? t("page.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("page.open");
+	const told = answer ? t("page.answered", { answer: [label, answer.text].filter(Boolean).join(": ") }) : t("page.unanswered");
 	if (!question) return html`<p class="text">${visible(told)}</p>`;
 	const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
 	return html`<details>

@@ -13,10 +13,10 @@ export function Tail({ text, lines = TAIL_LINES }) {
 }
 
 /** A long text: its beginning first. */
-export function Long({ text }) {
+export function Long({ text, most = LONG_TEXT, draw = (shown) => html`<pre class="out" tabindex="0">${shown}</pre>` }) {
 	const [all, setAll] = useState(false);
-	const shown = all || text.length <= LONG_TEXT ? text : text.slice(0, LONG_TEXT);
-	return html`<pre class="out" tabindex="0">${shown}</pre>
+	const shown = all || text.length <= most ? text : text.slice(0, most);
+	return html`${draw(shown)}
 		${shown.length < text.length
 			? html`<button class="link" onClick=${() => setAll(true)}>${t("page.show_all", { characters: text.length - shown.length })}</button>`
 			: null}`;

@@ -17,6 +17,8 @@ export function Markdown({ source }) {
 	return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
 }
 
+const LONG_MESSAGE = 2000;
+
 const Row = ({ icon, kind, children, label }) => html`<article class=${`row r-${kind}`} aria-label=${label}>
 	<div class="gutter">${icon}</div>
 	<div class="body">${children}</div>
@@ -56,8 +58,18 @@ const Arguments = ({ args }) => html`<dl class="args">
 
 const Result = ({ text }) => (looksLikeDiff(text) ? html`<${Diff} text=${text} />` : html`<${Long} text=${text} />`);
 
+/** What it says before it acts; nothing where that is the answer itself, or no more than the names of its tools. */
+function reason({ rationale, actions }) {
+	const begin = rationale.replace(/…$/, "");
+	const names = new Set(actions.map((one) => one.operation.replace(/[^\w-]/g, "_")));
+	const answers = actions.some((one) => one.operation === "response" && String(one.args.text).startsWith(begin));
+	return answers || begin === "-" || begin.split("; ").every((one) => names.has(one)) ? "" : rationale;
+}
+
 function Why({ item }) {
 	const { decision, thoughts } = item;
+	const told = reason(decision);
+	if (!told && !thoughts) return null;
 	const facts = [
 		[t("page.sure"), percent(decision.confidence)],
 		[t("page.work"), t(`work.${decision.task_profile}`)],
@@ -65,7 +77,7 @@ function Why({ item }) {
 	].filter(([, value]) => value);
 	return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
 		<details>
-			<summary><span class="told">${visible(decision.rationale)}</span></summary>
+			<summary><span class="told">${visible(told) || t("page.thoughts")}</span></summary>
 			<div class="more">
 				<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${visible(value)}</dd>`)}</dl>
 				${thoughts ? html`<${Long} text=${visible(thoughts)} />` : null}
@@ -76,7 +88,7 @@ function Why({ item }) {
 
 const User = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
 	${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
-	<p class="text">${visible(item.text)}</p>
+	<${Long} text=${visible(item.text)} most=${LONG_MESSAGE} draw=${(shown) => html`<p class="text">${shown}</p>`} />
 <//>`;
 
 const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="picture" />`} kind="pictures">
@@ -163,9 +175,11 @@ function Live({ session }) {
 }
 
 const NEAR = 80;
+const FRAMES = 12;
 
 export function Talk({ session, children }) {
 	const box = useRef(null);
+	const seen = useRef({ top: 0, settling: 0 });
 	const [below, setBelow] = useState(false);
 	const { list } = session.items;
 
@@ -181,6 +195,18 @@ export function Talk({ session, children }) {
 		session.follows = false;
 		card.scrollIntoView({ block: "start" });
 	}, [asked]);
+	const opened = list.length > 0;
+	useEffect(() => {
+		// A row gets its height when it is first seen: the end, and what stands there, moves until all in sight have theirs.
+		const settle = () => {
+			seen.current.settling -= 1;
+			if (!box.current || !session.follows) seen.current.settling = 0;
+			else box.current.scrollTop = box.current.scrollHeight;
+			if (seen.current.settling > 0) requestAnimationFrame(settle);
+		};
+		seen.current.settling = opened ? FRAMES : 0;
+		if (opened) requestAnimationFrame(settle);
+	}, [opened]);
 	useEffect(() => {
 		const watch = new ResizeObserver(() => {
 			if (session.follows && box.current) box.current.scrollTop = box.current.scrollHeight;
@@ -195,7 +221,11 @@ export function Talk({ session, children }) {
 		if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
 	};
 	const scrolled = ({ target }) => {
-		session.follows = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR;
+		// What has grown below is no reason to stay behind: only who scrolls up does.
+		const up = target.scrollTop < seen.current.top;
+		seen.current.top = target.scrollTop;
+		if (seen.current.settling) return;
+		session.follows = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR || (session.follows && !up);
 		if (session.follows) setBelow(false);
 		if (target.scrollTop < 200 && session.first > 1 && !session.follows) older();
 	};

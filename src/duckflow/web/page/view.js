@@ -125,7 +125,7 @@ function Head({ session, title, wide, side, toggle, tell }) {
 			${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
 			${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
 			${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
-			<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>
+			${mode ? html`<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>` : null}
 			${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
 			<${Theme} />
 		</div>
