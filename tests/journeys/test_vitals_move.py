@@ -128,4 +128,5 @@ async def test_the_tokens_of_a_session_can_be_limited(tmp_path: Path, language: 
     story = Story(tmp_path, looks, language=language, settings={"agent": {"max_tokens": 10}})
     outcome = await story.tell("look")
     why = story.ending().why
-    assert outcome == "budget" and why is not None and why.key == "budget.tokens"
+    assert outcome == "budget" and why is not None and why.key == "budget.tokens_next"
+    assert not story.model.requests, "the first request alone is more"
