@@ -26,7 +26,6 @@ from sqlalchemy.exc import OperationalError
 
 from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, memory_of_attempts
 from duckflow.fleet.dbos_engine import DbosEngine
-from duckflow.fleet.store import LIVE
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, pick_first
@@ -105,7 +104,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
     connections = 0
     try:
         while not engine.fleets()[0].ended:
-            ended = sum(each.state not in LIVE for each in engine.attempts(fleet))
+            ended = sum(not each.live for each in engine.attempts(fleet))
             if moments and ended >= moments[0]:
                 moments.pop(0)
                 await asyncio.sleep(randomness.random())
