@@ -138,14 +138,21 @@ def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
     model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), "print(1)\n")
     done = shell.run("-p", "create a.py", "-m", model)
     assert done.returncode == 3
-    assert "a.py" in done.stderr and "--mode" in done.stderr
+    assert "a.py" in done.stderr and "--mode auto-edit" in done.stderr
     assert not (shell.work / "a.py").exists()
 
 
 def test_a_command_that_needs_a_yes_is_told_whole(shell: Shell) -> None:
     command = "touch " + " ".join(f"file-{number}" for number in range(60))
     done = shell.run("-p", "make them", "-m", shell.script(decide(act("shell.run", command=command))))
-    assert done.returncode == 3 and f"$ {command}" in done.stderr
+    assert done.returncode == 3 and f"$ {command}" in done.stderr and "--mode full-auto" in done.stderr
+
+
+def test_what_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> None:
+    (shell.work / "tests").mkdir()
+    remove = shell.script(decide(act("shell.run", command="rm -rf tests")))
+    done = shell.run("-p", "tidy up", "-m", remove, "--mode", "full-auto")
+    assert done.returncode == 3 and "in every mode ($ rm -rf tests)" in done.stderr and "--mode" not in done.stderr
 
 
 def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
@@ -155,6 +162,12 @@ def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
     assert told["result"] == "できました" and told["exit_code"] == 0 and told["outcome"] == "done"
     assert told["files_changed"] == ["a.py"] and told["usage"]["calls"] == 2
     assert "作成しました" in done.stderr
+
+
+def test_json_says_what_nothing_shows(shell: Shell) -> None:
+    model = shell.script(*[decide(respond(f"I wrote it, {number}.")) for number in range(2)])
+    told = json.loads(shell.run("-p", "Create a.py", "-m", model, "--output-format", "json").stdout)
+    assert told["outcome"] == "done" and told["why"].startswith("Unverified: ") and "a.py" in told["why"]
 
 
 def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) -> None:

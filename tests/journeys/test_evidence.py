@@ -132,6 +132,22 @@ async def test_only_the_command_that_is_named_shows_it(
     assert story.session.state.evidence
 
 
+@pytest.mark.parametrize(
+    ("success", "command", "proven"),
+    [
+        ("python -m pytest tests/test_a.py passes", "python -m pytest -q -x && ls", True),
+        ("`pytest tests/test_a.py` が成功する", "python -m pytest -q", True),
+        ("python -m pytest tests/test_a.py passes", "python -m pytest -q -k test", False),
+        ("python -m pytest tests/test_a.py passes", "python -m pytest -q tests/test_b.py", False),
+        ("python -m pytest tests/test_c.py passes", "python -m pytest -q", False),
+    ],
+)
+async def test_a_run_of_all_tests_shows_some_of_them(tmp_path: Path, success: str, command: str, proven: bool) -> None:
+    tests = [write(f"tests/test_{name}.py", f"def test_{name}():\n    pass\n") for name in "ab"]
+    story = await approved(tmp_path, [success], [on(*tests, run(command)), on(CLAIM)])
+    assert first(story).status == "completed" and first(story).unverified is not proven
+
+
 @LANGUAGES
 async def test_evidence_is_newer_than_the_last_change_that_concerns_it(tmp_path: Path, language: str) -> None:
     check, code, words = run("python check.py"), write("app.py", "x = 1\n"), write("NEWS.md", "x\n")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from duckflow.events.types import ActionFinished, DecisionMade, MessageAdded, Noticed, TextStreamed
+from duckflow.events.types import ActionFinished, DecisionMade, LoopBegan, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.llm.scripted import called
 from duckflow.prompts.template import note
@@ -55,6 +55,21 @@ async def test_its_calls_are_the_tasks_and_one_reply_is_enough(tmp_path: Path) -
     names = {tool.name for tool in request.tools}
     assert "file_ops_write_file" in names and not any(name.startswith(("plan_tool", "task_")) for name in names)
     assert len(request.messages) == 2 and "do the work" in request.messages[1].text, "a context of its own"
+
+
+async def test_an_approved_plan_may_be_carried_out_here_to_its_end(tmp_path: Path) -> None:
+    done = [act("plan_tool.update_step", step_id=number, status="completed") for number in "12"]
+    check = act("shell.run", command="python -B -c 'import a, b'")
+    whole = calls(*written(a="A = 1\n", b="B = 2\n"), check, *done)
+    drafted = when("Make a plan for this goal", json.dumps(a_plan(("first", "a.py exists"), ("second", "b.py exists"))))
+    story = Story(tmp_path, [PROPOSE, drafted, called(whole), called(decide(respond("Both are there.")))], native=True)
+    await told(story)
+    asked = story.prompt(2)
+    assert "carry it out to its end" in asked and "task_loop_run without an id" in asked
+    assert "loop 1 of 7" not in asked, "a plan has room from its yes on"
+    plan = story.session.state.plan
+    assert plan and plan.status == "completed" and not any(step.unverified for step in plan.steps)
+    assert story.all(LoopBegan)[-1].profile == "MULTI_STEP_TASK" and len(story.model.requests) == 4
 
 
 async def test_it_may_look_first_and_go_on_with_what_it_saw(tmp_path: Path) -> None:

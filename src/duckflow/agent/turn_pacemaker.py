@@ -80,8 +80,10 @@ class TurnPacemaker:
 
     @property
     def kind_of_work(self) -> TaskProfile:
-        """For people. Who calls tools says no more than that there are several steps: then what was asked for tells."""
-        return self._guessed if self._profile is TaskProfile.MULTI_STEP_TASK else self._profile
+        """For people. Who calls tools says no more than that there are several steps: then what was asked for tells,
+        unless it was only a word such as the yes to a plan."""
+        several = self._profile is TaskProfile.MULTI_STEP_TASK
+        return self._guessed if several and self._guessed is not TaskProfile.GENERAL_CHAT else self._profile
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""
@@ -166,7 +168,7 @@ class TurnPacemaker:
             profile=self._profile,
             files=len(state.files_changed),
             turns=state.turn,
-            plan_running=plan is not None and plan.status == "in_progress",
+            plan_running=plan is not None and plan.under_way,
             other_model=self._other_model,
         )
 

@@ -69,7 +69,7 @@ class Headless:
         self._gate: Question | None = None
         self._jobs: dict[str, str] = {}
         self._job_failed = False
-        self._work = ""
+        self._work = self._doubt = ""
         self._ended: happened.TurnEnded | None = None
 
     async def run(self, prompt: str, attachments: Sequence[Attachment], is_command: IsCommand) -> int:
@@ -160,6 +160,7 @@ class Headless:
             case happened.ReplyRejected():
                 self._progress(Phrase(key="reply.rejected", values={"reason": event.reason}))
             case happened.Noticed():
+                self._doubt = self._words.phrase(event.what) if event.what.key == "review.unverified" else self._doubt
                 self._progress(event.what)
             case happened.PlanChanged() if event.active and event.plan.status == "draft":
                 from duckflow.commands.plan_tree import plan_tree
@@ -186,9 +187,7 @@ class Headless:
         outcome = self._ended.outcome if self._ended else "done" if self._said else "failed"
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
-            others = self._gate.gate and all(one.startswith("mcp__") for one in self._gate.gate.operations)
-            key = "headless.gate_outside" if others else "headless.gate"
-            why = self._words(key, files=", ".join(_what(self._gate)))
+            why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
         code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * (self._job_failed or not fits)
         answer = "\n\n".join(self._said)
         if self._shape:
@@ -207,7 +206,7 @@ class Headless:
                 "result": answer or (why if code == 0 else ""),
                 "outcome": outcome,
                 "exit_code": code,
-                "why": why,
+                "why": why or self._doubt,
                 "duck_calls": [self._verdict(call) for call in self._calls],
                 "vitals": state.vitals.model_dump(),
                 "plan": state.plan.outline() if state.plan else None,
@@ -242,6 +241,17 @@ class Headless:
 
     def _progress(self, phrase: Phrase) -> None:
         print_err(plain(f"· {self._words.phrase(phrase)}"))
+
+
+def _stopped_at(question: Question, mode: str, words: Words) -> str:
+    """What needs a yes, and what would let it through."""
+    files = ", ".join(_what(question))
+    if question.gate and all(one.startswith("mcp__") for one in question.gate.operations):
+        return words("headless.gate_outside", files=files)
+    if mode == Mode.FULL_AUTO:
+        return words("headless.gate_always", files=files)
+    edits = mode == Mode.ASK and question.gate and not question.gate.commands
+    return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if edits else Mode.FULL_AUTO)
 
 
 def _what(question: Question) -> list[str]:

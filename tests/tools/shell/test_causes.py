@@ -4,6 +4,7 @@ import pytest
 
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.shell.output import Excerpt
+from duckflow.tools.shell.run import hint
 
 FAILURES = {
     "pytest": (">       assert total([1]) == 1\nE       assert 2 == 1\n\ntest_a.py:7: AssertionError", "2 == 1"),
@@ -51,3 +52,15 @@ def test_of_a_thousand_failures_the_first_is_told() -> None:
     kept = Excerpt(0, 500, 1000)
     kept.add(text)
     assert "test_0.py" in kept.text(failed=True)
+
+
+@pytest.mark.parametrize(
+    ("output", "network"),
+    [
+        ("npm error code ENOTFOUND", True),
+        ("getaddrinfo EAI_AGAIN registry.npmjs.org", True),
+        ("ModuleNotFoundError: No module named 'shop'", False),
+    ],
+)
+def test_only_what_looked_for_a_host_is_told_of_the_network(output: str, network: bool) -> None:
+    assert ("no network" in hint(output, network=False, writes=True)) is network

@@ -23,6 +23,8 @@ LOOKS = (
 )
 """Programs that try nothing out."""
 ONLY_SHOWS = ("tail", "head", "tee", "cat", "less", "more")
+SHOWING = r"-[qvxs]+|-r\w+|--(?:tb=\w+|quiet|verbose|no-header|color=\w+)"
+"""Options of test runners that leave nothing out."""
 RUNNERS = (
     r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
 )
@@ -71,7 +73,8 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
     """What shows one thing that a criterion names. `made`: files that may be meant where only their name is given."""
     if wanted.kind == "command":
         return next(
-            (one.text if said else "" for one in reversed(record) if (said := speaks(one, wanted)) is not None), ""
+            (one.text if said else "" for one in reversed(record) if (said := speaks(one, wanted)) is not None),
+            _by_all_tests(wanted, record, folder),
         )
     places = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
     there = next((path for path in places if folder.exists(path)), "")
@@ -82,6 +85,23 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
     if not wanted.texts and not wanted.absent:
         return _there([there])
     return f"in {there}: {_texts(wanted)}" if holds(folder.text(there), wanted) else ""
+
+
+def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: Folder) -> str:
+    """A run of all the project's tests shows a run of some of its test files, where these are there."""
+    some, tests = _called(wanted.name.split()), _called(command_for_tests(folder).split())
+    files = [word.partition("::")[0] for word in some if word not in tests and not re.fullmatch(SHOWING, word)]
+    known = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
+    if not tests or some[:1] != tests[:1] or not known or wanted.code != "0" or wanted.texts or wanted.absent:
+        return ""
+    whole = NamedThing("command", tests[0])
+    return next((one.text for one in reversed(record) if speaks(one, whole) and _has_only(one.command, tests)), "")
+
+
+def _has_only(command: str, words: Sequence[str]) -> bool:
+    """Whether every call of the program chooses nothing: it has only these words, and options about what is shown."""
+    calls = [_called(part) for _, part in _parts(command)]
+    return all(word in words or re.fullmatch(SHOWING, word) for call in calls if call[:1] == words[:1] for word in call)
 
 
 def speaks(one: Evidence, wanted: NamedThing) -> bool | None:

@@ -28,7 +28,7 @@ from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
 NO_NETWORK = re.compile(
-    r"could not resolve|name resolution|network is unreachable|getaddrinfo|ENOTFOUND|EAI_AGAIN|no such host"
+    r"could not resolve|name resolution|network is unreachable|getaddrinfo|\bENOTFOUND\b|EAI_AGAIN|no such host"
     r"|failed to establish a new connection|failed to lookup address|name or service not known",
     re.IGNORECASE,
 )
