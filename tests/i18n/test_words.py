@@ -9,7 +9,7 @@ import pytest
 import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
-from duckflow.i18n.words import Words, catalogue, language_of
+from duckflow.i18n.words import Words, catalogue, install_command, language_of
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 
@@ -70,3 +70,20 @@ def test_a_phrase_nobody_knows_is_shown_roughly_instead_of_failing() -> None:
 
 def test_braces_from_outside_are_plain_text() -> None:
     assert Words("en")("tool.failed", reason="{x} {0} {") == "Not done: {x} {0} {"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/d/duckflow/.venv", "/home/d/duckflow/.venv/bin/python -m pip install"),
+        ("/home/d/my duck", "'/home/d/my duck/bin/python' -m pip install"),
+        ("/home/d/.local/share/pipx/venvs/duckflow", "pipx inject duckflow"),
+        (
+            "/home/d/.local/share/uv/tools/duckflow",
+            "uv pip install --python /home/d/.local/share/uv/tools/duckflow/bin/python",
+        ),
+        ("/home/d/active", "pip install"),
+    ],
+)
+def test_a_part_is_added_to_the_installation_that_misses_it(prefix: str, command: str) -> None:
+    assert install_command(prefix, f"{prefix}/bin/python", "/home/d/active") == command

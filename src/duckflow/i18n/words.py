@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,18 @@ def language_of(setting: str) -> str:
     return "en"
 
 
+INSTALLERS = {"/pipx/venvs/": "pipx inject duckflow", "/uv/tools/": "uv pip install --python {python}"}
+
+
+def install_command(prefix: str, python: str, active: str) -> str:
+    """What adds a part to the installation in `prefix`: the shell's own pip may belong to another one, which would look
+    for us in a registry. `active` is the environment that the shell is in."""
+    if active == prefix:
+        return "pip install"
+    known = (command for place, command in INSTALLERS.items() if place in f"{prefix}/")
+    return next(known, "{python} -m pip install").format(python=f"'{python}'" if " " in python else python)
+
+
 class Words:
     """Speaks one language; which one can change while it runs."""
 
@@ -47,6 +60,8 @@ class Words:
         if text is None:
             # An old journal may hold phrases this version has no words for: better a rough line than none.
             return " ".join([key, *map(str, values.values())])
+        if "{pip}" in text:
+            values["pip"] = install_command(sys.prefix, sys.executable, os.environ.get("VIRTUAL_ENV", ""))
         return text.format_map(values)
 
     def phrase(self, phrase: "Phrase") -> str:
