@@ -206,7 +206,7 @@ async def test_silence_is_a_time_out(answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("status", "message", "error", "key"),
     [
-        (401, f"invalid x-api-key {SECRET}", ProviderRefused, "model.key_refused"),
+        (401, f"invalid x-api-key {SECRET}", ProviderRefused, "model.key_refused_alone"),
         (404, f"model: {MODEL} not found", ProviderRefused, "model.unknown"),
         (400, "prompt is too long: 210000 tokens > 200000 maximum", ContextTooLong, "model.too_long"),
         (400, "Your credit balance is too low", ProviderRefused, "model.no_credit"),

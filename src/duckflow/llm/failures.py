@@ -1,5 +1,6 @@
 """What an endpoint's refusal means: what people are told, and whether another try may help."""
 
+import importlib.util
 import json
 import re
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from typing import Any
 from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.json_fields import as_table, first_table
-from duckflow.llm.keys import KEYRING_SERVICE, Key
+from duckflow.llm.keys import KEYRING_SERVICE, Key, may_be_stored
 from duckflow.llm.retry import Setback, asked_wait
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
@@ -149,14 +150,19 @@ class Failures:
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
-    """Says which variable to set; `source` is where the refused key came from, empty when there was none."""
+    """Says which variable to set; `source` is where the refused key came from, empty when there was none. The keyring is
+    only named where it would be looked into."""
+    if may_be_stored(endpoint) and importlib.util.find_spec("keyring"):
+        text = "model.key_refused" if key else "model.key_missing"
+    else:
+        text = "model.key_refused_alone" if key else "model.key_missing_alone"
     return ProviderRefused(
-        "model.key_refused" if key else "model.key_missing",
+        text,
         endpoint=endpoint.name,
         source=key.source if key else "",
         variable=endpoint.key_names[0] if endpoint.key_names else f"llm.endpoints.{endpoint.name}.key_env",
         entry=f"{KEYRING_SERVICE} {endpoint.name}",
-        detail=detail,
+        detail=f": {detail}" if detail else "",
     )
 
 

@@ -29,9 +29,14 @@ class Key:
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     key = key_in_environment(endpoint, environ)
-    if key is None and endpoint.in_keyring and not endpoint.is_loopback:
+    if key is None and may_be_stored(endpoint):
         key = key_in_keyring(endpoint)
     return key
+
+
+def may_be_stored(endpoint: Endpoint) -> bool:
+    """Whether the keyring is asked for its key at all."""
+    return endpoint.in_keyring and not endpoint.is_loopback
 
 
 def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
