@@ -16,7 +16,7 @@ from duckflow.state.question import Choice as Way
 from duckflow.state.question import Question
 from duckflow.store.paths import Paths
 
-MIB = 1024 * 1024
+MB = 1_000_000
 NO_MODEL = "model.none_found"
 BY_ITSELF = "model.chosen.embedded"
 Search = Callable[[], Awaitable[ModelChoice]]
@@ -47,7 +47,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     model, here = holding.model, holding.complete
     if here and not runtime_missing():
         return choice
-    if not session.state.turn_open or not await _ask_to_fetch(ask, model.size // MIB, runtime_missing()):
+    if not session.state.turn_open or not await _ask_to_fetch(ask, model.size // MB, runtime_missing()):
         raise ProviderUnreachable(
             NO_MODEL if choice.why.key == BY_ITSELF else "local.no_weights", name=choice.model, path=str(paths.models)
         )
@@ -86,8 +86,8 @@ async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session
             raise Stopped
         told = say(
             "first_run.fetching",
-            done=fetched // MIB,
-            total=total // MIB,
+            done=fetched // MB,
+            total=total // MB,
             percent=100 * fetched // max(total, 1),
             bar=_bar(fetched / max(total, 1)),
         )

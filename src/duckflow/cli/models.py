@@ -16,7 +16,7 @@ from duckflow.llm.local.weights import Holding, Weights
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
-MIB = 1024 * 1024
+MB, GB = 10**6, 10**9
 
 
 def run_models(options: Options, words: Words, paths: Paths) -> int:
@@ -86,7 +86,7 @@ def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> s
     reason = why_not(model, machine)
     suits = words(f"models.too_{reason}") if reason else words("models.best") if best else ""
     size = size or f"{model.billions:g}B"
-    return f"{model.name:<20} {size:<22} {_gb(model.size):>5} GB  {needs}  {state}  {suits}".rstrip()
+    return f"{model.name:<20} {size:<22} {model.size / GB:>5.1f} GB  {needs}  {state}  {suits}".rstrip()
 
 
 def _gb(count: int) -> str:
@@ -104,7 +104,7 @@ class _Bar:
     def show(self, done: int, total: int, stage: str) -> None:
         share = done / total if total else 0.0
         told = self._words(f"models.stage.{stage}")
-        text = self._words("models.progress", done=done // MIB, total=total // MIB, stage=told)
+        text = self._words("models.progress", done=done // MB, total=total // MB, stage=told)
         if self._live:
             filled = int(share * 30)
             sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'░' * (30 - filled)}] {share:4.0%} {text}")

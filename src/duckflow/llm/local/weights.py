@@ -15,7 +15,7 @@ from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub, Incoming, Meter, Progr
 from duckflow.llm.local.runtime import Wheels
 
 SLACK = 256 * 1024 * 1024
-MIB = 1024 * 1024
+MB = 1_000_000
 
 
 def free_space(folder: Path) -> int:
@@ -144,9 +144,9 @@ class Weights:
             raise self._no_space(incoming.model, needed)
 
     def _no_space(self, model: LocalModel, needed: int) -> DuckflowError:
-        free = self._free(self._folder) // MIB
+        free = self._free(self._folder) // MB
         return ModelError(
-            "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MIB, free_mb=free
+            "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MB, free_mb=free
         )
 
     def _with_sums(self, model: LocalModel) -> LocalModel:
