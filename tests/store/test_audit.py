@@ -1,10 +1,11 @@
 """The record joins question, answer, deed and evidence."""
 
+import asyncio
 from pathlib import Path
 
 from duckflow.commands.lines import audit_lines
 from duckflow.i18n.words import Words
-from duckflow.state.question import Answer
+from duckflow.state.question import Answer, Question
 from duckflow.store.audit import list_audit
 from tests.journeys.story import Story, act, decide, respond
 
@@ -26,3 +27,26 @@ async def test_every_deed_with_its_gate_and_its_answer(tmp_path: Path) -> None:
     for language in ("en", "ja"):
         lines = "\n".join(audit_lines([made, deleted], Words(language)))
         assert "a.txt" in lines and "keep it" in lines and "to tidy up" in lines
+
+
+async def test_what_was_asked_for_and_not_answered_is_on_record(tmp_path: Path) -> None:
+    """Esc at the Gate: it was asked, and it was not done. An answer of several lines stays in its place."""
+    said = "# Ducks\n\n- one\n- two"
+    replies = [
+        decide(act("file_ops.write_file", "it was asked for", path="a.txt", content="x\n")),
+        decide(act("response", "# Ducks", text=said), step="PLANNING"),
+    ]
+    story = Story(tmp_path, replies, mode="ask")
+
+    def leave(question: Question) -> None:
+        asyncio.get_running_loop().call_soon(story.chat.interrupt)
+
+    story.answer = leave
+    assert await story.tell("go") == "interrupted"
+    assert await story.tell("what do you know?") == "done"
+    written, told = list_audit(event for _, event in story.session.record())
+    assert (written.operation, written.answer, written.ok) == ("file_ops.write_file", "", None) and written.gate
+    first, second, third, *answer = audit_lines([written, told], Words("en"))
+    assert first.startswith("… ") and first.endswith("file_ops.write_file a.txt")
+    assert (second, third) == ("    why: it was asked for", "    answer: none, it was not done")
+    assert "\n".join(answer[1:]) == "    result: # Ducks\n      \n      - one\n      - two"

@@ -34,15 +34,14 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject = subject_of(entry.args)
-        lines.append(plain(redacted(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")))
-        if entry.why:
-            lines.append(plain(redacted(f"    {words('audit.why')}: {entry.why}")))
-        if entry.answer:
-            lines.append(plain(redacted(f"    {words('audit.answer')}: {entry.answer}")))
-        if entry.told:
-            lines.append(plain(redacted(f"    {words('audit.came')}: {words.phrase(entry.told)}")))
-    return lines or [words("audit.nothing")]
+        subject, came = subject_of(entry.args), words.phrase(entry.told) if entry.told else ""
+        lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
+        # What the user typed needs no reason, and of an answer the reason is its own beginning.
+        why = "" if entry.operation.startswith("user.") or came.startswith(entry.why.rstrip("…")) else entry.why
+        unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
+        told = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
+        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in told.items() if text]
+    return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]
 
 
 FREE_OF_CHARGE = frozenset({"local", "scripted", *SERVERS})

@@ -7,6 +7,7 @@ from typing import Any
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
+    DecisionMade,
     DuckAnswered,
     DuckCalled,
     Event,
@@ -16,8 +17,8 @@ from duckflow.events.types import (
     PastForgotten,
     Reviewed,
 )
+from duckflow.state.action import Action
 from duckflow.state.phrase import Phrase
-from duckflow.state.question import Question
 
 
 @dataclass(slots=True)
@@ -40,19 +41,28 @@ class AuditEntry:
 
 
 def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
-    """Joined from the journal, in the order things were begun. What has no end was cut off."""
+    """Joined from the journal, in the order things were begun or asked for. What has no end was cut off; what was asked
+    for and has no answer was not done."""
     entries: dict[str, AuditEntry] = {}
-    asked: dict[str, Question] = {}
+    decided: dict[str, Action] = {}
+    asked: dict[str, tuple[str, ...]] = {}
     answers: dict[str, str] = {}
     gate_of: dict[str, str] = {}
     for event in events:
         match event:
+            case DecisionMade():
+                decided = {action.action_id: action for action in event.decision.actions}
             case GateOpened():
-                asked[event.question.question_id] = event.question
-                for action_id in event.question.gate.action_ids if event.question.gate else ():
-                    gate_of[action_id] = event.question.question_id
+                asked[event.question.question_id] = event.question.gate.action_ids if event.question.gate else ()
+                for action_id in asked[event.question.question_id]:
+                    gate = gate_of[action_id] = event.question.question_id
+                    if action := decided.get(action_id):
+                        entries[action_id] = _entry(event.at, action, gate)
             case GateAnswered():
                 answers[event.question_id] = _answered(event.answer.choice, event.answer.text)
+                for action_id in asked.get(event.question_id, ()):
+                    if entry := entries.get(action_id):
+                        entry.answer = answers[event.question_id]
             case Intervened():
                 name = f"pacemaker.{event.how}"
                 entries[f"{name} {len(entries)}"] = AuditEntry(
@@ -72,9 +82,7 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
             case ActionStarted():
                 action = event.action
                 gate = gate_of.get(action.action_id, "")
-                entries[action.action_id] = AuditEntry(
-                    event.at, action.operation, action.args, action.reasoning, gate, answers.get(gate, "")
-                )
+                entries[action.action_id] = _entry(event.at, action, gate, answers.get(gate, ""))
             case ActionFinished() if event.result.action_id in entries:
                 result, entry = event.result, entries[event.result.action_id]
                 entry.ok, entry.changed = result.ok, result.changed
@@ -82,6 +90,10 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
             case _:
                 pass
     return list(entries.values())
+
+
+def _entry(at: float, action: Action, gate: str, answer: str = "") -> AuditEntry:
+    return AuditEntry(at, action.operation, action.args, action.reasoning, gate, answer)
 
 
 def _answered(choice: str, text: str) -> str:
