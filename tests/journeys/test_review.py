@@ -81,7 +81,12 @@ async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(
 @pytest.mark.parametrize(
     ("language", "request_", "answer", "told"),
     [
-        ("en", "make a game", "Done: all tests pass.", "nothing was tried out since the last change"),
+        (
+            "en",
+            "make a game",
+            "Done: it is never negative now, and all tests pass.",
+            "nothing was tried out since the last change",
+        ),
         ("ja", "ゲームを作って", "できました。テストはすべて通っています。", "何も試されていません"),
     ],
 )
@@ -103,7 +108,12 @@ async def test_tests_that_were_to_be_run_and_were_not_do_not_pass(tmp_path: Path
 
 @pytest.mark.parametrize(
     "answer",
-    ["The tests were not run.", "The test passes a folder to it.", "Run them; all tests should pass.", "It is done."],
+    [
+        "The tests were not run.",
+        "The test passes a folder to it.",
+        "Run them; all tests should pass.",
+        "It makes the tests pass.",
+    ],
 )
 async def test_who_claims_nothing_is_asked_nothing(tmp_path: Path, answer: str) -> None:
     story = Story(tmp_path, [decide(WRITE, respond(answer))])

@@ -9,23 +9,23 @@ from duckflow.agent.policies.policy import Checks, Policy, TurnSoFar
 from duckflow.prompts.wording import record_line
 
 FILES = 8
-SENTENCES = r"(?<=[.!?])\s+|[。！？\n]"
+CLAUSES = r"(?<=[.!?])\s+|[,;:、。！？\n]|\s(?:and|but|so)\s"
 PASSES = (
     r"(?i)\b(?:tests?|suite|specs?|checks?|build|lint(?:er|ing)?)\b(?:\W+\w+){0,6}?\W+(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?)"
     r"(?=\W*$|\s*[.,;:!()–—]|\s+(?:now|again|and|too|with|in|on)\b)|\b\d+ (?:tests? )?passed\b"
     r"|(?:テスト|チェック|ビルド|リント)[^、。\n]{0,20}?(?:通り|通っ|通過|成功|パス|合格)"
 )
-"""What a sentence says that claims the result of a check."""
+"""What a clause says that claims the result of a check."""
 NOT_CLAIMED = (
     r"(?i)\b(?:not|never|cannot|without|should|would|will|could|might|may|once|if|until|unless|ensure|please)\b"
-    r"|n['’]t\b|ない|ません|未|はず|だろう|でしょう|かも|たら|れば|場合|ください|ように|予定"
+    r"|\bmak(?:es?|ing) (?:the|all)\b|n['’]t\b|ない|ません|未|はず|だろう|でしょう|かも|たら|れば|場合|ください|ように"
 )
 TO_BE_TRIED = r"(?i)\b(?:re-?run|run|execute|test|check|verify)\b|tests? pass|テスト|実行|確認"
 
 
 def claims_a_check(text: str) -> bool:
     """Whether an answer says that tests or other checks have passed."""
-    return any(re.search(PASSES, one) and not re.search(NOT_CLAIMED, one) for one in re.split(SENTENCES, text))
+    return any(re.search(PASSES, one) and not re.search(NOT_CLAIMED, one) for one in re.split(CLAUSES, text))
 
 
 class ReviewByRecord(Policy):
