@@ -9,6 +9,7 @@ from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import estimate
+from duckflow.state.action import READ_FILE
 from duckflow.state.message import Message
 
 _REFERS = re.compile(
@@ -31,13 +32,15 @@ def of_turn(question: str, messages: Iterable[Message], session: str) -> list[Ar
     return [ArchiveHit(0, one.message_id, session, one.role, one.operation, one.at, one.text, 1.0) for one in said]
 
 
-def select_relevant(found: Iterable[ArchiveHit], question: str) -> list[ArchiveHit]:
+def select_relevant(found: Iterable[ArchiveHit], question: str, session: str) -> list[ArchiveHit]:
     """Those that the question refers to. A word or two in common are no sign of it: `run the tests` says nothing of
-    whoever spoke of tests before."""
+    whoever spoke of tests before. Nor does another session tell anything by the same request, or by a file that it
+    read: what that holds now is on the disk."""
     if _REFERS.search(question):
         return [one for one in found if one.share >= REFERRED_SHARE]
     asked = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
-    clear = (one for one in found if one.share >= CLEAR_SHARE)
+    said = [one for one in found if one.session == session or not (one.operation == READ_FILE or one.text == question)]
+    clear = (one for one in said if one.share >= CLEAR_SHARE)
     return [one for one in clear if len(asked & terms(one.text)) >= IN_COMMON]
 
 
