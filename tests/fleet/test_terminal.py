@@ -1,4 +1,5 @@
-"""A fleet in a real terminal: the table lives, Enter opens the inbox, one answer serves all that ask the same."""
+"""A fleet in a real terminal: the table lives, Enter opens the inbox, one answer serves all that ask the same; it is
+merged, and what is left is cleaned up."""
 
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.ui.console.terminal import Terminal
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_fleet_is_watched_answered_and_merged_in_a_terminal(tmp_path: Path, language: str) -> None:
+def test_a_fleet_is_watched_answered_merged_and_cleaned_up_in_a_terminal(tmp_path: Path, language: str) -> None:
     shell, words = FleetShell(tmp_path), Words(language)
     shell.add("送料", write("ship.py", "SHIP = 5\n"), mode="ask", attempts=2)
     run = Terminal(tmp_path, None, "fleet", "run", "tasks.toml", "--lang", language, GIT_CONFIG_GLOBAL="/dev/null")
@@ -36,3 +37,11 @@ def test_a_fleet_is_watched_answered_and_merged_in_a_terminal(tmp_path: Path, la
     merge.wait_for(words("fleet.merge.done", task="送料", branch="duckflow/送料-2", onto="main"))
     assert merge.wait_for_end() == 0
     assert shell.repository.show("main", "ship.py") == "SHIP = 5"
+    for answer, told in ("no", words("fleet.clean.nothing")), ("yes", words("fleet.clean.removed", what="").strip()):
+        clean = Terminal(tmp_path, None, "fleet", "clean", "--lang", language, GIT_CONFIG_GLOBAL="/dev/null")
+        assert "duckflow/送料-1" in clean.wait_for(words("fleet.clean.sure").strip())
+        assert len(shell.repository.branches()) == 3
+        clean.enter(answer)
+        clean.wait_for(told)
+        assert clean.wait_for_end() == 0
+    assert shell.repository.branches() == ["main"]

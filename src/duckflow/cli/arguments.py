@@ -184,7 +184,7 @@ def _prompt(add: Add, words: Words) -> None:
 
 
 def _fleet(add: Add, words: Words) -> None:
-    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "worker"]
+    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "clean", "worker"]
     add("what", choices=known, nargs="?", default="list", help=words("cli.fleet_what"))
     add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
     add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))
@@ -207,6 +207,7 @@ def _fleet(add: Add, words: Words) -> None:
     add("--all-same", action="store_true", help=words("cli.fleet_all_same"))
     add("-f", "--follow", action="store_true", help=words("cli.fleet_follow"))
     add("--no-work", action="store_true", help=words("cli.fleet_no_work"))
+    add("--yes", action="store_true", help=words("cli.fleet_yes"))
     add("--database", default="", metavar="ADDRESS", help=words("cli.fleet_database"))
     add("--place", default="", metavar="NAME", help=words("cli.fleet_place"))
     add("--places", action="append", default=[], metavar="NAME", help=words("cli.fleet_places"))

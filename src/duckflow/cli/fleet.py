@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from duckflow.cli.fleet_clean import FleetClean
 from duckflow.cli.fleet_engine import folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
@@ -47,14 +48,16 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 _require_few(options, 0)
                 return asyncio.run(_work(engine, words))
             case "inbox":
-                fleet = wanted_task(engine, options.words)[0] if options.words else ""
-                return show_inbox(engine, fleet, options, words)
+                return show_inbox(engine, _wanted_fleet(engine, options), options, words)
             case "answer":
                 return answer(engine, options, words)
             case "merge":
                 fleet, task = wanted_task(engine, options.words)
                 work = partial(work_and_watch, engine, fleet, options, words)
                 return asyncio.run(merge_fleet(engine, fleet, task, options, make_workshop(words, paths), work))
+            case "clean":
+                fleet = _wanted_fleet(engine, options)
+                return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
             case "cancel" | "retry":
                 return _change(engine, options, words)
             case _:
@@ -191,6 +194,15 @@ def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
     if rest[0] not in names:
         raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
     return fleet, rest[0]
+
+
+def _wanted_fleet(engine: Engine, options: Options) -> str:
+    """Nothing for all of them."""
+    _require_few(options, 1)
+    fitting = [one.fleet for one in engine.fleets() if options.words and one.fleet.startswith(options.words[0])]
+    if options.words and len(fitting) != 1:
+        raise UsageError("fleet.no_fleet", fleet=options.words[0])
+    return fitting[0] if fitting else ""
 
 
 def _change(engine: Engine, options: Options, words: Words) -> int:

@@ -24,6 +24,8 @@ from duckflow.fleet.worker import Worker, Workplace
 APPLICATION = "duckflow-fleet"
 VERSION = "1"
 """Of the workflows: work of one version is never done by another."""
+AT_A_TIME = 500
+"""Workflows that are deleted."""
 POLLING, POLLING_OF_MANY = 0.5, 1.0
 """Seconds between two looks into a queue: of a file, and of a database that many workers look into."""
 
@@ -133,6 +135,15 @@ class DbosEngine:
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
         self._store.change_task(fleet, task, state="merged", merged=commit)
+
+    def forget(self, fleet: str) -> tuple[str, ...]:
+        if others := self._store.forget(fleet, self._workplace.place):
+            return others
+        known = self._client.list_workflows(workflow_id_prefix=f"{fleet}.", load_input=False, load_output=False)
+        ids = [each.workflow_id for each in known]
+        for first in range(0, len(ids), AT_A_TIME):
+            self._client.delete_workflows(ids[first : first + AT_A_TIME])
+        return ()
 
     def _launch(self) -> None:
         DBOS.launch()

@@ -12,6 +12,9 @@ from duckflow.state.phrase import Phrase
 TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
 """`choose`: its attempts have ended and a person has to pick one. `done`: one is picked."""
 
+OVER = ("merged", "failed", "cancelled")
+"""Of tasks: there is nothing left to decide."""
+
 AttemptProgress = Literal["queued", "running"] | AttemptOutcome
 LIVE = ("queued", "running")
 
@@ -34,6 +37,11 @@ class FleetState(Value):
     @property
     def ended(self) -> bool:
         return not (self.tasks.get("waiting", 0) or self.tasks.get("running", 0))
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it is to be picked or merged."""
+        return all(state in OVER for state, count in self.tasks.items() if count)
 
 
 class TaskState(Value):
@@ -169,4 +177,8 @@ class Engine(Protocol):
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
         """Note that the picked attempt is on the user's branch now."""
+        ...
+
+    def forget(self, fleet: str) -> tuple[str, ...]:
+        """Take a fleet that is over out of the database, once all its machines have said so: those that have not."""
         ...

@@ -117,7 +117,11 @@ async def _attempts(worker: Worker, fleet: str, task: str, numbers: list[int]) -
 
 async def _begin(worker: Worker, fleet: str, task: str, in_round: int) -> Begun:
     numbers = await asyncio.to_thread(worker.store.begin_round, fleet, task, in_round)
-    (state,) = await asyncio.to_thread(worker.store.tasks, fleet, task)
+    states = await asyncio.to_thread(worker.store.tasks, fleet, task)
+    if not states:
+        # The fleet was taken out of the database.
+        return Begun(numbers=[], place="", model_queue=None, cancel_losers=False)
+    state = states[0]
     limits = [limit for limit in await asyncio.to_thread(worker.store.limits) if limit.covers(state.task.model)]
     queue = model_queue(limits[0].model) if limits else None
     return Begun(numbers=numbers, place=state.place, model_queue=queue, cancel_losers=state.task.cancel_losers)

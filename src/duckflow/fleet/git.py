@@ -100,6 +100,16 @@ class Git:
         done = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
         return done.output.strip()
 
+    async def checkout_of(self, branch: str) -> "Git | None":
+        """The worktree, or the main folder, that has this branch checked out."""
+        folder = ""
+        for line in (await self("worktree", "list", "--porcelain")).split("\n"):
+            if line.startswith("worktree "):
+                folder = line.removeprefix("worktree ")
+            elif line == f"branch refs/heads/{branch}":
+                return Git(Path(folder), self.marks)
+        return None
+
     async def holds(self, older: str, newer: str) -> bool:
         """Whether the older commit is part of the newer one's past."""
         return not (await self.ends("merge-base", "--is-ancestor", older, newer)).code

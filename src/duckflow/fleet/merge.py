@@ -8,7 +8,15 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.attempt import Workshop, marks_of
 from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptReport, CheckResult
-from duckflow.fleet.worktree import add_worktree, bring_ignored, conflicts_in, message_of, place_of, remove_worktree
+from duckflow.fleet.worktree import (
+    MERGING,
+    add_worktree,
+    bring_ignored,
+    conflicts_in,
+    message_of,
+    place_of,
+    remove_worktree,
+)
 from duckflow.state.phrase import Phrase, said, say
 
 TRIES = 3
@@ -50,7 +58,7 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
     head = await _head(report, main)
     if await main.holds(report.commit, head):
         return MergeResult("already", head, head)
-    folder = place_of(workshop.worktrees, main.folder, f"{report.order.attempt_id}.merge")
+    folder = place_of(workshop.worktrees, main.folder, report.order.attempt_id + MERGING)
     await remove_worktree(main, folder)
     git = await add_worktree(main, folder, head)
     try:
@@ -98,7 +106,7 @@ async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder:
 async def _move_forward(main: Git, branch: str, head: str, commit: str) -> MergeResult | None:
     """Where the branch is checked out, its files move along; git itself refuses where that would touch what is not
     committed. Nothing when somebody has committed meanwhile."""
-    checkout = await _checkout_of(main, branch)
+    checkout = await main.checkout_of(branch)
     if checkout is None:
         if await _being_rebased(main, branch):
             return MergeResult("refused", head, why=say("fleet.merge.rebase", branch=branch))
@@ -114,16 +122,6 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
     files = [line.strip() for line in done.errors.split("\n") if line.startswith("\t")]
     reason = ", ".join(files) or done.errors.strip()
     return MergeResult("refused", head, why=say("fleet.merge.in_the_way", files=reason, folder=str(checkout.folder)))
-
-
-async def _checkout_of(main: Git, branch: str) -> Git | None:
-    folder = ""
-    for line in (await main("worktree", "list", "--porcelain")).split("\n"):
-        if line.startswith("worktree "):
-            folder = line.removeprefix("worktree ")
-        elif line == f"branch refs/heads/{branch}":
-            return Git(Path(folder), main.marks)
-    return None
 
 
 async def _being_rebased(main: Git, branch: str) -> bool:

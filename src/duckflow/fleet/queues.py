@@ -103,6 +103,6 @@ class DbosQueues:
             for name in (tasks_queue, attempts_queue):
                 for waiting in DBOS.list_workflows(queue_name=name(place), status="ENQUEUED", load_output=False):
                     fleet, task = cast("dict[str, list[str]]", waiting.input)["args"][:2]
-                    (state,) = self._store.tasks(fleet, task)
-                    if state.place != place:
-                        DBOS.resume_workflow(waiting.workflow_id, queue_name=name(state.place))
+                    for state in self._store.tasks(fleet, task):
+                        if state.place != place:
+                            DBOS.resume_workflow(waiting.workflow_id, queue_name=name(state.place))

@@ -9,14 +9,15 @@ import sqlalchemy as sa
 
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState
+from duckflow.fleet.engine import OVER, AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState
 from duckflow.fleet.questions import ASKING
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptReport, FleetTask, free_name
 from duckflow.state.phrase import Phrase
 
 FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
 FULL_TOKENS = ATTEMPTS.c.tokens + ATTEMPTS.c.tokens_before
+KEPT_SECONDS = 3600.0
 ENDED_TASKS = ("choose", "done", "failed", "cancelled", "merged")
 
 
@@ -89,7 +90,9 @@ class FleetStore:
                 tokens=spent[row.fleet].tokens,
                 tasks=counts[row.fleet],
             )
+            # Without tasks it has been taken out meanwhile.
             for row in rows
+            if row.fleet in counts and row.fleet in spent
         )
 
     def has_ended(self, fleet: str) -> bool:
@@ -168,6 +171,30 @@ class FleetStore:
             connection.execute(sa.update(TASKS).where(this, TASKS.c.state == "waiting").values(state="running"))
             numbers = sa.select(ATTEMPTS.c.number).where(mine).order_by(ATTEMPTS.c.number)
             return list(connection.execute(numbers).scalars())
+
+        return self._database.do(change)
+
+    def forget(self, fleet: str, place: str) -> tuple[str, ...]:
+        """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
+        that: those that are still to come."""
+
+        def change(connection: sa.Connection) -> tuple[str, ...]:
+            open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(OVER))
+            if connection.execute(open_tasks.with_for_update()).first():
+                raise UsageError("fleet.not_over", fleet=fleet)
+            this = FLEETS.c.fleet == fleet
+            places = connection.execute(sa.select(FLEETS.c.places).where(this).with_for_update()).scalar_one_or_none()
+            others = [one for one in cast("list[str]", places or []) if one != place] if self._database.on_many else []
+            if others:
+                connection.execute(sa.update(FLEETS).where(this).values(places=others))
+                return tuple(others)
+            for table in (LINES, QUESTIONS, ATTEMPTS, TASKS, FLEETS):
+                connection.execute(sa.delete(table).where(table.c.fleet == fleet))
+            # Nobody will ask any more what became of these. The latest tell when their machine was last seen.
+            long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
+            named = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
+            connection.execute(sa.delete(WORKERS).where(WORKERS.c.buried, long_ago, WORKERS.c.worker.notin_(named)))
+            return ()
 
         return self._database.do(change)
 

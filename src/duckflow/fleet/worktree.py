@@ -22,6 +22,8 @@ USUAL = (".env", ".env.local")
 SPARED = "duckflow-spared.json"
 GLOB = re.compile(r"[*?\[]")
 TITLE = 60
+MERGING = ".merge"
+"""After the name of an attempt: the worktree in which it is merged."""
 
 
 class Worktree:

@@ -1,0 +1,124 @@
+"""`duckflow fleet clean`: what fleets have left behind goes, once the person has said so."""
+
+import json
+import sys
+from pathlib import Path
+
+from duckflow.cli.fleet_engine import folder_of
+from duckflow.cli.fleet_table import tell
+from duckflow.cli.parser import Options
+from duckflow.errors import UsageError
+from duckflow.fleet.attempt import Workshop
+from duckflow.fleet.clean import Leftover, RepositoryCleaner
+from duckflow.fleet.engine import Engine
+from duckflow.i18n.answers import read_answer
+from duckflow.state.phrase import said
+from duckflow.ui.streams import print_out
+
+
+class FleetClean:
+    """Of one fleet, or of all that do not run."""
+
+    def __init__(self, engine: Engine, options: Options, workshop: Workshop) -> None:
+        self._engine = engine
+        self._options = options
+        self._workshop = workshop
+        self._words = workshop.words
+        self._below = folder_of(options.repositories)
+        self._cleaners: dict[Path, RepositoryCleaner | None] = {}
+        self._found: list[Leftover] = []
+        self._over: list[str] = []
+        self._kept: list[str] = []
+
+    async def run(self, fleet: str) -> int:
+        await self._look(fleet)
+        if not (self._found or self._over) or not self._agreed():
+            self._tell([])
+            return 0
+        if not self._options.yes:
+            # While the person was asked somebody may have tried something again; and only what was told goes.
+            told, told_over = self._found, self._over
+            await self._look(fleet)
+            self._found = [each for each in self._found if each in told]
+            self._over = [each for each in self._over if each in told_over]
+        self._tell(await self._remove())
+        return 0
+
+    async def _look(self, fleet: str) -> None:
+        self._found, self._over, self._kept, self._cleaners = [], [], [], {}
+        for state in self._engine.fleets():
+            if fleet not in ("", state.fleet):
+                continue
+            if not state.ended:
+                self._kept.append(self._words("fleet.clean.runs", fleet=state.fleet))
+                continue
+            await self._look_at(state.fleet)
+            self._over += [state.fleet] if state.over else []
+
+    async def _look_at(self, fleet: str) -> None:
+        attempts = self._engine.attempts(fleet)
+        for task in self._engine.tasks(fleet):
+            if cleaner := self._cleaner(Path(self._below, task.task.repository)):
+                left = await cleaner.look(task, [one for one in attempts if one.task == task.task.name])
+                self._found += left.found
+                self._kept += map(self._words.phrase, left.kept)
+
+    def _cleaner(self, repository: Path) -> RepositoryCleaner | None:
+        """Nothing where the repository is not here (any more), or must not be worked in."""
+        if repository not in self._cleaners:
+            self._cleaners[repository] = None
+            try:
+                self._workshop.admit(repository)
+            except UsageError as problem:
+                self._kept.append(self._words.phrase(said(problem)))
+            else:
+                if (repository / ".git").exists():
+                    self._cleaners[repository] = RepositoryCleaner(repository, self._workshop.worktrees)
+        return self._cleaners[repository]
+
+    def _agreed(self) -> bool:
+        """What is there to be removed is told first."""
+        if self._options.yes:
+            return True
+        if not self._options.json:
+            for line in (*map(self._line, self._found), *map(self._rows, self._over)):
+                tell(line)
+        if self._options.json or not sys.stdin.isatty():
+            raise UsageError("fleet.clean.unasked")
+        answer = read_answer(input(self._words("fleet.clean.sure")), ("yes", "no"))
+        return answer is not None and answer.choice == "yes"
+
+    async def _remove(self) -> list[str]:
+        """What is gone. What somebody has gone on with since it was looked at stays."""
+        gone: list[str] = []
+        for each in self._found:
+            cleaner = self._cleaners[each.repository]
+            if cleaner and await cleaner.remove(each):
+                gone.append(self._line(each))
+            else:
+                self._kept.append(self._words("fleet.clean.moved", branch=each.branch or str(each.folder)))
+        for fleet in self._over:
+            if others := self._engine.forget(fleet):
+                self._kept.append(self._words("fleet.clean.elsewhere", fleet=fleet, places=", ".join(others)))
+            else:
+                gone.append(self._rows(fleet))
+        return gone
+
+    def _line(self, each: Leftover) -> str:
+        if each.folder:
+            return self._words("fleet.clean.worktree", folder=str(each.folder))
+        return self._words("fleet.clean.branch", branch=each.branch, repository=str(each.repository))
+
+    def _rows(self, fleet: str) -> str:
+        return self._words("fleet.clean.rows", fleet=fleet)
+
+    def _tell(self, gone: list[str]) -> None:
+        if self._options.json:
+            print_out(json.dumps({"removed": gone, "kept": self._kept}, ensure_ascii=False))
+            return
+        for line in self._kept:
+            tell(line)
+        for line in gone:
+            tell(self._words("fleet.clean.removed", what=line))
+        if not gone:
+            tell(self._words("fleet.clean.nothing"))

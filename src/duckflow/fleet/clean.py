@@ -1,0 +1,86 @@
+"""What fleets leave in a repository: branches that nobody needs any more, and worktrees whose worker has died."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.fleet.engine import OVER, AttemptState, TaskState
+from duckflow.fleet.git import Git
+from duckflow.fleet.task import BRANCHES, AttemptOrder
+from duckflow.fleet.worktree import MERGING, message_of, place_of, remove_worktree
+from duckflow.state.phrase import Phrase, say
+
+OWN = f"refs/heads/{BRANCHES}"
+
+
+class Leftover(NamedTuple):
+    """What can go. A branch goes only while it stands at this commit."""
+
+    repository: Path
+    branch: str = ""
+    commit: str = ""
+    folder: Path | None = None
+
+
+class Leftovers(NamedTuple):
+    """What can go, and what stays though one might think that it could."""
+
+    found: list[Leftover]
+    kept: list[Phrase]
+
+
+class RepositoryCleaner:
+    """In one repository of this machine."""
+
+    def __init__(self, repository: Path, worktrees: Path) -> None:
+        self._git = Git(repository)
+        self._worktrees = worktrees
+
+    async def look(self, task: TaskState, attempts: Sequence[AttemptState]) -> Leftovers:
+        """Of one task. While its attempts run, or one of them is to be picked, nothing of it can go."""
+        left = Leftovers([], [])
+        if task.state not in (*OVER, "done"):
+            return left
+        for attempt in attempts:
+            order = AttemptOrder(fleet=task.fleet, task=task.task, number=attempt.number)
+            picked = task.picked == attempt.number
+            if picked and task.state != "merged":
+                if await self._git.commit_of(f"refs/heads/{order.branch}"):
+                    left.kept.append(say("fleet.clean.unmerged", branch=order.branch, task=task.task.name))
+                continue
+            for name in (order.attempt_id, order.attempt_id + MERGING):
+                if (folder := place_of(self._worktrees, self._git.folder, name)).exists():
+                    left.found.append(Leftover(self._git.folder, folder=folder))
+            if commit := await self._git.commit_of(f"refs/heads/{order.branch}"):
+                if why := await self._against(order, attempt, commit, picked):
+                    left.kept.append(say(f"fleet.clean.{why}", branch=order.branch))
+                else:
+                    left.found.append(Leftover(self._git.folder, order.branch, commit))
+        return left
+
+    async def remove(self, leftover: Leftover) -> bool:
+        """Whether it is gone: somebody may have gone on with it since it was looked at."""
+        if leftover.folder:
+            await remove_worktree(self._git, leftover.folder)
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(leftover.folder.parent.rmdir)
+            return not leftover.folder.exists()
+        if await self._git.checkout_of(leftover.branch):
+            return False
+        return not (await self._git.ends("update-ref", "-d", f"refs/heads/{leftover.branch}", leftover.commit)).code
+
+    async def _against(self, order: AttemptOrder, attempt: AttemptState, commit: str, picked: bool) -> str:
+        """What speaks against removing a branch; nothing where nothing does."""
+        if await self._git.checkout_of(order.branch):
+            return "checked_out"
+        if picked:
+            holding = await self._git("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads")
+            return "" if any(not name.startswith(OWN) for name in holding.split("\n") if name) else "nowhere_else"
+        if attempt.report:
+            return "" if attempt.report.commit == commit else "moved"
+        # It has not come to a report. What its worker kept is known by its words; anything else is not ours.
+        said = await self._git("log", "-1", "--format=%B", commit)
+        own = attempt.goes and (commit == order.task.base or said.strip() == message_of(order).strip())
+        return "" if own else "moved"
