@@ -43,7 +43,7 @@ def test_a_plan_is_shown_and_a_yes_in_the_next_call_carries_it_on(tmp_path: Path
     assert "1. Core loop" in shown.stdout
     went_on = run(tmp_path, [run_step(1), write_tasks("game.py"), *WRITES], "-c", "--mode", "auto-edit", "-p", "yes")
     assert went_on.returncode == 0, went_on.stderr
-    assert "Core loop: done. 1 tasks completed." in went_on.stdout, "it waits for the job and tells how it went"
+    assert "Core loop: done. 1 task completed." in went_on.stdout, "it waits for the job and tells how it went"
     assert (tmp_path / "work/game.py").exists()
 
 

@@ -112,7 +112,7 @@ def test_the_draft_tells_what_the_folder_tells(bare: Shell) -> None:
     assert bare.run("init", "--yes").returncode == 0
     draft = (bare.work / "AGENTS.md").read_text()
     assert "Sells ducks to people." in draft and "More." not in draft
-    assert "TypeScript (2 files)" in draft and "Python (1 files)" in draft and "JavaScript" not in draft
+    assert "TypeScript (2 files)" in draft and "Python (1 file)" in draft and "JavaScript" not in draft
     for line in ("- Test: `npm test`", "- Check: `pnpm run lint`", "- Run: `pnpm run dev`", "- Build: `make build`"):
         assert line in draft
     assert "- `src/` 2 files, mostly TypeScript" in draft and "node_modules" not in draft

@@ -58,7 +58,7 @@ async def test_an_unknown_command_names_the_nearest_one(desk: Desk) -> None:
 
 async def test_status_why_and_audit_tell_of_the_turn(desk: Desk) -> None:
     status = await desk.give("/status")
-    assert "Session s, 1 turns" in status and "Files changed: a.txt" in status
+    assert "Session s, 1 turn" in status and "Files changed: a.txt" in status
     assert "8" in await desk.give("/why")
     audit = await desk.give("/audit")
     assert "✓" in audit and "file_ops.write_file a.txt" in audit
@@ -106,7 +106,7 @@ async def test_a_model_that_cannot_be_had_leaves_the_old_one(desk: Desk, name: s
 
 async def test_cost_tells_of_turn_session_models_and_budget(desk: Desk) -> None:
     lines = (await desk.give("/cost")).splitlines()
-    figures = "1 calls · 1,200 tokens sent (1,000 from cache, 200 fresh) · 30 received · $0.0125"
+    figures = "1 call · 1,200 tokens sent (1,000 from cache, 200 fresh) · 30 received · $0.0125"
     assert lines == [
         f"This turn: {figures}",
         f"Session: {figures}",
@@ -122,7 +122,7 @@ async def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
     await story.tell("hello")
     assert "free, it runs on this machine" in await desk.give("/cost")
     story.session.state.usage_by_model["openai:new"] = Usage(prompt_tokens=5, calls=1)
-    assert "openai:new: 1 calls · 5 tokens sent (0 from cache, 5 fresh) · 0 received · price not known" in (
+    assert "openai:new: 1 call · 5 tokens sent (0 from cache, 5 fresh) · 0 received · price not known" in (
         await desk.give("/cost")
     )
 

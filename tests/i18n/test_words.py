@@ -14,7 +14,7 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 
 SOURCE = Path(duckflow.__file__).parent
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
+PLACEHOLDER = re.compile(r"\{(\w+)(?::s)?\}")
 SPEAKERS = {"say", "words", "_words", *(name for name, value in vars(errors).items() if isinstance(value, type))}
 
 
@@ -70,6 +70,13 @@ def test_a_phrase_nobody_knows_is_shown_roughly_instead_of_failing() -> None:
 
 def test_braces_from_outside_are_plain_text() -> None:
     assert Words("en")("tool.failed", reason="{x} {0} {") == "Not done: {x} {0} {"
+
+
+def test_one_of_something_is_not_called_many() -> None:
+    words = Words("en")
+    assert words("file.read", path="a.py", lines=1) == "Read a.py (1 line)"
+    assert words("file.read", path="a.py", lines=21) == "Read a.py (21 lines)"
+    assert words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2").startswith("1 call · 1 tokens")
 
 
 @pytest.mark.parametrize(

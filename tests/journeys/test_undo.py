@@ -159,7 +159,7 @@ async def test_what_a_person_did_while_a_command_ran_needs_a_yes_of_its_own(
     said = await Commands(Words("en")).run(story.chat, answer, "/undo")
     assert asked[0].gate
     told = [Words("en").phrase(reason) for reason in asked[0].gate.reasons]
-    assert "1 files changed while the command ran and may be yours: notes.txt" in told
+    assert "1 file changed while the command ran and may be yours: notes.txt" in told
     assert [one.key for one in asked[0].choices] == ["yes", "all", "no"]
     assert (story.folder / "notes.txt").read_text() == notes
     assert not (story.folder / "a.txt").exists()

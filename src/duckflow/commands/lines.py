@@ -36,8 +36,9 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
         subject, came = subject_of(entry.args), words.phrase(entry.told) if entry.told else ""
         lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
-        # What the user typed needs no reason, and of an answer the reason is its own beginning.
-        why = "" if entry.operation.startswith("user.") or came.startswith(entry.why.rstrip("…")) else entry.why
+        # Of an answer the reason may be its own beginning.
+        why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
+        why = words("audit.typed") if entry.operation.startswith("user.") else why
         unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
         told = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
         lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in told.items() if text]

@@ -46,6 +46,16 @@ def install_command(prefix: str, python: str, active: str) -> str:
     return next(known, "{python} -m pip install").format(python=f"'{python}'" if " " in python else python)
 
 
+class _Counted:
+    """A value that knows whether it is more than one: `{lines} line{lines:s}`. The page's words.js does the same."""
+
+    def __init__(self, value: str | int | float) -> None:
+        self._value = value
+
+    def __format__(self, wanted: str) -> str:
+        return ("" if str(self._value) == "1" else "s") if wanted == "s" else format(self._value, wanted)
+
+
 class Words:
     """Speaks one language; which one can change while it runs."""
 
@@ -62,7 +72,7 @@ class Words:
             return " ".join([key, *map(str, values.values())])
         if "{pip}" in text:
             values["pip"] = install_command(sys.prefix, sys.executable, os.environ.get("VIRTUAL_ENV", ""))
-        return text.format_map(values)
+        return text.format_map({name: _Counted(value) for name, value in values.items()} if ":s}" in text else values)
 
     def phrase(self, phrase: "Phrase") -> str:
         if text := phrase.texts.get(self.language):

@@ -124,7 +124,7 @@ SAYS = {
         "it asks: may I?",
         "You have joined a conversation",
         "Answered elsewhere.",
-        "Core loop: done. 1 tasks completed.",
+        "Core loop: done. 1 task completed.",
         "has ended. The session is kept",
         "The work moves",
     ),

@@ -23,7 +23,7 @@ def test_commands_and_files_are_completed_and_mentioned_files_go_along(tmp_path:
     terminal.enter("")
     terminal.enter("please")
     screen = terminal.wait_for("seen")
-    assert "attached: src/app.py (1 lines)" in screen
+    assert "attached: src/app.py (1 line)" in screen
     terminal.enter("／lang ja")
     terminal.wait_for("トークン")
 

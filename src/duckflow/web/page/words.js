@@ -11,7 +11,7 @@ export function setWords(words, chosen) {
 
 export function t(key, values = {}) {
 	const text = catalogue[key] ?? key;
-	return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+	return text.replace(/\{(\w+)(:s)?\}/g, (whole, name, more) => (!(name in values) ? whole : !more ? String(values[name]) : String(values[name]) === "1" ? "" : "s"));
 }
 
 export const knows = (key) => key in catalogue;
