@@ -69,7 +69,16 @@ async def test_an_approved_plan_may_be_carried_out_here_to_its_end(tmp_path: Pat
     assert "loop 1 of 7" not in asked, "a plan has room from its yes on"
     plan = story.session.state.plan
     assert plan and plan.status == "completed" and not any(step.unverified for step in plan.steps)
-    assert story.all(LoopBegan)[-1].profile == "MULTI_STEP_TASK" and len(story.model.requests) == 4
+    assert [one.profile for one in story.all(LoopBegan)[1:]] == ["MULTI_STEP_TASK"] * 2
+    assert len(story.model.requests) == 4
+
+
+async def test_a_note_names_tools_as_they_are_called(tmp_path: Path) -> None:
+    drafted = when("Make a plan for this goal", json.dumps(a_plan(("first", "a.py exists"))))
+    story = Story(tmp_path, [PROPOSE, drafted, called(decide(respond("Because of a.py.")))], native=True)
+    await story.tell("do the work")
+    await story.tell("yes, but why this one?")
+    assert "use plan_tool_revise; otherwise answer it" in story.prompt() and "plan_tool.revise" not in story.prompt()
 
 
 async def test_it_may_look_first_and_go_on_with_what_it_saw(tmp_path: Path) -> None:

@@ -82,8 +82,10 @@ class TurnPacemaker:
     def kind_of_work(self) -> TaskProfile:
         """For people. Who calls tools says no more than that there are several steps: then what was asked for tells,
         unless it was only a word such as the yes to a plan."""
-        several = self._profile is TaskProfile.MULTI_STEP_TASK
-        return self._guessed if several and self._guessed is not TaskProfile.GENERAL_CHAT else self._profile
+        several, plan = TaskProfile.MULTI_STEP_TASK, self._session.state.plan
+        if self._guessed is TaskProfile.GENERAL_CHAT:
+            return several if plan and plan.under_way else self._profile
+        return self._guessed if self._profile is several else self._profile
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""

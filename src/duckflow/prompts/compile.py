@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from duckflow.prompts.body import plain_body
 from duckflow.prompts.budget import Count
 from duckflow.prompts.layers import Layer, Layers, lasting
-from duckflow.prompts.native import as_calls, tools
+from duckflow.prompts.native import as_called, as_calls, tools
 from duckflow.prompts.offer import offered
 from duckflow.prompts.quoted import one_line, quoted
 from duckflow.prompts.template import render
@@ -206,13 +206,13 @@ class Compiler:
         }
 
     def _values(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
-        five = state.five
+        five, native = state.five, moment.profile.native_tools
         # A goal that is only the beginning of the request says nothing beside it.
         repeated = " ".join(last_request(history).split()).startswith(five.goal.rstrip("… "))
         values = {
             "goal": "" if repeated and not moment.profile.compact else five.goal,
             "constraints": "; ".join(five.constraints),
-            "note": moment.note,
+            "note": as_called(moment.note, self.operations()) if native else moment.note,
             **plan_line(state),
             "evidence": moment.evidence,
             "lessons": self._layers.surroundings.lessons(),
@@ -220,9 +220,9 @@ class Compiler:
         if moment.profile.compact:
             return values | {"request": shorten(last_request(history), 500), "done": done_so_far(history, state.turn)}
         refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
-        recall = wire_name(RECALL) if moment.profile.native_tools else RECALL
+        recall = wire_name(RECALL) if native else RECALL
         return values | {
-            "form": "" if moment.profile.native_tools else "JSON",
+            "form": "" if native else "JSON",
             "step": state.phase,
             "status": state.status,
             "loop": str(state.loop),

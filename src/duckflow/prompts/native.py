@@ -35,15 +35,15 @@ LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength"
 def tools(operations: Iterable[Operation], language: str) -> tuple[ToolSpec, ...]:
     """Every operation but `response`, which is text without a call, and what a Decision says besides."""
     given = [one for one in operations if one.name != RESPOND]
-    names = {one.name: wire_name(one.name) for one in given if wire_name(one.name) != one.name}
-    specs = [ToolSpec(wire_name(one.name), _told(one.told[language], names), _parameters(one)) for one in given]
+    specs = [ToolSpec(wire_name(one.name), as_called(one.told[language], given), _parameters(one)) for one in given]
     return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
 
 
-def _told(text: str, names: Mapping[str, str]) -> str:
+def as_called(text: str, operations: Iterable[Operation]) -> str:
     """With the names by which tools are called here."""
-    for name, called in names.items():
-        text = text.replace(name, called)
+    for one in operations:
+        if one.name in text:
+            text = text.replace(one.name, wire_name(one.name))
     return text
 
 
