@@ -144,6 +144,18 @@ def test_nobody_else_reads_what_fleets_ask_and_say(tmp_path: Path) -> None:
     assert (tmp_path / "data/fleet.db").stat().st_mode & 0o077 == 0
 
 
+def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine\n")
+    file.chmod(0o644)
+    for address, key in (str(file), "fleet.database_file"), (f"mysql://{tmp_path}/x", "fleet.database_kind"):
+        with pytest.raises(UsageError) as problem:
+            FleetDatabase(address)
+        assert problem.value.key == key
+    assert file.read_text() == "mine\n" and file.stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 async def test_a_branch_of_another_database_is_refused_before_anything_is_done(
     repository: Repository, tmp_path: Path
 ) -> None:

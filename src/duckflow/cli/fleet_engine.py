@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 
@@ -26,6 +26,8 @@ def folder_of(name: str) -> str:
 def open_engine(options: Options, words: Words, paths: Paths) -> "DbosEngine":
     if not importlib.util.find_spec(PART):
         raise UsageError("fleet.not_installed", module=PART)
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
     from duckflow.cli.fleet_workshop import make_workshop
     from duckflow.fleet.attempt import Attempts
     from duckflow.fleet.dbos_engine import DbosEngine
@@ -37,4 +39,8 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DbosEngine":
     address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
     below = folder_of(options.repositories or "")
     place = Workplace(options.place or platform.node(), options.at_once, options.lease, below)
-    return DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
+    try:
+        return DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
+    except (SQLAlchemyError, ValueError) as problem:
+        reason = str(problem.orig if isinstance(problem, DBAPIError) else problem).strip()
+        raise DuckflowError("fleet.database_away", reason=reason.split("\n")[0]) from problem

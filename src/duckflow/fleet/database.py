@@ -1,11 +1,11 @@
 """Where fleets are kept: a SQLite file for one machine, a Postgres for many."""
 
+import contextlib
 import fcntl
 import logging
 import sqlite3
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,10 +15,14 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from duckflow.errors import UsageError
+
 Result = TypeVar("Result")
 
 METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
+SQLITE = b"SQLite format 3\0"
+"""How such a file begins."""
 CONNECTIONS = 8
 """Of one process, besides the one that listens."""
 FIRST_LOCK, START_LOCK = 2026_2203, 2026_2204
@@ -40,6 +44,7 @@ class FleetDatabase:
         if self.on_many:
             self.url = sa.make_url(address).set(drivername="postgresql+psycopg")
         else:
+            _require_database(address)
             Path(address).parent.mkdir(parents=True, exist_ok=True)
             # What is asked and said stands in it, and what is answered counts: it is nobody else's.
             Path(address).touch(0o600)
@@ -99,7 +104,7 @@ class FleetDatabase:
             return time.time()
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
-    @contextmanager
+    @contextlib.contextmanager
     def _alone(self) -> Generator[None]:
         if not self.on_many:
             with Path(f"{self.url.database}.lock").open("w") as file:
@@ -112,6 +117,17 @@ class FleetDatabase:
                 yield
             finally:
                 connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), {"number": FIRST_LOCK})
+
+
+def _require_database(address: str) -> None:
+    """Before anything is changed about a file: it may be one that was named by mistake."""
+    if "://" in address:
+        raise UsageError("fleet.database_kind", address=address.partition("://")[0])
+    with contextlib.suppress(FileNotFoundError):
+        with Path(address).open("rb") as file:
+            begin = file.read(len(SQLITE))
+        if begin and begin != SQLITE:
+            raise UsageError("fleet.database_file", file=address)
 
 
 def _patiently(work: Callable[[], Result], patience: float) -> Result:
