@@ -28,6 +28,17 @@ def test_commands_and_files_are_completed_and_mentioned_files_go_along(tmp_path:
     terminal.wait_for("トークン")
 
 
+def test_a_tab_typed_with_its_word_completes_it(tmp_path: Path, opened: list[Terminal]) -> None:
+    """Quick fingers do not wait for the menu."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/app.py").write_text("")
+    terminal = start(opened, tmp_path, [])
+    terminal.type("look at @")
+    terminal.wait_for("  app.py")
+    terminal.type(f"a{TAB}")
+    terminal.wait_for("› look at @app.py")
+
+
 def test_a_long_paste_is_a_mark_in_the_line_and_whole_in_the_message(tmp_path: Path, opened: list[Terminal]) -> None:
     terminal = start(opened, tmp_path, [said("got it", when="line 9999")])
     terminal.type("look: ")

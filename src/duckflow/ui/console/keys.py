@@ -1,8 +1,10 @@
 """What the keys do."""
 
+import asyncio
 import time
 from typing import Protocol
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -11,6 +13,7 @@ from duckflow.ui.console.line import HandlerKey
 from duckflow.ui.console.pastes import Pastes
 
 AGAIN_SECONDS = 2.0
+LOOK_SECONDS = 0.01
 
 
 class KeyActions(Protocol):
@@ -82,6 +85,15 @@ def leave(actions: KeyActions) -> None:
         actions.leave()
 
 
+async def _complete_when_found(buffer: Buffer) -> None:
+    """Unless something else is typed, or nothing is found."""
+    state = buffer.complete_state
+    while state and buffer.complete_state is state and not state.completions:
+        await asyncio.sleep(LOOK_SECONDS)
+    if state and buffer.complete_state is state:
+        buffer.complete_next()
+
+
 def key_bindings(actions: KeyActions) -> KeyBindings:
     """Esc, Ctrl+C, Ctrl+J and the others, on top of the editor's own."""
     keys = KeyBindings()
@@ -100,6 +112,17 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
             buffer.cancel_completion()
         elif not actions.interrupt() and not actions.asks_about_jobs("/tasks ask"):
             twice.press(buffer.text)
+
+    @Condition
+    def looking() -> bool:
+        from prompt_toolkit.application import get_app
+
+        state = get_app().current_buffer.complete_state
+        return bool(state and not state.completions)
+
+    def on_early_tab(event: KeyPressEvent) -> None:
+        """Tab typed right after a word: it takes what is found as soon as it is found."""
+        event.app.create_background_task(_complete_when_found(event.app.current_buffer))
 
     def on_end(event: KeyPressEvent) -> None:
         leave(actions)
@@ -160,6 +183,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
 
     keys.add("escape", filter=typing)(on_escape)
     keys.add(" ", filter=typing)(on_space)
+    keys.add("tab", filter=typing & looking)(on_early_tab)
     keys.add("c-c", filter=typing)(ladder.press)
     keys.add("c-j")(on_newline)
     keys.add("escape", "enter", filter=typing)(on_alt_enter)
