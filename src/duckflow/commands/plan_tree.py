@@ -39,7 +39,8 @@ def plan_tree(plan: Plan, words: Words) -> str:
         last = number == len(plan.steps)
         lines.append(f"{'└─' if last else '├─'} {_step(step, number, numbers, words)}")
         success = words("plan.success", success=step.success) if step.success else ""
-        lines += [f"{'  ' if last else '│ '}   {text}" for text in (step.description, success) if text]
+        about = step.description if step.description != step.name else ""
+        lines += [f"{'  ' if last else '│ '}   {text}" for text in (about, success) if text]
     if plan.risks:
         graded = (risk_line(risk, words) for risk in plan.risks)
         lines.append(words("plan.risks", risks="; ".join(graded)))

@@ -26,7 +26,7 @@ function Step({ step, number, numbers }) {
 		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
 			<span class="name">${number}. ${visible(step.name)}</span>
 			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
-		${step.description ? html`<p class="what">${visible(step.description)}</p>` : null}
+		${step.description && step.description !== step.name ? html`<p class="what">${visible(step.description)}</p>` : null}
 		${step.success && step.status !== "completed" ? html`<p class="what">${t("plan.success", { success: visible(step.success) })}</p>` : null}
 		${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
 		${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
