@@ -86,11 +86,15 @@ def leave(actions: KeyActions) -> None:
 
 
 async def _complete_when_found(buffer: Buffer) -> None:
-    """Unless something else is typed, or nothing is found."""
+    """What is looked for since the last key was typed; where nothing is, the looking begins. Not where something else is
+    typed meanwhile."""
     state = buffer.complete_state
-    while state and buffer.complete_state is state and not state.completions:
+    if state is None:
+        buffer.start_completion(insert_common_part=True)
+        return
+    while buffer.complete_state is state and not state.completions:
         await asyncio.sleep(LOOK_SECONDS)
-    if state and buffer.complete_state is state:
+    if buffer.complete_state is state:
         buffer.complete_next()
 
 
@@ -114,11 +118,11 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
             twice.press(buffer.text)
 
     @Condition
-    def looking() -> bool:
+    def nothing_found() -> bool:
         from prompt_toolkit.application import get_app
 
         state = get_app().current_buffer.complete_state
-        return bool(state and not state.completions)
+        return not (state and state.completions)
 
     def on_early_tab(event: KeyPressEvent) -> None:
         """Tab typed right after a word: it takes what is found as soon as it is found."""
@@ -183,7 +187,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
 
     keys.add("escape", filter=typing)(on_escape)
     keys.add(" ", filter=typing)(on_space)
-    keys.add("tab", filter=typing & looking)(on_early_tab)
+    keys.add("tab", filter=typing & nothing_found)(on_early_tab)
     keys.add("c-c", filter=typing)(ladder.press)
     keys.add("c-j")(on_newline)
     keys.add("escape", "enter", filter=typing)(on_alt_enter)
