@@ -9,7 +9,6 @@ from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import estimate
-from duckflow.state.action import READ_FILE
 from duckflow.state.message import Message
 
 _REFERS = re.compile(
@@ -34,14 +33,18 @@ def of_turn(question: str, messages: Iterable[Message], session: str) -> list[Ar
 
 def select_relevant(found: Iterable[ArchiveHit], question: str, session: str) -> list[ArchiveHit]:
     """Those that the question refers to. A word or two in common are no sign of it: `run the tests` says nothing of
-    whoever spoke of tests before. Nor does another session tell anything by the same request, or by a file that it
-    read: what that holds now is on the disk."""
+    whoever spoke of tests before. Nor does another session tell anything by the same request, or by what it did to a
+    file: what that holds now is on the disk."""
     if _REFERS.search(question):
         return [one for one in found if one.share >= REFERRED_SHARE]
     asked = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
-    said = [one for one in found if one.session == session or not (one.operation == READ_FILE or one.text == question)]
-    clear = (one for one in said if one.share >= CLEAR_SHARE)
+    current = (one for one in found if one.session == session or not _is_stale(one, question))
+    clear = (one for one in current if one.share >= CLEAR_SHARE)
     return [one for one in clear if len(asked & terms(one.text)) >= IN_COMMON]
+
+
+def _is_stale(one: ArchiveHit, question: str) -> bool:
+    return one.operation.startswith("file_ops.") or one.text == question
 
 
 def quote_hits(found: Sequence[ArchiveHit], tokens: float) -> str:
