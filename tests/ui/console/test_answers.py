@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.journeys.story import act, decide, respond
-from tests.ui.console.terminal import Terminal
+from tests.ui.console.terminal import Terminal, start
 
 LOOK = {"json": decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")}
 STUCK = 4
@@ -33,6 +33,20 @@ def test_the_gate(tmp_path: Path, opened: list[Terminal], language: str, answers
         terminal.answer(answer)
         terminal.wait_for(f"Number {number} is there.")
         assert (terminal.work / f"f{number}.txt").exists()
+
+
+@pytest.mark.parametrize("editor", ["true", "false", "no-such-editor"])
+def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[Terminal], editor: str) -> None:
+    """Left without saving, broken off, or not there at all: the question stays."""
+    terminal = start(opened, tmp_path, writing(0), EDITOR=editor, VISUAL="")
+    terminal.enter("go")
+    terminal.wait_for("+text 0")
+    terminal.answer("3")
+    terminal.wait_for("Nothing was edited, and nothing is done yet")
+    assert not (terminal.work / "f0.txt").exists()
+    terminal.answer("1")
+    terminal.wait_for("Number 0 is there.")
+    assert (terminal.work / "f0.txt").exists()
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,13 @@ class Asking:
             await self.edit(question)
 
     async def edit(self, question: Question) -> None:
-        """Let the user change the proposed text in their editor; an emptied text is a no."""
+        """Let the user change the proposed text in their editor; an emptied text is a no. One that comes back as it was
+        is no yes: the editor may have been left, or there is none."""
         proposed = question.gate.editable if question.gate else question.text
         changed = await self._line.lend_terminal(lambda: edit_text(proposed))
+        if question.gate and changed == proposed:
+            self._screen.warn(self._words("gate.unedited"))
+            return
         text, choice = (changed, "edit") if changed.strip() else ("", "no")
         await self.heed(self._conversation.answer(question.question_id, text, choice=choice))
 
