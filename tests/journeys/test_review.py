@@ -73,8 +73,8 @@ async def test_a_look_that_failed_and_then_worked_needs_no_review(tmp_path: Path
 
 
 async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(check(1), respond("It ends with 1."))])
-    assert await story.tell("what does it end with?") == "done"
+    story = Story(tmp_path, [decide(check(1), respond("It ends with 1: 2 failed, 10 passed."))])
+    assert await story.tell("run the tests and tell me what they end with") == "done"
     assert len(story.model.requests) == 1
 
 

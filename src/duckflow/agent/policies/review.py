@@ -67,7 +67,7 @@ def _claimed_untried(turn: TurnSoFar) -> bool:
         return False
     from duckflow.tools.plan.proof import tries_out
 
-    return not any(one.ok and tries_out(one.command) for one in turn.state.evidence)
+    return not any(tries_out(one.command) for one in turn.state.evidence)
 
 
 def _for_review(turn: TurnSoFar, checks: Checks) -> str:
