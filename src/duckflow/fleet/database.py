@@ -21,8 +21,6 @@ Result = TypeVar("Result")
 
 METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
-SQLITE = b"SQLite format 3\0"
-"""How such a file begins."""
 CONNECTIONS = 8
 """Of one process, besides the one that listens."""
 FIRST_LOCK, START_LOCK = 2026_2203, 2026_2204
@@ -123,11 +121,17 @@ def _require_database(address: str) -> None:
     """Before anything is changed about a file: it may be one that was named by mistake."""
     if "://" in address:
         raise UsageError("fleet.database_kind", address=address.partition("://")[0])
-    with contextlib.suppress(FileNotFoundError):
-        with Path(address).open("rb") as file:
-            begin = file.read(len(SQLITE))
-        if begin and begin != SQLITE:
-            raise UsageError("fleet.database_file", file=address)
+    if not Path(address).exists():
+        return
+    # Only SQLite may open it: closing a handle of our own would take away the locks that this process holds on it.
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{Path(address).absolute().as_uri()}?mode=rw", uri=True)
+        ) as connection:
+            connection.execute("PRAGMA schema_version")
+    except sqlite3.DatabaseError as problem:
+        if problem.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise UsageError("fleet.database_file", file=address) from None
 
 
 def _patiently(work: Callable[[], Result], patience: float) -> Result:
