@@ -25,6 +25,16 @@ PROJECT = Path(__file__).parents[2]
         ("/home/u/v", {"url": "file:///src/d", "dir_info": {}}, "/p -m pip install --upgrade /src/d"),
         (
             "/home/u/v",
+            {"url": "file:///src/my%20d", "dir_info": {}},
+            "/p -m pip install --upgrade '/src/my d'",
+        ),
+        (
+            "/home/u/v",
+            {"url": "file:///src/my%20d", "dir_info": {"editable": True}},
+            "git -C '/src/my d' pull && make -C '/src/my d' install",
+        ),
+        (
+            "/home/u/v",
             {"url": "file:///src/d", "dir_info": {"editable": True}},
             "git -C /src/d pull && make -C /src/d install",
         ),

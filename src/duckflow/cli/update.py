@@ -4,6 +4,7 @@ import json
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -33,12 +34,13 @@ def upgrade_command(prefix: str, python: str, came_from: str) -> str:
     url = str(given.get("url", ""))
     folder = unquote(urlsplit(url).path)
     if given.get("dir_info", {}).get("editable"):
-        return f"git -C {folder} pull && make -C {folder} install"
+        place = quote(folder)
+        return f"git -C {place} pull && make -C {place} install"
     for place, command in TOOLS.items():
         if place in Path(prefix).as_posix():
             return command
-    source = url.removeprefix("file://") or "duckflow"
-    return f"{python} -m pip install --upgrade {source}"
+    source = folder if url.startswith("file://") else url or "duckflow"
+    return f"{quote(python)} -m pip install --upgrade {quote(source)}"
 
 
 def _came_from() -> str:
