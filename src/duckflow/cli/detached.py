@@ -83,7 +83,8 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
         chat.close()
     await remote.aclose()
     if not remote.ended:
-        key = "leave.detached" if remote.state.at_work else "chat.bye"
+        away = "attach.bye" if remote.terminal else "chat.bye"
+        key = "leave.detached" if remote.state.at_work else away
         print_out(words(key, session=remote.state.session_id))
     return True
 

@@ -23,7 +23,8 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
     """Made before the conversation is wired: that closes the open turn and forgets the open question."""
     last = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
-    lines = [words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))]
+    told = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))
+    lines = [told] if title else []
     if state.forked_from:
         lines.append(words("recap.fork", session=state.forked_from))
     lines += _exchange(state.messages, words)

@@ -249,6 +249,18 @@ def test_leaving_a_joined_terminal_stops_nothing(sockets: Path, opened: list[Ter
     two.wait_for("play")
 
 
+def test_a_chat_that_was_joined_at_rest_is_left_where_it_runs(sockets: Path, opened: list[Terminal]) -> None:
+    """Nothing has been said yet, so there is nothing to go on with; and it is open elsewhere, so the way back is to join."""
+    start(opened, sockets, [], DUCKFLOW_LANG="en")
+    the_socket(sockets)
+    second = join(opened, sockets, "en")
+    second.wait_for("You have joined")
+    assert "Going on with" not in second.shown()
+    second.type("\x04")
+    assert second.wait_for_end() == 0
+    assert "Come back with: duckflow attach" in second.shown()
+
+
 @LANGUAGES
 def test_a_second_terminal_joins_a_chat_and_stays_when_the_first_leaves_its_job_alone(
     sockets: Path, opened: list[Terminal], language: str
