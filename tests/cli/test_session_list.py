@@ -26,6 +26,15 @@ def test_sessions_are_listed_named_and_removed(tmp_path: Path) -> None:
     assert len(shell.run("sessions").stdout.splitlines()) == 2
 
 
+def test_what_could_not_be_asked_leaves_no_session(tmp_path: Path) -> None:
+    """A model that is misspelt, or a mere command: there is nothing to go on with."""
+    shell = Shell(tmp_path)
+    assert shell.run("-p", "hi", "-m", "nowhere:duck").returncode == 2
+    assert shell.run("-p", "/skills").returncode == 0
+    assert "no session in this folder" in shell.run("sessions").stdout
+    assert not [*shell.home.joinpath("data/sessions").rglob("*.db*")]
+
+
 def test_a_session_of_another_folder_goes_on_there(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell.run("-p", "remember this place", "-m", shell.script(HELLO))

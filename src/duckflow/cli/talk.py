@@ -129,16 +129,23 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
     for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
     _collect_later()
+    code = 0
     try:
         if prompt is None:
             from duckflow.ui.headless_input import lead
 
-            return await lead(headless, conversation, words)
-        given = [Attachment("stdin", piped)] if piped.strip() else []
-        return await headless.run(prompt, given, conversation.knows_command)
+            code = await lead(headless, conversation, words)
+        else:
+            given = [Attachment("stdin", piped)] if piped.strip() else []
+            code = await headless.run(prompt, given, conversation.knows_command)
+        return code
     finally:
         await wired.close()
         chosen.session.close()
+        state = chosen.session.state
+        # Nothing was said, or nobody could be asked: there is nothing to go on with.
+        if not state.messages or (code == UsageError.exit_code and state.turn == 1):
+            chosen.session.discard()
 
 
 async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
