@@ -67,7 +67,8 @@ AT_END = """() => {
 
 async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: Path) -> None:
     """A long paste shows its beginning, an answer stands there once, and a page that is opened shows the end."""
-    answer = decide(respond("Plain **words**."), step="PLANNING", rationale="Plain **words**.")
+    said = act("response", "Plain **words**.", text="Plain **words**.")
+    answer = decide(said, step="PLANNING", rationale="Plain **words**.")
     writes = decide(act("file_ops.write_file", path="a.txt", content="one\n"), rationale="It was asked for")
     paste = "\n".join(f"line {number}" for number in range(5000))
     async with Talk(tmp_path, [answer, writes], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
@@ -85,6 +86,9 @@ async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: 
         assert len(await shown.inner_text()) <= 2000
         await (await later.see(".r-user button.link")).click()
         assert (await shown.inner_text()).endswith("line 4999")
+        await later.find("[role=tab]", "Record").click()
+        await later.see(".audit .what", "result: Plain **words**.")
+        assert "why: Plain **words**." not in await later.texts(".audit .what")
         assert tab.problems == later.problems == []
 
 

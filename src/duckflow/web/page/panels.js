@@ -70,6 +70,10 @@ export function Health({ session }) {
 	</section>`;
 }
 
+/** Nothing where it is the beginning of what was said. */
+const reason = ({ operation, why, told }) =>
+	operation.startsWith("user.") ? t("audit.typed") : (told ?? "").startsWith(why.replace(/…$/, "")) ? "" : why;
+
 const MARKS = { true: "check", false: "cross", null: "ring" };
 
 export function Audit({ session }) {
@@ -79,7 +83,7 @@ export function Audit({ session }) {
 			<ol class="audit">${[...(data ?? [])].reverse().map(
 				(one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "page.ok" : one.ok === false ? "page.failed" : "page.open")} />
 					<div><code>${visible(one.operation)}</code> ${visible(subject(one.args)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
-						${[["why", one.why], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
+						${[["why", reason(one)], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
 			)}</ol>
 		<//>
 	</section>`;

@@ -197,7 +197,7 @@ export function Talk({ session, children }) {
 	}, [asked]);
 	const opened = list.length > 0;
 	useEffect(() => {
-		// A row gets its height when it is first seen: the end, and what stands there, moves until all in sight have theirs.
+		// A row gets its height when it is first seen: until all in sight have theirs, the end moves.
 		const settle = () => {
 			seen.current.settling -= 1;
 			if (!box.current || !session.follows) seen.current.settling = 0;
@@ -221,7 +221,7 @@ export function Talk({ session, children }) {
 		if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
 	};
 	const scrolled = ({ target }) => {
-		// What has grown below is no reason to stay behind: only who scrolls up does.
+		// Only who scrolls up stays behind.
 		const up = target.scrollTop < seen.current.top;
 		seen.current.top = target.scrollTop;
 		if (seen.current.settling) return;
