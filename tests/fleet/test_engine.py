@@ -172,6 +172,23 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
     engine.close()
 
 
+def test_a_thread_that_fails_now_and_then_goes_on_and_one_that_keeps_failing_is_told() -> None:
+    from duckflow.fleet.heart import MOST_FAILURES, WorkerThread
+
+    tries: list[int] = []
+    told: list[Exception] = []
+
+    def beat() -> None:
+        tries.append(len(tries))
+        if len(tries) > 3 or len(tries) == 1:
+            raise KeyError("gone")
+
+    thread = WorkerThread("t", 0.01, beat, told.append)
+    thread.start()
+    thread.join(LONGEST)
+    assert len(tries) == 3 + MOST_FAILURES and [type(error) for error in told] == [KeyError]
+
+
 def text_of(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 

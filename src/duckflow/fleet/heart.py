@@ -10,6 +10,7 @@ from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from duckflow.errors import LeaseLost
 from duckflow.fleet.claims import Claims, Note, Spent
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.questions import QuestionStore
@@ -17,8 +18,14 @@ from duckflow.fleet.running import RunningAttempt
 from duckflow.state.phrase import say
 
 BEAT = 1.0
+MOST_FAILURES = 5
+"""One after the other, of the same thing."""
 SAFE_PART = 0.75
 """Of a lease: a worker that could not renew it for that long ends what it does, before others begin with it."""
+
+
+Fail = Callable[[Exception], None]
+"""Ends the worker, from any thread."""
 
 
 class HandOn(Protocol):
@@ -38,21 +45,30 @@ class HandOn(Protocol):
 
 
 class WorkerThread(threading.Thread):
-    """Does the same again and again until it is stopped."""
+    """Does the same again and again until it is stopped. What keeps failing is told: a worker that does not hear what
+    others want of it must not go on."""
 
-    def __init__(self, name: str, lease: float, beat: Callable[[], None]) -> None:
+    def __init__(self, name: str, lease: float, beat: Callable[[], None], fail: Fail) -> None:
         super().__init__(name=name, daemon=True)
         self._seconds = min(BEAT, lease / 6)
         self._beat = beat
+        self._fail = fail
         self._stopped = threading.Event()
 
     def run(self) -> None:
+        failed = 0
         while not self._stopped.wait(self._seconds):
             try:
                 self._beat()
+                failed = 0
             except SQLAlchemyError:
                 # The database is away; how long that may last is watched by the worker.
                 continue
+            except Exception as error:
+                failed += 1
+                if failed == MOST_FAILURES:
+                    self._fail(error)
+                    return
 
     def stop(self) -> None:
         self._stopped.set()
@@ -62,18 +78,17 @@ class WorkerThread(threading.Thread):
 class Heart(WorkerThread):
     """Says that the worker lives, and nothing else: nothing must keep it from that."""
 
-    def __init__(self, claims: Claims, on_lost: Callable[[], None]) -> None:
-        super().__init__("fleet-heart", claims.lease, self._renew)
+    def __init__(self, claims: Claims, fail: Fail) -> None:
+        super().__init__("fleet-heart", claims.lease, self._renew, fail)
         self.good_until = time.monotonic() + claims.lease * SAFE_PART
         self._claims = claims
-        self._on_lost = on_lost
 
     def _renew(self) -> None:
         began = time.monotonic()
         if self._claims.renew():
             self.good_until = began + self._claims.lease * SAFE_PART
         else:
-            self._on_lost()
+            self._fail(LeaseLost("fleet.lease_lost", worker=self._claims.worker))
             self._stopped.set()
 
 
@@ -88,8 +103,9 @@ class Clerk(WorkerThread):
         running: Mapping[str, RunningAttempt],
         notes: deque[Note],
         hand_on: HandOn,
+        fail: Fail,
     ) -> None:
-        super().__init__("fleet-clerk", claims.lease, self._see_to_all)
+        super().__init__("fleet-clerk", claims.lease, self._see_to_all, fail)
         self._claims = claims
         self._endings = endings
         self._questions = questions

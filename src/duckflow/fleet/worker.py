@@ -56,9 +56,9 @@ class Worker:
 
     def live(self, hand_on: HandOn) -> None:
         """From here on others count on us."""
-        self._heart = Heart(self.claims, self.lose)
+        self._heart = Heart(self.claims, self.fail)
         self._heart.start()
-        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, hand_on)
+        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, hand_on, self.fail)
         self._clerk.start()
 
     async def stay(self, fleet: str) -> None:
@@ -94,9 +94,12 @@ class Worker:
             await asyncio.to_thread(self.claims.leave)
 
     def lose(self) -> None:
-        """Others take us for dead. From any thread."""
-        lost = LeaseLost("fleet.lease_lost", worker=self.claims.worker)
-        self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(lost))
+        """Others take us for dead."""
+        self.fail(LeaseLost("fleet.lease_lost", worker=self.claims.worker))
+
+    def fail(self, error: Exception) -> None:
+        """It cannot go on. From any thread."""
+        self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(error))
 
     async def carry(self, fleet: str, task: str, number: int) -> None:
         """One attempt, from taking it to its report. Does not come back when this worker is ending: then the attempt
