@@ -150,8 +150,8 @@ class Failures:
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
-    """Says which variable to set; `source` is where the refused key came from, empty when there was none. The keyring is
-    only named where it would be looked into."""
+    """Says which variable to set; `source` is where the refused key came from, empty when there was none. The keyring
+    is only named where it would be looked into."""
     if may_be_stored(endpoint) and importlib.util.find_spec("keyring"):
         text = "model.key_refused" if key else "model.key_missing"
     else:

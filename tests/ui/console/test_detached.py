@@ -250,7 +250,7 @@ def test_leaving_a_joined_terminal_stops_nothing(sockets: Path, opened: list[Ter
 
 
 def test_a_chat_that_was_joined_at_rest_is_left_where_it_runs(sockets: Path, opened: list[Terminal]) -> None:
-    """Nothing has been said yet, so there is nothing to go on with; and it is open elsewhere, so the way back is to join."""
+    """Nothing has been said yet, so there is nothing to go on with; it is open elsewhere: one comes back by joining."""
     start(opened, sockets, [], DUCKFLOW_LANG="en")
     the_socket(sockets)
     second = join(opened, sockets, "en")

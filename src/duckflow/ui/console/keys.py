@@ -13,7 +13,7 @@ from duckflow.ui.console.line import HandlerKey
 from duckflow.ui.console.pastes import Pastes
 
 AGAIN_SECONDS = 2.0
-LOOK_SECONDS = 0.01
+LOOK_SECONDS, MOST_LOOKS = 0.01, 500
 
 
 class KeyActions(Protocol):
@@ -86,15 +86,17 @@ def leave(actions: KeyActions) -> None:
 
 
 async def _complete_when_found(buffer: Buffer) -> None:
-    """What is looked for since the last key was typed; where nothing is, the looking begins. Not where something else is
-    typed meanwhile."""
+    """What is being looked for since the last key was typed; where nothing is, the looking begins. Not where something
+    else is typed meanwhile."""
     state = buffer.complete_state
     if state is None:
         buffer.start_completion(insert_common_part=True)
         return
-    while buffer.complete_state is state and not state.completions:
+    for _ in range(MOST_LOOKS):
+        if buffer.complete_state is not state or state.completions:
+            break
         await asyncio.sleep(LOOK_SECONDS)
-    if buffer.complete_state is state:
+    if buffer.complete_state is state and state.completions:
         buffer.complete_next()
 
 
