@@ -113,6 +113,7 @@ async def test_the_worktree_of_a_dead_worker_goes_and_a_branch_that_is_not_ours_
     assert await past.clean("cancelled") == ["moved"] and "duckflow/tax-1" in past.repository.branches()
 
 
+@pytest.mark.slow
 async def test_a_fleet_that_is_forgotten_is_no_more_and_others_go_on(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, 3.0, hold_a_lock(tmp_path / "ledger", 0.0))
     task = FleetTask(name="a", repository="/r", prompt="p", pick="best", minutes=1)

@@ -118,6 +118,7 @@ def test_a_limit_is_read_and_can_be_taken_away(text: str, at_once: int | None, p
             Limit.read(wrong)
 
 
+@pytest.mark.slow
 async def test_cancelling_counts_at_once_where_nobody_works(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
     fleet = engine.start(FleetOrder([task("plain-1", 2), task("plain-2", 2), task("plain-3")]))

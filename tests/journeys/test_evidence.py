@@ -24,6 +24,8 @@ YES = {"en": "go ahead", "ja": "進めてください"}
 ENDED = {"en": "has ended", "ja": "終わりました"}
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
 CHECK = "import pathlib, sys; sys.exit(pathlib.Path('bad.py').exists())\n"
+SLOW = pytest.mark.slow
+PART = "python -m pytest tests/test_a.py passes"
 CLAIM = act("plan_tool.update_step", step_id="1", status="completed")
 
 
@@ -135,11 +137,13 @@ async def test_only_the_command_that_is_named_shows_it(
 @pytest.mark.parametrize(
     ("success", "command", "proven"),
     [
-        ("python -m pytest tests/test_a.py passes", "python -m pytest -q -x && ls", True),
+        pytest.param(PART, "python -m pytest -q -x && ls", True, marks=SLOW),
         ("`pytest tests/test_a.py` が成功する", "python -m pytest -q", True),
-        ("python -m pytest tests/test_a.py passes", "python -m pytest -q -k test", False),
-        ("python -m pytest tests/test_a.py passes", "python -m pytest -q tests/test_b.py", False),
-        ("python -m pytest tests/test_c.py passes", "python -m pytest -q", False),
+        (PART, "python -m pytest -q -k test", False),
+        pytest.param(
+            "python -m pytest tests/test_a.py passes", "python -m pytest -q tests/test_b.py", False, marks=SLOW
+        ),
+        pytest.param("python -m pytest tests/test_c.py passes", "python -m pytest -q", False, marks=SLOW),
     ],
 )
 async def test_a_run_of_all_tests_shows_some_of_them(tmp_path: Path, success: str, command: str, proven: bool) -> None:

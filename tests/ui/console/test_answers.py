@@ -35,7 +35,9 @@ def test_the_gate(tmp_path: Path, opened: list[Terminal], language: str, answers
         assert (terminal.work / f"f{number}.txt").exists()
 
 
-@pytest.mark.parametrize("editor", ["true", "false", "no-such-editor"])
+@pytest.mark.parametrize(
+    "editor", ["true", *(pytest.param(one, marks=pytest.mark.slow) for one in ("false", "no-such"))]
+)
 def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[Terminal], editor: str) -> None:
     """Left without saving, broken off, or not there at all: the question stays."""
     terminal = start(opened, tmp_path, writing(0), EDITOR=editor, VISUAL="")
