@@ -238,7 +238,10 @@ FAILING: list[tuple[str, Reply, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize("kinds", [FAILING[:4], FAILING[4:]], ids=["refused", "no reply"])
+@pytest.mark.parametrize(
+    "kinds",
+    [pytest.param(FAILING[:4], id="refused"), pytest.param(FAILING[4:], id="no reply", marks=pytest.mark.slow)],
+)
 def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversation_goes_on(
     shell: Shell, server: Server, kinds: list[tuple[str, Reply, int, str]]
 ) -> None:
