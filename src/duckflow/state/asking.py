@@ -119,10 +119,12 @@ def offers_more(text: str) -> bool:
 def ends_asking(text: str) -> bool:
     """Whether what is said last asks for an answer, perhaps with its choices or a remark behind it."""
     end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
-    for sentence in reversed([one.strip() for one in re.split(SENTENCES, end) if one and one.strip()]):
+    sentences = [one.strip() for one in re.split(SENTENCES, end) if one and one.strip()]
+    while sentences:
+        sentence = sentences.pop()
         if asks(sentence.strip(" -*_#>")):
             return True
-        if not re.match(BESIDE, sentence):
+        if not sentences or not re.match(BESIDE, sentence):
             return False
     return False
 
