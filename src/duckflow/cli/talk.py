@@ -143,8 +143,9 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         await wired.close()
         chosen.session.close()
         state = chosen.session.state
-        # Nothing was said, or nobody could be asked: there is nothing to go on with.
-        if not state.messages or (code == UsageError.exit_code and state.turn == 1):
+        alone = state.turn == 1 and all(one.role == "user" for one in state.messages)
+        # Nothing was said, or nobody could be asked: there is nothing to go on with. Where something was done it stays.
+        if not state.messages or (code == UsageError.exit_code and alone):
             chosen.session.discard()
 
 
