@@ -1,8 +1,11 @@
 """What all tests share."""
 
 import gc
+import os
+import sys
 from collections.abc import AsyncIterator
 from inspect import iscoroutinefunction
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +17,9 @@ from tests.journeys.story import OPEN
 settings.register_profile("quick", deadline=None, max_examples=40, derandomize=True)
 settings.register_profile("thorough", deadline=None)
 settings.load_profile("quick")
+
+# Commands of stories say `python` and `pytest`: those are the ones that run the tests, whatever the machine has.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 # Thousands of tests are held from now to the end: the collector need not go through them again and again.
 gc.disable()

@@ -1,6 +1,10 @@
 """What commands can and cannot do in the full sandbox, besides being attacked from."""
 
+import os
 import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from yard import PYTHON, SECRET, Yard
@@ -120,6 +124,43 @@ def test_a_work_folder_inside_a_hidden_folder_is_there(place: Yard) -> None:
     place.folder.mkdir()
     ran = place.run(place.sandbox(SandboxSettings()), "echo x > new; cat ../id_ed25519")
     assert (place.folder / "new").exists() and SECRET not in ran.output
+
+
+@pytest.fixture
+def below_tmp(place: Yard) -> Generator[Path]:
+    """A folder below /tmp, whatever TMPDIR says."""
+    top = Path(tempfile.mkdtemp(prefix="home-", dir="/tmp"))
+    yield top
+    shutil.rmtree(top)
+
+
+def test_a_home_below_tmp_is_there_without_its_secrets(place: Yard, below_tmp: Path) -> None:
+    shutil.copytree(place.home, below_tmp, symlinks=True, dirs_exist_ok=True)
+    (below_tmp / "notes").write_text("as it was")
+    place.home = below_tmp
+    ran = place.run(place.sandbox(SandboxSettings()), "cat ~/notes; cat ~/.ssh/*; cat ~/.netrc; echo x > ~/notes")
+    assert ran.output.startswith("as it was") and "Read-only" in ran.output and SECRET not in ran.output
+
+
+def test_a_work_folder_in_a_home_below_tmp_can_be_written(place: Yard, below_tmp: Path) -> None:
+    place.home, place.folder = below_tmp, below_tmp / "work"
+    place.folder.mkdir()
+    (below_tmp / "notes").write_text("as it was")
+    ran = place.run(place.sandbox(SandboxSettings()), "cat ../notes > copy; echo x > ../notes; echo x > /tmp/mine")
+    assert (place.folder / "copy").read_text() == "as it was" and "Read-only" in ran.output
+    assert (below_tmp / "notes").read_text() == "as it was" and not Path("/tmp/mine").exists()
+
+
+def test_programs_below_tmp_on_the_path_are_there(
+    place: Yard, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, library = below_tmp / "bin/greet", below_tmp / "lib/words"
+    for file, text in ((program, '#!/bin/sh\ncat "${0%/*}/../lib/words"\n'), (library, "hello")):
+        file.parent.mkdir()
+        file.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert place.run(place.sandbox(SandboxSettings()), "greet").output == "hello"
 
 
 def test_only_the_three_streams_are_open(place: Yard, sandbox: Sandbox) -> None:

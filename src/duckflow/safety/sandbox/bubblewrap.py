@@ -9,7 +9,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.safety.sandbox.paths import SandboxPaths, between
+from duckflow.safety.sandbox.paths import SandboxPaths, between, outermost
 from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Launch, Sandbox, close_all
 from duckflow.safety.sandbox.seccomp import bytecode
@@ -86,7 +86,9 @@ class Mounts:
             Path("/dev"): ("--dev", "/dev"),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
-        hidden = [path for path in self._paths.hidden() if path.is_relative_to(folder) or not _temporary(path)]
+        needed = self._needed_in_temporary()
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in needed}
+        hidden = [path for path in self._paths.hidden() if not _temporary(path) or _lies_in((folder, *needed), path)]
         for path in hidden:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
@@ -116,6 +118,16 @@ class Mounts:
             empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
             self._at[path] = ("--ro-bind", str(empty), str(path))
 
+    def _needed_in_temporary(self) -> tuple[Path, ...]:
+        """Containers often have a home below /tmp, and tests have their programs there. The private /tmp would hide
+        both, so they are mounted again, read-only like everything outside the work folder."""
+        programs = [Path(os.path.realpath(entry)) for entry in os.get_exec_path()]
+        # A virtual environment keeps its libraries beside `bin`.
+        prefixes = [path.parent if path.name == "bin" and path.parent not in TEMPORARY else path for path in programs]
+        wanted = [path for path in (self._paths.home, *prefixes) if path not in TEMPORARY and _temporary(path)]
+        mounted = (self._paths.folder, *self._writable)
+        return outermost(path for path in wanted if path.is_dir() and not _lies_in(mounted, path))
+
     def _pin_above(self, path: Path) -> None:
         for top in self._writable:
             for folder in between(top, path):
@@ -135,4 +147,8 @@ class Mounts:
 
 def _temporary(path: Path) -> bool:
     """There the command has files of its own."""
-    return any(path.is_relative_to(top) for top in TEMPORARY)
+    return _lies_in(TEMPORARY, path)
+
+
+def _lies_in(folders: Sequence[Path], path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)

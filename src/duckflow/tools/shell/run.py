@@ -22,6 +22,7 @@ from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.shell.limits import LimitWatch
+from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.process import Process, caches, environment
 from duckflow.tools.shell.settings import ShellSettings
@@ -198,7 +199,7 @@ class ShellRun(Tool[ShellArgs]):
             raise self._timed_out(running, limit, gone) from None
         # Whoever writes on after nobody reads any more has not failed.
         cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
-        return self._result(running, 0 if cut_short else code)
+        return await self._result(running, 0 if cut_short else code)
 
     async def _leave(self, running: Running) -> Done:
         """Look at it for a moment, then let it go on."""
@@ -214,9 +215,9 @@ class ShellRun(Tool[ShellArgs]):
                 f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",
                 say("shell.background", job=job.job_id, command=_short(job.command)),
             )
-        return self._result(running, code)
+        return await self._result(running, code)
 
-    def _result(self, running: Running, code: int) -> Done:
+    async def _result(self, running: Running, code: int) -> Done:
         running.output.take(b"", last=True)
         output = running.output.text(failed=code != 0)
         if code and output.startswith(SANDBOX_BROKEN):
@@ -229,6 +230,8 @@ class ShellRun(Tool[ShellArgs]):
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
+        if code:
+            parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
             parts.append(f"Warning: changed while the command ran, and can make git run programs: {meddled}")
         parts += [
