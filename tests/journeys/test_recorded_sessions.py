@@ -1,0 +1,87 @@
+"""Sessions that version 1 of the journal recorded go on with today's program: conversation, plan of record, undo."""
+
+import json
+import os
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.events.types import TurnUndone
+from duckflow.store.paths import Paths
+from tests.journeys.story import Story, decide, respond
+
+RECORDED = Path(__file__).parents[1] / "store/recorded"
+OWNER = "420, 0, 0"
+both_forms = pytest.mark.parametrize("recorded", ["native", "json"])
+either_model = pytest.mark.parametrize("native", [True, False], ids=["native-model", "json-model"])
+
+
+def unpack(top: Path, name: str) -> None:
+    """The work folder, the journal and what undo kept, as the older program left them."""
+    saved: dict[str, Any] = json.loads((RECORDED / f"{name}.json").read_text("utf-8"))
+    folder, home = top / "work", top / "home"
+    undo = Paths(home, home, home).undo_of(folder)
+    for made in (folder, undo):
+        made.mkdir(parents=True)
+    for file, text in saved["files"].items():
+        (folder / file).write_text(text)
+        (folder / file).chmod(0o644)
+    with sqlite3.connect(home / "s.db") as journal:
+        journal.execute("CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT, body TEXT, crc INTEGER)")
+        for number, (kind, body) in enumerate(saved["journal"], 1):
+            text = body.replace("@FOLDER@", str(folder))
+            check = zlib.crc32(text.encode(), zlib.crc32(kind.encode()))
+            journal.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (number, kind, text, check))
+        journal.execute("PRAGMA user_version=1")
+    with sqlite3.connect(undo / "undo-3.sqlite") as kept:
+        kept.executescript("\n".join(saved["undo"]).replace(OWNER, f"420, {os.getuid()}, {os.getgid()}"))
+
+
+def resumed(top: Path, recorded: str, native: bool) -> Story:
+    unpack(top, recorded)
+    return Story(top, [decide(respond("It is 2."))], mode="ask", native=native)
+
+
+@both_forms
+@either_model
+async def test_the_conversation_goes_on(tmp_path: Path, recorded: str, native: bool) -> None:
+    story = resumed(tmp_path, recorded, native)
+    state = story.session.state
+    assert (state.turn, state.five.constraints) == (3, ["Do not touch other files"])
+    assert [message.text for message in state.messages if message.role == "user"] == [
+        "Set the price to 2 and write it down. Do not touch other files.",
+        "Now delete the notes",
+        "値段はいくらですか",
+    ]
+    assert await story.tell("And now?") == "done"
+    request = story.model.requests[0].messages
+    sent = "\n".join(message.whole for message in request)
+    for words in (
+        "return 2",
+        "price is 2 now",
+        "python3 shop.py",
+        "see notes.md",
+        "値段は 2 です",
+        "Shall I keep notes.md?",
+    ):
+        assert words in sent, words
+    if native:
+        calls = [call for message in request for call in message.calls]
+        results = {message.answers for message in request if message.role == "tool"}
+        assert {call.name for call in calls} >= {"file_ops_read_file", "file_ops_edit_file", "shell_run"}
+        assert results == {call.call_id for call in calls}, "no call is sent without its result"
+        edit = next(call for call in calls if call.name == "file_ops_edit_file")
+        assert json.loads(edit.arguments)["edits"] == [{"old": "return 1\n", "new": "return 2\n"}]
+
+
+@both_forms
+async def test_what_was_done_is_taken_back(tmp_path: Path, recorded: str) -> None:
+    story = resumed(tmp_path, recorded, native=True)
+    outcome = await story.chat.undo.restore(back=True)
+    assert sorted(outcome.changed) == ["notes.md", "price.txt", "shop.py"]
+    assert "return 1" in (story.folder / "shop.py").read_text()
+    assert not (story.folder / "notes.md").exists()
+    assert story.all(TurnUndone)[0].turn == 1
