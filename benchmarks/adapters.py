@@ -17,7 +17,7 @@ def replace(before: str, old: str, new: str, everywhere: bool) -> str:
 
 
 def parse(text: str) -> Any:
-    from duckflow.llm.repair import read_json
+    from duckflow.forms.broken_json import read_json
 
     return read_json(text).value
 

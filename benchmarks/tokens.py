@@ -62,12 +62,12 @@ def english() -> Iterator[str]:
 
 
 def japanese() -> Iterator[str]:
-    for path in sorted((SOURCE / "prompts/templates/ja").glob("*.md")):
+    for path in sorted((SOURCE / "i18n/ja/prompts").glob("*.md")):
         yield path.read_text(encoding="utf-8")
 
 
 def japanese_chat() -> Iterator[str]:
-    words: dict[str, str] = json.loads((SOURCE / "i18n/ja.json").read_text(encoding="utf-8"))
+    words: dict[str, str] = json.loads((SOURCE / "i18n/ja/words.json").read_text(encoding="utf-8"))
     lines = list(words.values())
     return ("\n".join(lines[start : start + 5]) for start in range(0, len(lines), 5))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.agent.errand import errand
+from duckflow.agent.led.errand import errand
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ WIDE = 131_072
 )
 def test_small_models_get_the_short_form_and_are_led(model: str, window: int, small: bool) -> None:
     profile = make_profile(model, window, PromptSettings())
-    assert (profile.compact, profile.led, profile.several_actions) == (small, small, not small)
+    assert profile.led is small
     assert (profile.name, profile.window, profile.local) == (model, window, model.startswith("local:"))
 
 
 def test_the_setting_decides() -> None:
-    assert not make_profile("local:qwen2.5-coder-1.5b", 4096, PromptSettings(profile="full")).compact
+    assert not make_profile("local:qwen2.5-coder-1.5b", 4096, PromptSettings(profile="full")).led
     assert make_profile("openai:gpt-5", WIDE, PromptSettings(profile="compact")).led

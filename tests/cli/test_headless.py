@@ -165,9 +165,12 @@ def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
 
 
 def test_json_says_what_nothing_shows(shell: Shell) -> None:
-    model = shell.script(*[decide(respond(f"I wrote it, {number}.")) for number in range(2)])
-    told = json.loads(shell.run("-p", "Create a.py", "-m", model, "--output-format", "json").stdout)
-    assert told["outcome"] == "done" and told["why"].startswith("Unverified: ") and "a.py" in told["why"]
+    work = act("file_ops.write_file", path="a.py", content="x = 1\n"), act("shell.run", command="test -e b.py")
+    said = [decide(respond(f"I wrote it, {number}.")) for number in range(2)]
+    model = shell.script(decide(*work, next_step="continue"), *said)
+    done = shell.run("-p", "Create a.py", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    told = json.loads(done.stdout)
+    assert told["outcome"] == "done" and told["why"].startswith("Unverified: ") and "b.py" in told["why"]
 
 
 def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) -> None:

@@ -1,7 +1,10 @@
 """A story: a real folder, a real journal, the whole program, and a model that says what it was told to."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from duckflow.agent.connection import Connected
@@ -42,6 +45,22 @@ def decide(*actions: dict[str, Any], next_step: str = "done", step: str = "EXECU
         "next_step": next_step,
         "prompt_pattern": "base_main",
     } | other
+
+
+@contextmanager
+def calls_into(place: str) -> Generator[list[str]]:
+    """The names of all functions that are called meanwhile in files whose path holds this."""
+    called: list[str] = []
+
+    def hear(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and place in frame.f_code.co_filename:
+            called.append(frame.f_code.co_qualname)
+
+    sys.setprofile(hear)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
 
 
 OPEN: "list[Story]" = []

@@ -7,6 +7,7 @@ from duckflow.events.types import TextStreamed
 from duckflow.llm.scripted import ScriptedReply
 from tests.journeys.story import Story, act, decide, respond
 
+SMALL = {"prompts": {"profile": "compact"}}
 THREE = "I can do that. Which name? Which folder? And tests too?"
 
 
@@ -32,7 +33,8 @@ async def test_a_choice_needs_two_that_differ(tmp_path: Path) -> None:
 
 async def test_a_long_answer_is_summed_up_only_for_those_who_want_it(tmp_path: Path) -> None:
     long = decide(respond("A fact. " * 300), step="PLANNING")
-    story = Story(tmp_path, [long, decide(respond("In short: facts."), step="PLANNING"), long])
+    replies = [long, decide(respond("In short: facts."), step="PLANNING"), long]
+    story = Story(tmp_path, replies, settings=SMALL)
     await story.tell("Explain everything, with a short summary")
     assert story.said()[1:] == ["In short: facts."]
     assert "the user wants a summary" in story.prompt(1)
@@ -54,6 +56,7 @@ async def test_a_question_is_not_overtaken_by_a_summary(tmp_path: Path) -> None:
 
 
 async def test_a_japanese_session_speaks_japanese_to_the_model(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(respond("完了しました。")), decide(respond("不要でした。"))], language="ja")
+    replies = [decide(respond("完了しました。")), decide(respond("不要でした。"))]
+    story = Story(tmp_path, replies, language="ja", settings=SMALL)
     assert await story.tell("hello.py を作成して") == "done"
     assert "hello.py はまだ書かれていません" in story.prompt()

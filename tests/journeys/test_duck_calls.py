@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import DuckAnswered, DuckCalled, MessagesSetAside, Noticed, ReplyRejected, VitalsChanged
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.pacemaker.interventions import CHOICES, Effect, Pattern
-from duckflow.prompts.template import note
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond

@@ -19,6 +19,7 @@ from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, wh
 from tests.journeys.story import Story, act, decide, respond
 
 SMALL: dict[str, Any] = {"memory": {"budget_tokens": 2500, "summaries": False}}
+TINY: dict[str, Any] = {"memory": {"budget_tokens": 1200, "summaries": False}}
 SUMMING_UP: dict[str, Any] = {"memory": {"budget_tokens": 2500, "summaries": True}}
 SUMMARY = "Sum up this part"
 
@@ -61,7 +62,7 @@ async def test_something_said_300_turns_ago_is_found_by_the_model(tmp_path: Path
 
 async def test_what_the_user_refers_to_comes_back_by_itself_as_a_quotation(tmp_path: Path) -> None:
     replies = [answer("はい")] * 42
-    story = Story(tmp_path, replies, language="ja", settings=SMALL)
+    story = Story(tmp_path, replies, language="ja", settings=TINY)
     await story.tell("始めましょう。")
     await story.tell("本番の配備は毎週木曜の深夜に行うと決めました。")
     await talk(story, 39)
@@ -278,7 +279,7 @@ async def test_a_plan_is_made_knowing_the_lessons_and_a_job_leaves_its_results_i
 
 
 async def test_a_small_model_is_told_of_no_recall_but_gets_what_it_refers_to(tmp_path: Path) -> None:
-    story = Story(tmp_path, [answer("seen")] * 82, settings=SMALL, window=8192)
+    story = Story(tmp_path, [answer("seen")] * 82, settings=TINY, window=8192)
     await story.tell("Hello, let us begin.")
     await story.tell("By the way, the staging database listens on port 54329.")
     await talk(story, 79)

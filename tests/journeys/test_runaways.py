@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duckflow.events.types import DuckCalled, Noticed, TurnEnded
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
-from duckflow.prompts.template import note
 from duckflow.state.message import ToolCall
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from duckflow.agent.bodies import SCRIPT_TOKENS
+from duckflow.agent.led.tryout import SCRIPT_TOKENS
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.llm.scripted import Line, Scripted, ScriptedReply
 from duckflow.state.phrase import say
-from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.story import Story, act, calls_into, decide, respond
 
 REQUEST = "Read NOTES.md and implement the solution in tally.py. Keep the names."
 STUB = "def tally(words):\n    pass\n"
@@ -65,25 +65,14 @@ async def test_after_two_failures_it_may_say_so(tmp_path: Path) -> None:
     assert [finished.result.ok for finished in story.all(ActionFinished)][-3:] == [False, False, True]
 
 
-async def test_a_large_model_that_claims_done_is_reminded_once(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(respond("Done!")), decide(respond("It is not needed."))])
-    assert await story.tell("Create hello.py that prints hello") == "done"
-    assert "hello.py has not been written" in story.prompt()
-    assert story.all(Noticed)[-1].what == say("review.unverified", check="not written: hello.py")
-
-
-@pytest.mark.parametrize(
-    ("request_", "path"),
-    [("Add type hints to cart.py", "src/shop/cart.py"), ("Fix the bug in app.py", "lib.py")],
-)
-async def test_a_large_model_that_did_its_work_is_believed(tmp_path: Path, request_: str, path: str) -> None:
-    """The file may be in a folder of its own, and the bug in another file."""
-    work = decide(act("file_ops.write_file", path=path, content="x: int = 1\n"), next_step="continue")
-    story = Story(tmp_path, [work, decide(respond("It is mended."))])
+async def test_a_large_model_meets_nothing_of_this(tmp_path: Path) -> None:
+    """What it did is what the record shows; nobody reads its request for names of files."""
+    story = Story(tmp_path, [decide(respond("It is not needed."))], native=True)
     (story.folder / "app.py").write_text("import lib\n")
-    assert await story.tell(request_) == "done"
-    assert len(story.model.requests) == 2
-    assert "review.unverified" not in [one.what.key for one in story.all(Noticed)]
+    with calls_into("duckflow/agent/led/") as called:
+        assert await story.tell("Create hello.py that prints hello, like app.py. Plan it, with a summary.") == "done"
+    assert len(story.model.requests) == 1
+    assert called == []
 
 
 async def test_a_secret_is_not_shown_in_passing(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from duckflow.commands.export.transcript import Transcript
 from duckflow.events.types import ActionStarted, Event, MessageAdded, TurnBegan
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
-from duckflow.prompts.template import note
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
 from tests.journeys.story import Story, act, decide, respond

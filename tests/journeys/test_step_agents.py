@@ -7,8 +7,8 @@ from typing import Any
 
 from duckflow.events.types import ActionFinished, DecisionMade, LoopBegan, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
+from duckflow.i18n.template import note
 from duckflow.llm.scripted import called
-from duckflow.prompts.template import note
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond

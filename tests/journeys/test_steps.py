@@ -108,7 +108,7 @@ async def test_thirty_steps_cost_thirty_small_requests(tmp_path: Path, asked: bo
     """However many steps are done, the next one is told the same amount."""
     count, replies = 30, list[Any]()
     for number in range(count):
-        name, text = f"m{number:02d}", f"VALUE = {number}\n" * 40
+        name, text = f"m{number:02d}", "".join(f"{'abcdefgh'[line % 8]}{line} = {number}\n" for line in range(40))
         tasks = [act("file_ops.write_file", path=f"{name}.py")] if asked else written(**{name: text})
         replies.append(tasks_of(f"step {number:02d}", *tasks))
         replies += [when(f"complete content of {name}.py", text)] if asked else []

@@ -1,7 +1,5 @@
 """What goes into a prompt fits, in real tokens, and holds the first and the latest word of the user."""
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +9,10 @@ from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
 from duckflow.memory.score import Scores
 from duckflow.memory.settings import MemorySettings
+from duckflow.state.action import Action, Decision, TaskProfile
 from duckflow.state.context import Context
 from duckflow.state.message import PAST, Message, Role
+from duckflow.state.phase import Phase
 
 ROLES: list[Role] = ["user", "assistant", "tool", "system"]
 WORDS = st.sampled_from(
@@ -159,19 +159,20 @@ def test_a_focus_keeps_what_has_to_do_with_it() -> None:
 def test_the_budget_is_a_share_of_the_window(window: int, budget: int) -> None:
     assert MemorySettings().budget(window) == budget
     assert MemorySettings(window_share=0.001).budget(window) == min(8000, budget), "never below what the least is"
-    assert MemorySettings().budget(window, small=True) == min(8000, budget)
+    assert MemorySettings().budget(window, most=8000) == min(8000, budget)
     assert MemorySettings(budget_tokens=3000).budget(window) == 3000
     assert MemorySettings(budget_tokens=9_000_000).budget(window) < window
 
 
 def test_what_is_told_is_no_noise() -> None:
     """Neither the names of a Decision's fields, nor what reads like an error in a file that was looked at."""
-    call = {"operation": "file_ops.read_file", "args": {"path": "src/parse_all.py", "start_line": 1}, "reasoning": "r"}
-    decision = {"rationale": "look", "goal_consistency": "yes", "constraint_check": "yes", "actions": [call]}
+    args = {"path": "src/parse_all.py", "start_line": 1}
+    call = Action(operation="file_ops.read_file", args=args, reasoning="r")
+    decision = Decision.made_up("look", [call], TaskProfile.CODE_ANALYSIS, Phase.PLANNING)
     digest = Digest()
     digest.take(
         [
-            Message(role="assistant", text=json.dumps(decision)),
+            Message(role="assistant", text="", decision=decision),
             Message(
                 role="tool",
                 operation="file_ops.read_file",

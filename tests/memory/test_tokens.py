@@ -12,16 +12,16 @@ from benchmarks.real_tokens import real_tokens
 from duckflow.memory import bubble
 from duckflow.memory.tokens import Tokens, count, estimate
 
-TEMPLATES = Path(duckflow.__file__).parent / "prompts" / "templates"
+LANGUAGES = Path(duckflow.__file__).parent / "i18n"
 
 
 @pytest.mark.parametrize(
     "text",
     [
         inspect.getsource(bubble),
-        (TEMPLATES / "en" / "base.md").read_text(encoding="utf-8"),
-        (TEMPLATES / "ja" / "base.md").read_text(encoding="utf-8"),
-        (TEMPLATES / "ja" / "format.md").read_text(encoding="utf-8"),
+        (LANGUAGES / "en/prompts/base.md").read_text(encoding="utf-8"),
+        (LANGUAGES / "ja/prompts/base.md").read_text(encoding="utf-8"),
+        (LANGUAGES / "ja/prompts/format.md").read_text(encoding="utf-8"),
     ],
     ids=["code", "English", "Japanese", "Japanese with code"],
 )

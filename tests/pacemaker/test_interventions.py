@@ -2,6 +2,7 @@
 
 import pytest
 
+from duckflow.i18n.template import notes
 from duckflow.pacemaker.health import make_health
 from duckflow.pacemaker.interventions import (
     CHOICES,
@@ -16,7 +17,6 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
-from duckflow.prompts.template import notes
 from duckflow.state.vitals import Vitals
 
 TRIED = ("file_ops.grep foo", "shell.run make")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckflow.i18n.template import notes
 from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
 from duckflow.pacemaker.step import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
-from duckflow.prompts.template import notes
 from duckflow.state.vitals import Vitals
 from tests.pacemaker.story import ask_after, bad_edit, edit, grep, read, run, tell
 

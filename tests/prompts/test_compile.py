@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.agent.connection import form_of
+from duckflow.i18n.template import load
 from duckflow.prompts.compile import Moment
 from duckflow.prompts.settings import PromptSettings
-from duckflow.prompts.template import load
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
@@ -24,21 +25,25 @@ LANGUAGES = ("en", "ja")
 STEP = {"name": "one"}
 PROFILES = {
     "full": ModelProfile(),
-    "compact": ModelProfile(compact=True),
-    "native": ModelProfile(native_tools=True, bodies="inline"),
+    "compact": ModelProfile(led=True),
+    "native": ModelProfile(native_tools=True),
 }
+
+
+def moment(profile: str = "full", limit: int = 15) -> Moment:
+    return Moment(form_of(PROFILES[profile]), PROFILES[profile], limit)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_sent(language: str, profile: str) -> None:
     state = at_work(language)
-    stable, _ = compiler().main(state, state.messages, Moment(PROFILES[profile], 15))
+    stable, _ = compiler().main(state, state.messages, moment(profile))
     shown = [f"=== system\n{stable.text}"]
     for step in STEPS:
         for pattern in PATTERNS:
             state.phase, state.prompt_pattern = step, pattern
-            system, user = compiler().main(state, state.messages, Moment(PROFILES[profile], 15))
+            system, user = compiler().main(state, state.messages, moment(profile))
             assert system == stable
             shown.append(f"=== user, {step}, {pattern}\n{user.text}")
     text, path = "\n\n".join(shown) + "\n", SNAPSHOTS / f"{language}-{profile}.txt"
@@ -55,13 +60,13 @@ def test_no_layer_is_over_its_budget(language: str, profile: str, make: Callable
     for step in STEPS:
         for pattern in PATTERNS:
             state.phase, state.prompt_pattern = step, pattern
-            for layer in compiler().weighed(state, state.messages, Moment(PROFILES[profile], 15)):
+            for layer in compiler().weighed(state, state.messages, moment(profile)):
                 assert not layer.budget or layer.tokens <= layer.budget, (step, pattern, layer)
 
 
 def test_the_longest_state_keeps_its_goal_and_constraints_and_loses_what_is_cut_first() -> None:
     state = long_one("en")
-    prompt = compiler(PromptSettings(main_tokens=460)).main(state, state.messages, Moment())[1].text
+    prompt = compiler(PromptSettings(main_tokens=460)).main(state, state.messages, moment())[1].text
     assert f"Goal: {state.five.goal}" in prompt and f"Constraints: {state.five.constraints[0]}" in prompt
     assert "Decided:" not in prompt and "Files changed:" not in prompt and "Open questions:" not in prompt
     assert "Plan: word" in prompt and state.messages[0].text in prompt
@@ -73,7 +78,7 @@ def test_what_is_empty_leaves_no_trace(language: str) -> None:
     for step in STEPS:
         state.phase = step
         for profile in PROFILES:
-            text = "\n".join(message.text for message in compiler().main(state, [], Moment(PROFILES[profile], 15)))
+            text = "\n".join(message.text for message in compiler().main(state, [], moment(profile)))
             assert "{" not in text.replace('{"', "").replace('":{', "")
             assert not [line for line in text.split("\n") if line.endswith((": ", ": ;", "''", "「」"))]
 
@@ -91,9 +96,7 @@ def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile:
     for turn, step in enumerate([*STEPS, Phase.PLANNING], 1):
         state.turn, state.phase, state.prompt_pattern = turn, step, PATTERNS[turn % 2]
         state.messages.append(Message(role="user", text=f"request {turn}", turn=turn))
-        texts = [
-            f"{one.role}\n{one.text}" for one in compiler().main(state, state.messages, Moment(PROFILES[profile], turn))
-        ]
+        texts = [f"{one.role}\n{one.text}" for one in compiler().main(state, state.messages, moment(profile, turn))]
         assert "\n".join(texts).startswith(earlier)
         spoken = f"request {turn}"
         earlier = "\n".join(texts[:-1]) + "\n" + texts[-1][: texts[-1].index(spoken) + len(spoken)]
@@ -109,7 +112,7 @@ def test_a_plan_that_goes_on_does_not_touch_the_prefix_but_what_it_offers_is_tol
     offered = {"draft": "plan_tool.revise(", "in_progress": "task_loop.run(", "completed": "plan_tool.propose("}
     for status, offers in offered.items():
         state.plans["p"] = Plan.model_validate({"name": "Snake", "goal": "g", "status": status, "steps": [STEP]})
-        system, user = compiler().main(state, state.messages, Moment())
+        system, user = compiler().main(state, state.messages, moment())
         assert offers in user.text and offers not in system.text
         seen.append(system.text)
     assert len(set(seen)) == 1

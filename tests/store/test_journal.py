@@ -179,8 +179,8 @@ def test_a_journal_of_a_newer_version_is_left_alone_and_says_what_to_do(
     path = tmp_path / "s.db"
     talk(path, 1)
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
-        db.execute("PRAGMA user_version=2")
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        db.execute("PRAGMA user_version=3")
         db.commit()
     before = path.read_bytes()
     for opening in (reopen, Sessions(tmp_path).fork, reopen):

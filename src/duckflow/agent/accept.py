@@ -1,14 +1,13 @@
 """Takes a Decision in: puts it as the user should get it, records it, and checks what it wants of state and phase."""
 
-import json
 from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import StateOwner
 from duckflow.events.types import DecisionMade, FiveChanged, MessageAdded, Noticed, Reviewed
-from duckflow.llm.decision import Reading
-from duckflow.prompts.template import note
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.five import StateDelta
@@ -27,8 +26,9 @@ def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collecti
     decision = _polite(reading.decision, said)
     wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
-    turn, ids = session.state.turn, tuple(action.action_id for action in decision.actions)
-    message = Message(role="assistant", text=_as_said(decision), turn=turn, actions=ids, native=reading.native)
+    turn = session.state.turn
+    text = reading.text if reading.wire else "\n\n".join(decision.said())
+    message = Message(role="assistant", text=text, turn=turn, decision=decision, wire=reading.wire)
     session.emit(MessageAdded(message=message))
     if wanted and (wanted.delta.items() or wanted.delta.decision):
         session.emit(FiveChanged(delta=wanted.delta))
@@ -40,17 +40,6 @@ def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collecti
         session.emit(Reviewed(review=Review(rating=decision.rating, verdict=decision.verdict, by="model")))
     phases.follow(decision)
     return reading._replace(decision=decision)
-
-
-def _as_said(decision: Decision) -> str:
-    """The Decision as it stands in the conversation: in the order in which the model itself writes it."""
-    said = decision.model_dump(mode="json", exclude_none=True)
-    said["actions"] = [
-        {name: action[name] for name in ("operation", "reasoning", "args")} for action in said["actions"]
-    ]
-    for name in ("actions", "next_step", "prompt_pattern"):
-        said[name] = said.pop(name)
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def _polite(decision: Decision, said: Collection[str]) -> Decision:

@@ -11,8 +11,8 @@ from duckflow.agent.preparation import Preparation
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.shared_ground import SharedGround
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
-from duckflow.llm.decision import Reading
-from duckflow.prompts.template import note
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say

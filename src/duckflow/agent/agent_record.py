@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from duckflow.agent.session import Session
 from duckflow.events.types import ActionFinished, MessageAdded, PastForgotten
 from duckflow.events.work import AgentEnded
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.state.evidence import evidence_of
 from duckflow.state.fold import holds
 from duckflow.state.message import Message
@@ -21,7 +21,7 @@ def messages_of(session: Session, agent_id: str) -> tuple[Message, ...]:
             case MessageAdded() if event.message.job == agent_id:
                 said.append(event.message.model_copy(update={"job": ""}))
             case PastForgotten() if event.words:
-                said = [one for one in said if not holds(one.text, event.words)]
+                said = [one for one in said if not holds(one.whole, event.words)]
             case _:
                 pass
     return tuple(said)

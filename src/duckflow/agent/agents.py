@@ -14,7 +14,7 @@ from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.history import AgentHistory
 from duckflow.agent.phases import Phases
-from duckflow.agent.policies.policy import Policy
+from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.session import StateOwner
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
@@ -173,9 +173,13 @@ class Agents:
         self._settings = settings
         self._memory = memory
 
+    async def available(self) -> bool:
+        """Whether the model may hand tasks to agents: a small one loses itself."""
+        return not (await self.connection.ready()).profile.led
+
     async def usable(self) -> bool:
-        """Whether the model can be left alone with a task: one that calls tools."""
-        return (await self.connection.ready_profile()).native_tools
+        """Whether the model can be left alone with a step of a plan: one that calls tools."""
+        return (await self.connection.ready()).profile.native_tools
 
     async def run(self, task: AgentTask, actor: Actor) -> AgentReport:
         """One agent, from its beginning to its end."""
@@ -216,7 +220,7 @@ class Agents:
         phases = Phases(context, self._table)
         pacing = TurnPacemaker(context, Pacemaker(self._pacemaker.with_loops(task.loops)), actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
-        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, task.policies)
+        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, Policies(task.policies))
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:

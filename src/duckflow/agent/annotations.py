@@ -10,8 +10,6 @@ from duckflow.state.phase import Phase
 
 TELLING = 12
 """A shorter message ("yes, go on") may say nothing of a goal: then it is what it goes on with."""
-DONE = '"next_step":"done"'
-"""In a Decision's message."""
 RECENT = 20
 MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
 """Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
@@ -58,7 +56,7 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     for message in reversed(state.messages[-RECENT:]):
         if message.role == "user":
             said.append(message.text)
-        answered = message.role == "assistant" and DONE in message.text
+        answered = message.decision is not None and message.decision.next_step == "done"
         if said and (answered or len(said[-1]) >= TELLING):
             break
     return shorten(next((text for text in said if len(text) >= TELLING), said[0] if said else ""), 200)

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.connection import ModelConnection, Reply
+from duckflow.agent.connection import ModelConnection
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
 from duckflow.errors import DuckflowError, ReplyUnusable, ToolError
 from duckflow.events.types import Noticed
-from duckflow.llm.bodies import EDITS, clean_body
-from duckflow.llm.provider import Request
+from duckflow.forms.bodies import EDITS, clean_body
+from duckflow.llm.provider import Reply, Request
 from duckflow.pacemaker.repetition import RepeatedLines
-from duckflow.prompts.body import is_code
+from duckflow.prompts.compact import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
@@ -23,8 +23,6 @@ from duckflow.tools.files.soundness import fault_in
 from duckflow.tools.tool import AnyTool
 
 CONTINUATIONS = 2
-SCRIPT = "try.py"
-SCRIPT_TOKENS = 500
 
 
 class NotShown:
@@ -38,7 +36,7 @@ class NotShown:
 
 
 class RepetitionGuard(NotShown):
-    """A small model's code: one that goes round would do so up to its last token."""
+    """Code: a model that goes round would do so up to its last token."""
 
     def __init__(self) -> None:
         self._rounds = RepeatedLines()
@@ -77,12 +75,9 @@ class Bodies:
     async def ask_for(self, action: Action, tool: AnyTool, actor: Actor) -> str:
         """The complete text. One with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
-        history, profile = await self._thinker.history(state, actor), await self._connection.ready_profile()
-        if profile.native_tools and not actor.job_id:
-            raise ToolError(f"bad args for {action.operation}: {tool.body} is missing. Call it again with all of it.")
-        # A small model is shown the file as it is now; a large one has read it in the conversation.
-        current = tool.standing(action.args) if profile.led else ""
-        moment = BodyMoment(profile, current, _purpose(state, actor))
+        history, model = await self._thinker.history(state, actor), await self._connection.ready()
+        current = tool.standing(action.args)
+        moment = BodyMoment(model.form.for_texts(), model.profile, current, _purpose(state, actor))
         prompt = self._compiler.body(state, history, action, tool.body, moment)
         if tool.body == EDITS:
             return await self._whole(prompt, EDITS)
@@ -107,26 +102,22 @@ class Bodies:
             return ""
         return "" if fault_in(path, mended, written.current) else mended
 
+    def last_for(self, path: str) -> Written | None:
+        """The text that was given last, if it was this file's."""
+        return self._last if self._last and self._last.path == path else None
+
     async def mended(self, path: str, fault: str) -> str:
         """The text written last, with what a try-out has shown put right; nothing when that did not work."""
-        last = self._last
-        if last is None or last.path != path or not (text := await self._mend(last, fault)) or text == last.text:
+        last = self.last_for(path)
+        if last is None or not (text := await self._mend(last, fault)) or text == last.text:
             return ""
         self._last = last._replace(text=text)
         return text
 
-    async def script_for(self, path: str) -> str:
-        """A script that tries the text written last, or nothing when that was another file's or a large model's."""
-        if self._last is None or self._last.path != path or not (await self._connection.ready_profile()).led:
-            return ""
-        told = self._compiler.try_out(self._session.state.language, self._last.text, path)
-        reply = await self._call((*self._last.prompt, *told), SCRIPT, SCRIPT_TOKENS)
-        return clean_body(reply.text, SCRIPT).text if reply.finish == "stop" else ""
-
     async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
         text, language = "", self._session.state.language
         for _ in range(CONTINUATIONS + 1):
-            reply = await self._call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)), kind)
+            reply = await self.call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)), kind)
             text += reply.text
             if reply.finish == "refusal":
                 raise ToolError("the model refused to write this text", "model.refused_body")
@@ -138,12 +129,11 @@ class Bodies:
             "model.body_cut",
         )
 
-    async def _call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
-        room = most or max(256, min(self._max_tokens, (await self._connection.ready_profile()).window // 2))
-        heard = is_code(kind) and (await self._connection.ready_profile()).led
-        return await self._connection.call(
-            Request(prompt, max_tokens=room), RepetitionGuard if heard else NotShown, "body"
-        )
+    async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
+        """One plain reply, of at most so many tokens. `kind` is `edits` or the name of the file."""
+        room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
+        heard = RepetitionGuard if is_code(kind) else NotShown
+        return await self._connection.call(Request(prompt, max_tokens=room), heard, "body")
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:
@@ -166,10 +156,14 @@ class ProcedureCalls:
         self, procedure: str, values: Mapping[str, str], schema: dict[str, Any], failures: Sequence[tuple[str, str]]
     ) -> str:
         messages = self._compiler.procedure(self._state, procedure, dict(values), failures)
-        profile, settings = await self._connection.ready_profile(), self._settings
-        inline = procedure == "tasks" and profile.bodies == "inline"
-        room = max(256, min(settings.inline_tokens if inline else settings.plan_tokens, profile.window // 2))
+        window, settings = (await self._connection.ready()).profile.window, self._settings
+        most = settings.inline_tokens if procedure == "tasks" else settings.plan_tokens
+        room = max(256, min(most, window // 2))
         reply = await self._connection.call(Request(messages, schema=schema, max_tokens=room), NotShown, "body")
         if reply.finish == "refusal":
             raise ReplyUnusable("the model refused")
+        if reply.finish == "length":
+            raise ReplyUnusable(
+                "it was cut off; make it shorter, and leave long texts out: they are asked for one by one"
+            )
         return reply.text

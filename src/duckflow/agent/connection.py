@@ -3,19 +3,19 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import StateOwner
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import Event, ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Request, Retrying, Thought
+from duckflow.forms.form import Form
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Reply, Request, Retrying, Thought
 from duckflow.llm.usage import estimate_request
+from duckflow.memory.settings import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
-from duckflow.state.message import ToolCall
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
@@ -26,19 +26,16 @@ BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE
 def make_profile(
     name: str, window: int, settings: PromptSettings, takes_tools: bool = False, sees: bool = False
 ) -> ModelProfile:
-    """What a model is like. The only place that looks at names and sizes. A small model gets the compact form, is led,
-    acts once at a time, for more in one list it only says twice, and writes texts in replies of their own."""
+    """What a model is like. The only place that looks at names and sizes."""
     small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
     return ModelProfile(
         name=name,
         window=window,
         native_tools=takes_tools and not small,
-        bodies="asked" if small else "inline",
-        several_actions=not small,
         images=sees,
-        compact=small,
         led=small,
         local=name.startswith(EMBEDDED),
+        most_history=min(LEAST_BUDGET, window // 2) if small else 0,
     )
 
 
@@ -50,14 +47,16 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
     return bool(sizes) and max(sizes) <= settings.small_billions
 
 
-class Reply(NamedTuple):
-    """A whole reply."""
+def form_of(profile: ModelProfile) -> Form:
+    """Tools where the endpoint has them. A small model is worse at calling tools than at JSON that it is held to. Each
+    form is loaded when it is needed: a start counts its imports."""
+    if profile.native_tools:
+        from duckflow.forms.native import NativeForm
 
-    text: str
-    finish: Literal["stop", "length", "refusal"]
-    prompt_tokens: int = 0
-    calls: tuple[ToolCall, ...] = ()
-    extra: Mapping[str, Any] = MappingProxyType({})
+        return NativeForm()
+    from duckflow.forms.json_form import CompactJsonForm, JsonForm
+
+    return CompactJsonForm() if profile.led else JsonForm()
 
 
 class Connected(NamedTuple):
@@ -65,6 +64,14 @@ class Connected(NamedTuple):
 
     provider: Provider
     why: Phrase
+
+
+class Model(NamedTuple):
+    """A model that is connected: how it is reached, what it is like, and how Decisions travel to it and back."""
+
+    provider: Provider
+    profile: ModelProfile
+    form: Form
 
 
 Connect = Callable[[], Awaitable[Connected]]
@@ -95,9 +102,9 @@ class ModelConnection:
         max_budget_usd: float = 0.0,
         max_tokens: int = 0,
     ) -> None:
-        self.profile = ANY_MODEL
-        """Of the model that is connected."""
         self._session = session
+        self._model: Model | None = None
+        self._looked_at: tuple[Provider, bool, bool] | None = None
         self.connect = connect
         self.find = find
         self.settings = settings
@@ -112,27 +119,29 @@ class ModelConnection:
         self.chosen = ""
         """What the user has asked for while it ran."""
 
-    async def ready(self) -> Provider:
-        """The provider. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
+    @property
+    def profile(self) -> ModelProfile:
+        """What the model is like that was connected last."""
+        return self._model.profile if self._model else ANY_MODEL
+
+    async def ready(self) -> Model:
+        """The model. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
-        provider = (await asyncio.shield(self._connecting)).provider
-        self.profile = self._profile_of(provider)
-        return provider
+        return self._known_as((await asyncio.shield(self._connecting)).provider)
 
-    def _profile_of(self, provider: Provider) -> ModelProfile:
-        """Each time anew: whether it takes tools may have turned out since."""
-        sees = provider.takes_pictures is not False
-        return make_profile(provider.model, provider.window, self.settings, provider.takes_tools, sees)
-
-    async def writes_inline(self) -> bool:
-        """Whether texts travel in the actions."""
-        return (await self.ready_profile()).bodies == "inline"
+    def _known_as(self, provider: Provider) -> Model:
+        """Looked at once; and again when it has turned out that it takes no tools, or no pictures."""
+        sees, takes_tools = provider.takes_pictures is not False, provider.takes_tools
+        if self._model is None or self._looked_at != (provider, sees, takes_tools):
+            self._looked_at = provider, sees, takes_tools
+            profile = make_profile(provider.model, provider.window, self.settings, takes_tools, sees)
+            self._model = Model(provider, profile, form_of(profile))
+        return self._model
 
     async def ready_profile(self) -> ModelProfile:
         """What the model is like; it is connected if need be."""
-        await self.ready()
-        return self.profile
+        return (await self.ready()).profile
 
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
@@ -195,7 +204,7 @@ class ModelConnection:
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
         """The reply, or a ModelError; BudgetSpent before a call for which the money or the tokens do not last. Without
         a `channel` nobody is told while it comes: the conversation may be streaming something else."""
-        provider, emit = await self.ready(), self._session.emit if channel else _tell_nobody
+        provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
         guessed = estimate_request(request)
         prompt = round(guessed * self._factor)
         self.check_budget(prompt, prompt * provider.least_price / 1_000_000)
@@ -244,10 +253,8 @@ class AgentConnection(ModelConnection):
         self._most = max_tokens
         self._own = own
 
-    async def ready(self) -> Provider:
-        provider = self._own or await self._above.ready()
-        self.profile = self._profile_of(provider)
-        return provider
+    async def ready(self) -> Model:
+        return self._known_as(self._own) if self._own else await self._above.ready()
 
     def check_budget(self, prompt: int, dollars: float) -> None:
         self._above.check_budget(prompt, dollars)

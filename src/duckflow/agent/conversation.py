@@ -19,9 +19,9 @@ from duckflow.events.ports import Hear
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
+from duckflow.i18n.template import note
 from duckflow.i18n.typed import means_stop, read_line
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.template import note
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say

@@ -17,8 +17,8 @@ from duckflow.agent.tool_hooks import ToolHooks
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
-from duckflow.llm.decision import Reading
-from duckflow.prompts.template import note
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note
 from duckflow.safety.policy import Mode
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
@@ -124,7 +124,9 @@ class Dispatcher:
         lacking = {name: ToolError(why) for name, why in reading.broken.items()}
         for action in part:
             try:
-                action = action if action.action_id in lacking else await self._with_body(action, blocks, actor)
+                action = (
+                    action if action.action_id in lacking else await self._with_body(action, reading, blocks, actor)
+                )
             except ToolError as problem:
                 lacking[action.action_id] = problem
             whole.append(action)
@@ -190,9 +192,10 @@ class Dispatcher:
             self._hooks.tell_with(one.action.action_id, told)
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
-    async def _with_body(self, action: Action, blocks: list[str], actor: Actor) -> Action:
-        """The complete action: what travels outside the JSON is put into its arguments."""
-        if not (tool := self._toolbox.find(action.operation)).body or tool.has_body(action.args):
+    async def _with_body(self, action: Action, reading: Reading, blocks: list[str], actor: Actor) -> Action:
+        """The complete action: a text that came beside the Decision, or is asked for, is put into its arguments."""
+        tool = self._toolbox.find(action.operation)
+        if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})

@@ -9,8 +9,8 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending
 from duckflow.agent.session import StateOwner
 from duckflow.events.types import FiveChanged, MessageAdded, MessagesSetAside, Noticed
+from duckflow.i18n.template import note
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
-from duckflow.prompts.template import note
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, last_request
 from duckflow.state.phrase import say

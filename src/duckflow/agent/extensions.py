@@ -11,7 +11,7 @@ from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Event, MessageAdded, Noticed
 from duckflow.extensions.places import ExtensionPlaces
-from duckflow.llm.decision import Reading
+from duckflow.forms.form import Reading
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, Decision, TaskProfile
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import say

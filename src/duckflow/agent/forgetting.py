@@ -73,7 +73,7 @@ class Forgetting:
         state, wanted = self._session.state, folded(words)
         known = set(state.context.forgotten)
         own = tuple(
-            number for number, one in enumerate(state.messages) if number not in known and wanted in folded(one.text)
+            number for number, one in enumerate(state.messages) if number not in known and wanted in folded(one.whole)
         )
         archived = self._gravel.holding(words)
         lessons = self._castle.holding(words)

@@ -1,8 +1,8 @@
 """The report of a job: counts from the state, words from the model, or computed when there is none."""
 
 from duckflow.errors import DuckflowError
-from duckflow.llm.schema import strict_schema
-from duckflow.prompts.template import note, render
+from duckflow.forms.schema import strict_schema
+from duckflow.i18n.template import note, render
 from duckflow.prompts.wording import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten

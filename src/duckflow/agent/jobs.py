@@ -18,9 +18,9 @@ from duckflow.errors import DuckflowError, ProviderUnreachable, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
-from duckflow.llm.decision import Reading
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note, render
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.template import note, render
 from duckflow.state.action import REMEMBER, REVISE_PLAN, Action, Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus

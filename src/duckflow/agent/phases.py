@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from duckflow.agent.session import StateOwner
 from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, Reviewed, StatusChanged
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message

@@ -8,7 +8,7 @@ from typing import Any
 
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.safety.known_secrets import KnownSecrets, known_secrets
 from duckflow.safety.secrets import Masked, mask, secret_name
 from duckflow.state.action import Action, ActionResult

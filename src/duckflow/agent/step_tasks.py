@@ -9,11 +9,11 @@ from duckflow.agent.task_runner import TaskRunner
 from duckflow.agent.turn_pacemaker import intervention
 from duckflow.events.types import DuckAnswered, DuckCalled
 from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
+from duckflow.i18n.template import note
 from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.step import step_of
 from duckflow.pacemaker.vitals import Signal
-from duckflow.prompts.template import note
 from duckflow.state.action import Action, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import succeeded

@@ -14,8 +14,8 @@ from duckflow.agent.task_runner import TaskRunner
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import JobChanged, StepChanged
-from duckflow.llm.decision import Reading
-from duckflow.prompts.template import note
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note
 from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say

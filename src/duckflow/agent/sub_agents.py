@@ -18,10 +18,10 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted
 from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
+from duckflow.i18n.quoted import quoted
+from duckflow.i18n.template import note, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
-from duckflow.prompts.quoted import quoted
-from duckflow.prompts.template import note, render
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
@@ -72,7 +72,7 @@ class SubAgents:
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
         """Until it is over; the report, also of part of the work."""
-        if (await self._agents.connection.ready_profile()).compact:
+        if not await self._agents.available():
             raise ToolError(self._note("agent_not_here"), "agent.not_here")
         agent, how = self._made(task, kind, tuple(files))
         earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()

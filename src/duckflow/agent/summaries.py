@@ -71,8 +71,9 @@ class Summarizer:
         self._failures = 0 if text else self._failures + 1
 
     async def _asked(self, text: str) -> str:
-        provider = await self._connection.ready()
-        if self._connection.profile.local:
+        model = await self._connection.ready()
+        provider = model.provider
+        if model.profile.local:
             # One model on one machine does one thing at a time: the user would wait for it.
             self._failures = FAILURES
             return ""

@@ -9,8 +9,8 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import TasksPlanned
-from duckflow.llm.decision import Reading
-from duckflow.prompts.template import note, render
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note, render
 from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
@@ -105,7 +105,7 @@ class TaskRunner:
     async def read_files(self, plan: Plan, step: Step) -> None:
         """Before tasks are drafted with their texts: what they may change counts as read as it is now, and is not
         overwritten when somebody changes it meanwhile."""
-        if await self._drafter.inline():
+        if await self._drafter.writes_texts():
             await self._read(files_of(plan, step), step, self.actor_of(step))
 
     async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:

@@ -1,11 +1,12 @@
 """Thinking: from state to the next Decision, with bounded tries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import Literal
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.connection import ModelConnection, Reply, closable
+from duckflow.agent.connection import Model, ModelConnection, closable
 from duckflow.agent.history import AgentHistory
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import ContextTooLong, DuckflowError, PicturesRefused, ProviderRefused, ReplyUnusable, ToolsRefused
@@ -19,27 +20,24 @@ from duckflow.events.types import (
     StreamReset,
     TextStreamed,
 )
-from duckflow.llm.decision import Reading, read_decision
-from duckflow.llm.native import read_native
-from duckflow.llm.partial import LiveText
-from duckflow.llm.provider import Request
-from duckflow.llm.schema import STEPS, decision_schema
+from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
+from duckflow.i18n.template import note
+from duckflow.llm.provider import Reply, Request
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.repetition import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.offer import Narrow
-from duckflow.prompts.template import note
 from duckflow.state.action import Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import Message, NativeReply, PromptMessage
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.one_question import QuestionStream
-from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
 from duckflow.state.profile import ModelProfile
 
 SHRINKS = 2
+Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
+"""Some of the operations that are offered, or all of them with fewer arguments."""
 
 
 class BegunReply:
@@ -66,8 +64,8 @@ class BegunReply:
 class LiveReply:
     """What is said as it streams in; a model that says the same passage over and over is cut short."""
 
-    def __init__(self, settings: DetectorSettings, operations: Iterable[Operation], spoken: bool) -> None:
-        self._live = LiveText({one.name: one.says for one in operations if one.says}, spoken)
+    def __init__(self, settings: DetectorSettings, live: LiveWords) -> None:
+        self._live = live
         self._said = QuestionStream()
         self._watch = RepeatedText(settings)
 
@@ -108,16 +106,15 @@ class Thinker:
         corrections: tuple[PromptMessage, ...] = ()
         attempt, unseen = 0, False
         while True:
-            reply, profile = Reply("", "stop"), await self.connection.ready_profile()
-            if attempt and not profile.native_tools:
-                # A long text may be what went wrong: it is asked for by itself.
-                profile = profile._replace(bodies="asked")
+            reply, model = Reply("", "stop"), await self.connection.ready()
+            form = model.form
             try:
-                offered = self._compiler.offered(state, profile)
-                operations = narrow(offered) if narrow else offered
-                moment = Moment(profile, limit, note, corrections, self._remembering.evidence())
+                operations = self._compiler.offered(state, form)
+                operations = narrow(operations) if narrow else operations
+                operations = form.without_texts(operations) if attempt else operations
+                moment = Moment(form, model.profile, limit, note, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
-                return await self._read(reply, state, profile)
+                return self._read(reply, state, model)
             except ToolsRefused:
                 continue
             except PicturesRefused as problem:
@@ -132,28 +129,24 @@ class Thinker:
                 self._emit(StreamReset())
                 if attempt > self._settings.reply_attempts:
                     raise
-                form = "" if profile.native_tools else "JSON"
-                corrections += self._compiler.correction(state.language, reply.text, problem.correction, form)
+                told = self._compiler.correction(state.language, reply.text, problem.correction, form.format_name)
+                corrections += told
 
-    async def _read(self, reply: Reply, state: AgentState, profile: ModelProfile) -> Reading:
+    def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
         if reply.finish == "refusal" and not (reply.text.strip() or reply.calls):
             raise ProviderRefused("model.content_refused", model=state.model, detail="content_filter")
-        operations = self._compiler.operations()
-        if not profile.native_tools:
-            return read_decision(reply.text, operations, reply.finish, state.phase)
-        given = NativeReply(text=reply.text, calls=reply.calls, extra=dict(reply.extra))
-        reading = read_native(given, reply.finish, operations, state)
-        if reading.native is None:
-            (await self.connection.ready()).forgo_tools()
+        reading = model.form.read(reply, self._compiler.operations(), state)
+        if reading.ignores_tools:
+            model.provider.forgo_tools()
         return reading
 
     async def warm(self, state: AgentState) -> None:
         """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
         try:
-            provider = await self.connection.ready()
-            if self.connection.profile.local:
-                stable = self._compiler.main(state, [], Moment(self.connection.profile))[:1]
-                async with aclosing(closable(provider, Request(stable, max_tokens=1))) as chunks:
+            model = await self.connection.ready()
+            if model.profile.local:
+                stable = self._compiler.main(state, [], Moment(model.form, model.profile))[:1]
+                async with aclosing(closable(model.provider, Request(stable, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
         except DuckflowError as problem:
@@ -161,21 +154,15 @@ class Thinker:
 
     async def _ask(self, state: AgentState, moment: Moment, operations: Sequence[Operation]) -> Reply:
         """A request that turns out too long is sent again with less history."""
-        budget = await self.history_budget()
-        steps = (Phase.EXECUTION,) if all(one.changes for one in operations) else STEPS
-        profile = moment.profile
-        inline, tools = profile.bodies == "inline", self._compiler.tools(state.language) if profile.native_tools else ()
-        review = state.phase is Phase.REVIEW and not profile.compact
-        schema = decision_schema(operations, inline, not profile.compact, profile.several_actions, steps, review)
-        room = min(self._settings.inline_tokens, profile.window // 4) if inline else self._settings.decision_tokens
+        budget, settings = self._budget(moment.profile), self._settings
+        room = ReplyRoom(settings.decision_tokens, min(settings.inline_tokens, moment.profile.window // 4))
         for shrink in range(SHRINKS + 1):
             history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
-            request = Request(messages, None if tools else schema, room, tools=tools)
+            request = moment.form.request(messages, operations, state, room)
             self._remembering.sent(request)
             try:
-                heard = partial(LiveReply, self._detectors, self._compiler.operations(), bool(tools))
-                reply = await self.connection.call(request, heard, "say" if self._streams else "")
+                reply = await self.connection.call(request, partial(self._live, moment.form), self._channel)
             except ContextTooLong:
                 if shrink == SHRINKS:
                     raise
@@ -184,18 +171,26 @@ class Thinker:
                 return reply
         raise ContextTooLong("model.context_too_long")
 
+    @property
+    def _channel(self) -> Literal["say", ""]:
+        return "say" if self._streams else ""
+
+    def _live(self, form: Form) -> LiveReply:
+        return LiveReply(self._detectors, form.live(self._compiler.operations()))
+
     async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
         """The parts of the next request with their tokens."""
-        history = self._remembering.shown(await self.history_budget())
-        return self._compiler.weighed(state, history, Moment(await self.connection.ready_profile()))
+        model = await self.connection.ready()
+        history = self._remembering.shown(self._budget(model.profile))
+        return self._compiler.weighed(state, history, Moment(model.form, model.profile))
 
     async def history(self, state: AgentState, actor: Actor) -> list[Message]:
         """The conversation as far as it fits; for a step of a plan what that has brought, and nothing else."""
-        budget, job = await self.history_budget(), state.jobs.get(actor.job_id)
+        budget, job = self._budget((await self.connection.ready()).profile), state.jobs.get(actor.job_id)
         if job is None:
             return self._remembering.shown(budget)
-        return self._remembering.history_of_step([one for one in job.messages if one.step == actor.step_id], budget)
+        own = [message for message in job.messages if message.step == actor.step_id]
+        return self._remembering.history_of_step(own, budget)
 
-    async def history_budget(self) -> int:
-        profile = await self.connection.ready_profile()
-        return self._memory.budget(profile.window, profile.compact)
+    def _budget(self, profile: ModelProfile) -> int:
+        return self._memory.budget(profile.window, profile.most_history)

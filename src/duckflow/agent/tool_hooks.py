@@ -9,7 +9,7 @@ from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.hooks import Hooks
 from duckflow.errors import ToolError
 from duckflow.events.types import Noticed
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.state.action import Action, subject_of
 from duckflow.state.phrase import say
 from duckflow.tools.tool import Done

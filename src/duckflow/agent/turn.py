@@ -11,17 +11,17 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
-from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
+from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policies, Policy, TurnSoFar
 from duckflow.agent.session import StateOwner
 from duckflow.agent.thinker import BegunReply, Thinker
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, Outcome, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
-from duckflow.llm.decision import Reading
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import notes
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.prompts.template import notes
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
 from duckflow.state.asking import offers_more
 from duckflow.state.message import Message
@@ -45,7 +45,7 @@ class Turn:
         acting: Acting,
         phases: Phases,
         duck: DuckCallAnswers,
-        policies: Sequence[Policy],
+        policies: Policies,
     ) -> None:
         self._session = session
         self._actor = actor
@@ -55,6 +55,7 @@ class Turn:
         self._phases = phases
         self._duck = duck
         self._policies = policies
+        self._at_work: Sequence[Policy] = policies.before_the_model_is_known()
         self._recoveries = 0
         self._begun = BegunReply()
         session.subscribe(self._begun.hear)
@@ -68,7 +69,7 @@ class Turn:
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
-        self._recoveries = 0
+        self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
         try:
             turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
             outcome, why = await self._open(turn, begin)
@@ -96,17 +97,27 @@ class Turn:
         return await self._thinker.weighed(self._session.state)
 
     async def _open(self, turn: TurnSoFar, begin: Begin | None) -> Ending:
-        note, own = "", [begin] if begin else []
         if turn.request:
             if why := await self._objection(turn.request):
                 return Ending("gate", why)
             self._add(Message(role="user", text=turn.request, turn=self._session.state.turn))
-        for opening in (*own, *(partial(policy.opening, turn) for policy in self._policies)):
+        deeds = [begin] if begin else []
+        note = await self._opened(turn, *deeds, *(partial(policy.opening, turn) for policy in self._at_work))
+        if isinstance(note, Ending):
+            return note
+        profile = await turn.profile()
+        self._at_work = self._policies.of(profile)
+        more = await self._opened(turn, *(partial(one.opening, turn) for one in self._policies.leading(profile)))
+        return more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
+
+    async def _opened(self, turn: TurnSoFar, *openings: Begin) -> str | Ending:
+        note = ""
+        for opening in openings:
             told = await opening()
             if isinstance(told, Ending):
                 return told
-            note = "\n".join(line for line in (note, told) if line)
-        return await self._loop(turn, note)
+            note = _joined(note, told)
+        return note
 
     async def _loop(self, turn: TurnSoFar, note: str) -> Ending:
         """A note is what the next prompt says first of all; an ending ends the turn."""
@@ -128,7 +139,7 @@ class Turn:
             note = told
 
     async def _may_end(self, turn: TurnSoFar, ending: Ending) -> str | Ending:
-        for policy in self._policies:
+        for policy in self._at_work:
             if note := await policy.ending(turn, ending):
                 return note
         return ending
@@ -141,12 +152,12 @@ class Turn:
                 return
             self._add(Message(role="user", text=said, turn=self._session.state.turn, meanwhile=True))
             turn.request = said
-            for policy in self._policies:
+            for policy in self._at_work:
                 await policy.heard(said)
 
     async def _objection(self, said: str) -> Phrase | None:
         """Why a message may not be taken up: then it is nowhere, neither in the conversation nor on the record."""
-        for policy in self._policies:
+        for policy in self._at_work:
             if why := await policy.objection(said):
                 return why
         return None
@@ -169,7 +180,7 @@ class Turn:
                 self._phases.plan_anew(advice.reason)
                 return self._notes(advice.for_model)
             case Hint() as advice:
-                return "\n".join(line for line in (note, self._notes(advice.for_model)) if line)
+                return _joined(note, self._notes(advice.for_model))
             case None:
                 return note
 
@@ -188,7 +199,7 @@ class Turn:
             LoopBegan(turn=state.turn, loop=state.loop + 1, limit=limit, profile=self._pacing.kind_of_work)
         )
         guidance = Guidance("")
-        for policy in self._policies:
+        for policy in self._at_work:
             if found := await policy.before(turn):
                 guidance = found
                 break
@@ -200,7 +211,7 @@ class Turn:
         if ending := self._stopped(turn):
             return ending
         turn.ending, turn.doubt = _wanted_ending(turn), ""
-        for policy in self._policies:
+        for policy in self._at_work:
             if (told := await policy.after(turn)) is not None:
                 return told
         if turn.ending and turn.ending.outcome == "pending_user":
@@ -229,6 +240,10 @@ class Turn:
                 )
             case "":
                 return None
+
+
+def _joined(*notes: str | None) -> str:
+    return "\n".join(note for note in notes if note)
 
 
 def _wanted_ending(turn: TurnSoFar) -> Ending | None:

@@ -13,9 +13,9 @@ from duckflow.fleet.attempt import Workshop, marks_of
 from duckflow.fleet.host import HostCall
 from duckflow.fleet.review import AttemptReview, review_prompt, run_review
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.programs import find_program
-from duckflow.prompts.template import note
 from duckflow.remote.wire import SUFFIX
 from duckflow.safety.repository import git_runs_programs
 from duckflow.state.mode import Mode

@@ -38,7 +38,7 @@ def write_traceback(problem: BaseException) -> str:
 def _say(key: str, **values: str) -> None:
     wanted = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     try:
-        texts = json.loads((CATALOGUES / f"{'ja' if wanted.startswith('ja') else 'en'}.json").read_text("utf-8"))
+        texts = json.loads((CATALOGUES / ("ja" if wanted.startswith("ja") else "en") / "words.json").read_text("utf-8"))
         sys.stderr.write(str(texts[key]).format_map(values) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError, KeyError):

@@ -23,17 +23,11 @@ from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.planned_work import PlannedWork
-from duckflow.agent.policies.answered import AnswerEnds
-from duckflow.agent.policies.asked_summary import AskedSummary
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
-from duckflow.agent.policies.named_files import ReadNamedFiles
-from duckflow.agent.policies.owed_files import OwedFiles
 from duckflow.agent.policies.plan_answer import PlanAnswer, PlanApproval
-from duckflow.agent.policies.policy import Policy
+from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.policies.review import ReviewByRecord
-from duckflow.agent.policies.tryout import TryOut
-from duckflow.agent.policies.wanted_plan import HoldToPlan
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
@@ -52,6 +46,7 @@ from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
 from duckflow.extensions.places import ExtensionPlaces
+from duckflow.forms.offer import told_so_far
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
@@ -59,8 +54,8 @@ from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
-from duckflow.prompts.offer import told_so_far
 from duckflow.safety.workspace import Workspace
+from duckflow.state.action import Operation
 from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
@@ -138,8 +133,8 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         session.state,
         think,
         folder,
-        lambda: usable_in_tasks(toolbox.operations(), few=connection.profile.local),
-        connection.writes_inline,
+        lambda: usable_in_tasks(toolbox.operations()),
+        partial(_offered_in_tasks, toolbox, connection),
     )
     thinker = Thinker(
         connection,
@@ -185,7 +180,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
     jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
     approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, workspace, pictures)
-    policies = (Hooked(session, hooks), *_policies(material, dispatcher, bodies, actor, phases, approval))
+    policies: tuple[Policy, ...] = (Hooked(session, hooks), material, PlanAnswer(approval))
     outside = None
     # Nothing of it is loaded where no server is named.
     if settings.mcp.servers or (wiring.folder / SERVERS).exists():
@@ -193,7 +188,9 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
 
         outside = Outside(wiring, session, ask, lambda: admission.trusted, pictures.take)
         policies = (outside.policy(toolbox), *policies)
-    turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, policies)
+    leading = partial(_leading, dispatcher, bodies, actor, phases)
+    watched_by = Policies(policies, last=(ReviewByRecord(phases),), leading=leading)
+    turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, watched_by)
     work = PlannedWork(session, Turns(turn, jobs), approval)
     work.turns.admit = partial(_admit, extensions, hooks)
     shell = GatedShell(dispatcher, session.emit, ask)
@@ -234,26 +231,15 @@ def _traced(conversation: ChatLoop) -> Callable[[], None]:
     return exporter.close
 
 
-def _policies(
-    material: BringMaterial,
-    dispatcher: Dispatcher,
-    bodies: Bodies,
-    actor: Actor,
-    phases: Phases,
-    approval: PlanApproval,
-) -> tuple[Policy, ...]:
-    """In this order: a try-out comes before what looks at its result, and the review comes last."""
-    return (
-        material,
-        PlanAnswer(approval),
-        HoldToPlan(),
-        ReadNamedFiles(dispatcher, actor),
-        TryOut(dispatcher, bodies, actor),
-        OwedFiles(phases),
-        AskedSummary(),
-        AnswerEnds(phases),
-        ReviewByRecord(phases),
-    )
+def _leading(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:
+    from duckflow.agent.led.policies import leading_policies
+
+    return leading_policies(dispatcher, bodies, actor, phases)
+
+
+async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tuple[Operation, ...]:
+    form = (await connection.ready()).form
+    return form.for_tasks(usable_in_tasks(toolbox.operations()))
 
 
 async def _admit(extensions: Extensions, hooks: Hooks) -> bool:

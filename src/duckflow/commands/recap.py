@@ -1,8 +1,5 @@
 """What a user should see of a session before going on with it."""
 
-import json
-from typing import Any
-
 from duckflow.commands.plan_tree import plan_tree
 from duckflow.i18n.figures import age, turns
 from duckflow.i18n.words import Words
@@ -50,18 +47,10 @@ def _exchange(messages: list[Message], words: Words) -> list[str]:
     asked = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user"), None)
     if asked is None:
         return []
-    said = [text for message in messages[asked:] if message.role == "assistant" for text in _said(message.text)]
+    decisions = [message.decision for message in messages[asked:] if message.decision]
+    said = [text for decision in decisions for text in decision.said(*talk_operations())]
     lines = [f"› {shorten(messages[asked].text, ASKED)}"]
     return [*lines, shorten(said[-1], REPLIED)] if said else lines
-
-
-def _said(decision: str) -> list[str]:
-    """What a Decision told the user."""
-    try:
-        actions: list[dict[str, Any]] = json.loads(decision)["actions"]
-        return [str(action["args"].get("text", "")) for action in actions if action["operation"] in talk_operations()]
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return []
 
 
 def _open_question(question: Question, words: Words) -> str:

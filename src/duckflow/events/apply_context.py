@@ -86,7 +86,7 @@ def _strike_out(state: AgentState, words: str) -> None:
     state.last_delta = "" if holds(state.last_delta, words) else state.last_delta
     state.title = "" if holds(state.title, words) else state.title
     for job in state.jobs.values():
-        job.messages = [message for message in job.messages if not holds(message.text, words)]
+        job.messages = [message for message in job.messages if not holds(message.whole, words)]
     for agent in state.agents.values():
         if agent.report and holds(f"{agent.task}\n{agent.report.found}", words):
             agent.task, agent.report = "", agent.report.model_copy(update={"asked": "", "found": ""})

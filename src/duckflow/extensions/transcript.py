@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from duckflow.state.action import RESPOND
 from duckflow.state.message import Message
 from duckflow.store.paths import make_private
 
@@ -39,16 +38,8 @@ class HookTranscript:
 
 
 def said_by(message: Message) -> str:
-    """What the model has said to the user in it."""
-    if message.native:
-        return message.native.text
-    try:
-        decision: dict[str, Any] = json.loads(message.text)
-        actions: list[dict[str, Any]] = decision.get("actions") or []
-        said = [str(one["args"]["text"]) for one in actions if one.get("operation") == RESPOND]
-        return "\n".join(said) or str(decision.get("rationale", ""))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return message.text
+    """What the model has said to the user in it, or why it acted."""
+    return message.text or (message.decision.rationale if message.decision else "")
 
 
 def _entry(message: Message) -> dict[str, Any]:

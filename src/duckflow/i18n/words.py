@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
     """The texts of one language. Only the one in use is loaded."""
-    texts: dict[str, str] = json.loads(FOLDER.joinpath(f"{language}.json").read_text(encoding="utf-8"))
+    texts: dict[str, str] = json.loads(FOLDER.joinpath(language, "words.json").read_text(encoding="utf-8"))
     return texts
 
 

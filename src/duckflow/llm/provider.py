@@ -15,6 +15,7 @@ __all__ = [
     "Finished",
     "PromptMessage",
     "Provider",
+    "Reply",
     "Request",
     "Retrying",
     "Thought",
@@ -79,6 +80,16 @@ class Finished(NamedTuple):
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
     """What else came with the reply and is to be sent back with it."""
+
+
+class Reply(NamedTuple):
+    """A whole reply."""
+
+    text: str
+    finish: Literal["stop", "length", "refusal"]
+    prompt_tokens: int = 0
+    calls: tuple[ToolCall, ...] = ()
+    extra: Mapping[str, Any] = MappingProxyType({})
 
 
 Chunk = Delta | Thought | CallDelta | Retrying | Finished

@@ -10,9 +10,9 @@ import httpx
 
 from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_table, as_text, first_table
-from duckflow.llm.partial import Thoughts
 from duckflow.llm.provider import CallDelta, Delta, Thought
 from duckflow.llm.settings import LlmSettings
+from duckflow.llm.thoughts import Thoughts
 from duckflow.llm.tool_calls import CallCollector, ThoughtCollector
 from duckflow.state.message import ToolCall
 

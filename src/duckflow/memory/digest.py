@@ -1,11 +1,10 @@
 """What is told of messages that left the context, computed from them."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
 
 from duckflow.memory.tokens import estimate
+from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 
@@ -64,10 +63,10 @@ def _fit(known: dict[str, int], room: float) -> list[str]:
 
 def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     line = gist(message) if message.role in ("user", "assistant") else ""
-    # Of a Decision only what was given to the operations: the names of its fields say nothing.
-    decision = _decision(message)
-    given = [str(value) for action in _actions(decision) for value in _args(action).values()]
-    text = ("\n".join(given) if decision else message.text)[:LOOKED_AT]
+    # Of a Decision only what was given to the operations.
+    actions = message.decision.actions if message.decision else []
+    values = [str(value) for action in actions for value in action.args.values()]
+    text = ("\n".join(values) if message.decision else message.text)[:LOOKED_AT]
     yield from (("files", path) for path in dict.fromkeys(re.findall(_PATH, text)))
     yield from (("names", name) for name in dict.fromkeys(re.findall(_NAME, text)))
     if message.role == "tool":
@@ -84,33 +83,11 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
 
 def gist(message: Message) -> str:
     """A message in one line. A Decision is told by what was done and said."""
-    if decision := _decision(message):
-        return "; ".join(map(_done, _actions(decision))) or str(decision.get("rationale", ""))
+    if message.decision:
+        return "; ".join(map(_done, message.decision.actions)) or message.decision.rationale
     return next((line for line in message.text.splitlines() if line.strip()), "")
 
 
-def _decision(message: Message) -> dict[str, Any]:
-    if message.role != "assistant" or not message.text.startswith("{"):
-        return {}
-    try:
-        decision: Any = json.loads(message.text)
-    except ValueError:
-        return {}
-    return cast("dict[str, Any]", decision) if isinstance(decision, dict) else {}
-
-
-def _actions(decision: dict[str, Any]) -> list[dict[str, Any]]:
-    actions: Any = decision.get("actions")
-    given = cast("list[Any]", actions) if isinstance(actions, list) else []
-    return [cast("dict[str, Any]", one) for one in given if isinstance(one, dict)]
-
-
-def _args(action: dict[str, Any]) -> dict[str, Any]:
-    args: Any = action.get("args")
-    return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
-
-
-def _done(action: dict[str, Any]) -> str:
+def _done(action: Action) -> str:
     """What an action said, else what it did to what."""
-    args = _args(action)
-    return str(args.get("text") or f"{action.get('operation', '')} {next(iter(args.values()), '')}")
+    return str(action.args.get("text") or f"{action.operation} {next(iter(action.args.values()), '')}")

@@ -21,7 +21,7 @@ class HistoryEntry:
         self.original = message
         self.message = message
         pictures = sum(picture.tokens for picture in message.pictures)
-        self.tokens = estimate(message.text) + MESSAGE_OVERHEAD + pictures
+        self.tokens = estimate(_as_sent(message)) + MESSAGE_OVERHEAD + pictures
         self.size = self.tokens
         """What the whole message takes."""
         self.base = 0.0
@@ -37,13 +37,13 @@ class HistoryEntry:
         """Its head and tail, or its first line, and how much that saves. It never gets longer; pictures go first."""
         if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
-        text = self.original.text
+        text = self.original.whole
         whole = tokens > LINE and not self.original.pictures
         short = clip(text, tokens, self.size) if whole else _named(text)
         saved = self.tokens - estimate(short) - MESSAGE_OVERHEAD
         if saved <= 0:
             return 0.0
-        self.message = self.original.model_copy(update={"text": short, "pictures": ()})
+        self.message = self.original.model_copy(update={"text": short, "pictures": (), "decision": None, "wire": None})
         self.tokens -= saved
         self.cut = int(tokens)
         return saved
@@ -51,6 +51,15 @@ class HistoryEntry:
     def worth(self, latest: int) -> float:
         """Of one that was cut only the share that is left."""
         return compute_worth(self.base, self.new_words * self.tokens / self.size, self.tokens, latest - self.number)
+
+
+def _as_sent(message: Message) -> str:
+    """What it takes room for in a request: a Decision that came as JSON goes back as JSON."""
+    if message.decision is None or message.wire is not None:
+        return message.whole
+    from duckflow.forms.json_form import as_written
+
+    return as_written(message.decision)
 
 
 def _named(text: str) -> str:
@@ -74,7 +83,7 @@ class Unit:
         return results if len(results) > 1 else []
 
     def texts(self) -> list[str]:
-        return [entry.original.text for entry in self.entries]
+        return [entry.original.whole for entry in self.entries]
 
     def worth(self, latest: int) -> float:
         """The mean of its messages, each by its length."""

@@ -92,7 +92,7 @@ class Gravel:
         return self._only_ours and not self._path.exists()
 
     def add(self, session: str, message: Message) -> None:
-        text = message.text if message.text.isascii() else _sound(message.text)
+        text = message.whole if message.whole.isascii() else _sound(message.whole)
         about = (message.message_id, session, message.role, message.operation, message.at)
         row = (len(text.encode()), *about, text)
         try:

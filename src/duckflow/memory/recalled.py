@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.clip import clip
-from duckflow.memory.digest import gist
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import estimate
 from duckflow.state.message import Message
+from duckflow.store.older import older_words
 
 _REFERS = re.compile(
     r"\b(?:earlier|before|previous(?:ly)?|again|last (?:time|week|session)|remember|recall|you said|i said|i told"
@@ -28,7 +28,7 @@ def of_turn(question: str, messages: Iterable[Message], session: str) -> list[Ar
     """What was said in the turn that is referred to as `conversation:3`; nothing for other questions."""
     wanted = re.fullmatch(r"\s*conversation:(\d+)\s*", question)
     said = (one for one in messages if wanted and one.turn == int(wanted[1]) and one.role != "system")
-    return [ArchiveHit(0, one.message_id, session, one.role, one.operation, one.at, one.text, 1.0) for one in said]
+    return [ArchiveHit(0, one.message_id, session, one.role, one.operation, one.at, one.whole, 1.0) for one in said]
 
 
 def select_relevant(found: Iterable[ArchiveHit], question: str, session: str) -> list[ArchiveHit]:
@@ -54,7 +54,7 @@ def quote_hits(found: Sequence[ArchiveHit], tokens: float) -> str:
         room = tokens / (len(found) - place) if place else tokens / 2
         who = one.operation or one.role
         head = f"> [{who}, {time.strftime('%Y-%m-%d', time.localtime(one.at))}] "
-        text = " ".join(_plain(one).split())
+        text = " ".join(older_words(one.role, one.text).split())
         line = head + " ".join(clip(text, max(room - estimate(head), LEAST_TOKENS)).split())
         cost = estimate(line) + 1
         if cost > tokens:
@@ -62,10 +62,3 @@ def quote_hits(found: Sequence[ArchiveHit], tokens: float) -> str:
         tokens -= cost
         lines.append(line)
     return "\n".join(lines)
-
-
-def _plain(one: ArchiveHit) -> str:
-    """A Decision is quoted by what it said and did, not as JSON."""
-    if one.role == "assistant" and one.text.startswith("{"):
-        return gist(Message(role="assistant", text=one.text)) or one.text
-    return one.text

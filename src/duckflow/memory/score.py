@@ -46,7 +46,7 @@ class Scores:
 
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
         """What role and content are worth, and how many words are new; they are known from now on."""
-        text = message.text[:LOOKED_AT].lower()
+        text = message.whole[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
         new = sum(word not in self._known for word in words)
         if message.role == "tool" and (head := re.match(_READ, message.text)):

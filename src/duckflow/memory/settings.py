@@ -39,9 +39,10 @@ class MemorySettings(BaseModel):
     known_bytes: dict[str, int] = {"en": 440, "ja": 180}
     """What earlier sessions tell of the project, in every prompt; by language, as a first request has room for it."""
 
-    def budget(self, window: int, small: bool = False) -> int:
-        """For a model with this window; a small model gets lost in more than the least, whatever it could take."""
+    def budget(self, window: int, most: int = 0) -> int:
+        """For a model with this window, which gets lost in more than `most`."""
         if self.budget_tokens is not None:
             return min(self.budget_tokens, int(window * MOST_OF_WINDOW))
         least = min(LEAST_BUDGET, window // 2)
-        return least if small else max(int(window * self.window_share), least)
+        share = max(int(window * self.window_share), least)
+        return min(share, most) if most else share

@@ -38,6 +38,6 @@ def check_summary(text: str, messages: Sequence[Message]) -> str:
     text = " ".join(text.replace("```", " ").split())
     if not text or text.startswith("{") or _REFUSAL.match(text):
         return ""
-    if estimate(text) * 2 > sum(estimate(message.text) for message in messages):
+    if estimate(text) * 2 > sum(estimate(message.whole) for message in messages):
         return ""
     return shorten(text, SUMMARY_LENGTH)

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from duckflow.i18n.quoted import mark_for, one_line, quoted
+from duckflow.i18n.template import render
 from duckflow.prompts.budget import Count, fitted
-from duckflow.prompts.quoted import mark_for, one_line, quoted
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
-from duckflow.prompts.template import render
-from duckflow.prompts.wording import listed
-from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, Operation, wire_name
+from duckflow.prompts.wording import job_line, last_update
+from duckflow.state.action import PROPOSE_PLAN, Operation
 from duckflow.state.agent import AgentState, kind_of_ref
+from duckflow.state.job import ENDED
+from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.phase import Phase
-from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 CHARACTERS = 5
@@ -33,25 +34,23 @@ class Layer(NamedTuple):
 class Layers:
     """Writes each layer from the state."""
 
+    base_template = "base"
+    main_template = "main"
+
     def __init__(self, surroundings: Surroundings, settings: PromptSettings, count: Count) -> None:
         self.surroundings = surroundings
         self.settings = settings
         self.count = count
 
-    def base(self, state: AgentState, profile: ModelProfile = ANY_MODEL) -> str:
+    def base(self, state: AgentState) -> str:
         """Who it is. The same in every session, so that a cache can keep it from one to the next."""
         language = state.language
-        name = "base_compact" if profile.compact else "base"
-        return render(language, name, language_name=LANGUAGE_NAMES[language][language])
+        return render(language, self.base_template, language_name=LANGUAGE_NAMES[language][language])
 
-    def session(self, state: AgentState, profile: ModelProfile = ANY_MODEL) -> str:
+    def session(self, state: AgentState) -> str:
         """The rest of Base: where it works and what is known there."""
-        who = self.base(state, profile)
-        values = {"folder": one_line(state.folder), "session": "", "facts": "", "known": "", "agents_md": ""}
-        if not profile.compact:
-            # A small model takes every name it reads for a part of what it was asked.
-            around = self.surroundings
-            values |= {"session": state.session_id, "facts": around.facts(), "known": around.known()}
+        who = self.base(state)
+        values = {"folder": one_line(state.folder), "agents_md": "", **self.known(state)}
 
         def written(kept: Mapping[str, str]) -> str:
             return render(state.language, "session", **_marked(kept, state.language))
@@ -59,6 +58,11 @@ class Layers:
         budget = self.settings.base_tokens - self.count(who)
         kept = fitted(values, budget, written, self.count)
         return written({**kept, "agents_md": self.rules(state.language)})
+
+    def known(self, state: AgentState) -> dict[str, str]:
+        """What is known of the project and the session."""
+        around = self.surroundings
+        return {"session": state.session_id, "facts": around.facts(), "known": around.known()}
 
     def lessons(self, language: str) -> str:
         text = self.surroundings.lessons()
@@ -68,11 +72,10 @@ class Layers:
         text = self.surroundings.rules()
         return render(language, "rules", source="AGENTS.md", mark=mark_for(text), text=text) if text else ""
 
-    def skills(self, language: str, profile: ModelProfile) -> str:
-        """The skills there are, in a small share of the window; nothing where there are none."""
-        budget = int(profile.window * self.settings.skills_share)
+    def skills(self, language: str, window: int, tool: str) -> str:
+        """The skills there are, in a small share of the window; nothing where there are none. `tool` reads them."""
+        budget = int(window * self.settings.skills_share)
         room = budget * CHARACTERS
-        tool = wire_name(READ_SKILL) if profile.native_tools else READ_SKILL
         while skills := self.surroundings.skills(room):
             text = render(language, "skills", tool=tool, skills="\n".join(map(_skill_line, skills)))
             if self.count(text) <= budget or room < 1:
@@ -84,28 +87,48 @@ class Layers:
         near = self.surroundings.rules_near([ref for ref in state.context_refs if not kind_of_ref(ref)])
         return "\n\n".join(_near(rules, state.language) for rules in near)
 
-    def format(self, language: str, operations: Sequence[Operation], profile: ModelProfile) -> str:
-        """How to answer, and with which operations."""
-        if profile.native_tools:
-            return render(language, "format_native")
-        with_body = ", ".join(operation.name for operation in operations if operation.body)
-        rule = "body_rule" if profile.bodies == "asked" else "body_inline"
-        return render(
-            language,
-            "format_compact" if profile.compact else "format",
-            body_rule=render(language, rule, body_operations=with_body) if with_body else "",
-            operations=listed(operations, language, not profile.compact, profile.bodies == "inline"),
-        )
-
-    def main(self, state: AgentState, profile: ModelProfile, values: Mapping[str, str]) -> str:
-        """Working memory: what is told of the state, within the budget it shares with the output format."""
-        template = "main_compact" if profile.compact else "main"
-        budget = self.settings.main_tokens - self.count(self.format(state.language, (), profile))
+    def main(self, state: AgentState, values: Mapping[str, str], instructions: str) -> str:
+        """Working memory: what is told of the state, within the budget it shares with the instructions."""
+        budget = self.settings.main_tokens - self.count(instructions)
 
         def written(kept: Mapping[str, str]) -> str:
-            return render(state.language, template, **_marked(kept, state.language))
+            return render(state.language, self.main_template, **_marked(kept, state.language))
 
         return written(fitted(values, budget, written, self.count))
+
+    def values(
+        self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
+    ) -> dict[str, str]:
+        """What Main tells: what every prompt does (`shared`), the state, and what is `about` this request."""
+        five = state.five
+        # A goal that is only the beginning of the request says nothing beside it.
+        repeated = " ".join(last_request(history).split()).startswith(five.goal.rstrip("… "))
+        refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
+        return {
+            **shared,
+            **about,
+            "goal": "" if repeated else five.goal,
+            "step": state.phase,
+            "status": state.status,
+            "loop": str(state.loop),
+            "why_now": five.why_now,
+            "plan_brief": "; ".join(five.plan_brief),
+            "open_questions": "; ".join(five.open_questions),
+            "decisions": "; ".join(state.decision_log[-3:]),
+            "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
+            "branch": self.surroundings.branch(),
+            "recall": about["recall"] if refs else "",
+            "refs": ", ".join(refs),
+            "last_delta": one_line(state.last_delta),
+            "updated": last_update(history, state.turn),
+            "jobs": "; ".join(job_line(state, job) for job in state.jobs.values() if job.status not in ENDED),
+        }
+
+    def body(
+        self, language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
+    ) -> tuple[PromptMessage, ...] | None:
+        """A whole request for a file's text, where that does not stand on the conversation's own prefix."""
+        return None
 
     def procedure(self, state: AgentState, offered: Sequence[Operation]) -> str:
         """The procedure of the step, when the model asked for it."""
@@ -131,13 +154,6 @@ class Layers:
             return render(language, name, **told)
 
         return written(fitted(values, self.settings.specialized_tokens, written, self.count))
-
-
-def lasting(operations: Sequence[Operation], profile: ModelProfile) -> tuple[Operation, ...]:
-    """The operations that are offered whatever happens: they stand in the prefix. What is offered about plans changes
-    as a plan goes on, and told in the prefix it would spoil the cache of all that follows. A small model has little
-    history to read again, and does better with one list."""
-    return tuple(one for one in operations if profile.compact or not one.when)
 
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:

@@ -1,22 +1,19 @@
-"""How messages, results, operations, plans and jobs read in a request."""
+"""How results, plans and jobs read in a request."""
 
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
-from duckflow.prompts.quoted import one_line, quoted
-from duckflow.prompts.template import note, render
-from duckflow.state.action import Operation
+from duckflow.forms.form import GIVEN_BY_USER
+from duckflow.i18n.quoted import one_line
+from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
-from duckflow.state.message import PAST, Message, PromptMessage
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.noun import shorten
 from duckflow.state.progress import progress
 
 A_WHILE = 3600
-GIVEN = ("@", "!", "stdin")
-"""Beginnings of `operation` in a message that holds material the user gave, not a result."""
 
 
 def last_update(history: Sequence[Message], turn: int) -> str:
@@ -29,46 +26,13 @@ def last_update(history: Sequence[Message], turn: int) -> str:
 def done_so_far(history: Sequence[Message], turn: int) -> str:
     """The results of a turn, each in one short line."""
     results = (one for one in history if one.role == "tool" and one.turn == turn)
-    return "; ".join(gist(one) for one in results if not one.operation.startswith(GIVEN))
+    return "; ".join(gist(one) for one in results if not one.operation.startswith(GIVEN_BY_USER))
 
 
 def gist(message: Message) -> str:
     """A result in one short line; what it says stands in quotes that it cannot close."""
     first = shorten(message.text.partition("\n")[0], 100)
     return f"{one_line(message.operation)}: {json.dumps(first, ensure_ascii=False)}"
-
-
-def signature(operation: Operation, with_body: bool = False) -> str:
-    """`file_ops.read_file(path, start_line?, end_line?)`; what travels outside the JSON is left out."""
-    required: list[str] = operation.parameters.get("required", [])
-    properties: dict[str, Any] = operation.parameters.get("properties", {})
-    names = [name if name in required else f"{name}?" for name in properties if with_body or name != operation.body]
-    return f"{operation.name}({', '.join(names)})"
-
-
-def listed(operations: Iterable[Operation], language: str, marked: bool = False, with_bodies: bool = False) -> str:
-    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
-    signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one, with_bodies)}: {one.told[language]}" for one in operations)
-
-
-def spoken(message: Message, language: str, without: Collection[str] = ()) -> PromptMessage:
-    """How a message of the conversation reads in a request. What came from outside stands between marks. `without`:
-    arguments that a model which is asked for them elsewhere is not shown in a Decision."""
-    match message.role:
-        case "assistant":
-            return PromptMessage("assistant", _without(message.text, without) if without else message.text)
-        case "tool":
-            given = message.operation.startswith(GIVEN)
-            source = message.operation if given else render(language, "result", operation=message.operation)
-            return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
-        case "system" if message.message_id.startswith(PAST):
-            return PromptMessage("user", quoted(language, "memory", message.text))
-        case "system":
-            return PromptMessage("user", f"[duckflow]\n{message.text}")
-        case "user":
-            mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
-            return PromptMessage("user", mark + message.text)
 
 
 def without_pictures(message: PromptMessage, language: str, key: str, left_out: Collection[str]) -> PromptMessage:
@@ -79,16 +43,6 @@ def without_pictures(message: PromptMessage, language: str, key: str, left_out: 
     told = note(language, key, names=one_line(", ".join(one.name for one in gone)))
     kept = tuple(one for one in message.pictures if one.digest not in left_out)
     return message._replace(text=f"{message.text}\n\n[duckflow]\n{told}", pictures=kept)
-
-
-def _without(text: str, names: Collection[str]) -> str:
-    try:
-        decision: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return text
-    for action in decision.get("actions", ()):
-        action["args"] = {name: value for name, value in action["args"].items() if name not in names}
-    return json.dumps(decision, ensure_ascii=False, separators=(",", ":"))
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:

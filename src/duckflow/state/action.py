@@ -167,6 +167,8 @@ class Decision(Value):
     """In a review: what it thinks of the work."""
     verdict: ReviewVerdict | None = None
     actions: list[Action]
+    declared: tuple[str, ...] = ()
+    """The fields that the model has said itself. The others were computed from what it did."""
 
     @field_validator("step")
     @classmethod
@@ -198,6 +200,11 @@ class Decision(Value):
             prompt_pattern=prompt_pattern,
             actions=actions,
         )
+
+    def said(self, *operations: str) -> list[str]:
+        """The texts that it gives to these operations; by default the answers to the user."""
+        wanted = operations or (RESPOND,)
+        return [str(action.args.get("text", "")) for action in self.actions if action.operation in wanted]
 
     def objection(self) -> str:
         """The reason, when one of the two checks says no; else nothing."""

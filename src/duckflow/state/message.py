@@ -1,5 +1,6 @@
 """Messages: of the conversation, and of a request to a model."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.noun import Value, new_id
 from duckflow.state.picture import Picture
 
@@ -24,36 +26,51 @@ class ToolCall(Value):
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class NativeReply(Value):
-    """How a reply with tool calls looked on the wire. The arguments of its actions stand in the Decision, so here they
-    are empty; only the `decision` call has its own."""
+class WireReply(Value):
+    """What only the wire knows of a reply that came as tool calls: the calls' ids and names in their order, and what
+    the endpoint wants back. The arguments stand in the Decision; only the `decision` call keeps its own here."""
 
-    text: str = ""
     calls: tuple[ToolCall, ...] = ()
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class Message(Value):
-    """One thing said: by the user, by the model (its Decision as JSON), by a tool, or by Duckflow itself."""
+    """One thing said: by the user, by the model, by a tool, or by Duckflow itself. A reply of the model is its text and
+    its Decision, as data: nobody looks for structure in a text."""
 
     message_id: str = Field(default_factory=new_id("msg"))
     role: Role
     text: str
+    """The words themselves: what was asked or answered, what a tool brought."""
+    decision: Decision | None = None
+    """Of a reply: what the model decided. A reply that was cut to fit the context has only its text left."""
+    wire: WireReply | None = None
+    """Of a reply that came as tool calls."""
     turn: int = 0
     operation: str = ""
     job: str = ""
     """The background job it belongs to; such a message is no part of the conversation."""
     step: str = ""
     """The step of the job's plan: each has a context of its own."""
-    actions: tuple[str, ...] = ()
-    """Of a Decision: the ids of its actions, in order."""
     answers: str = ""
     """Of a result: the id of its action."""
-    native: NativeReply | None = None
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
     """The user said it while a turn was at work on what they had said before."""
     pictures: tuple[Picture, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """All that it holds as one text: the words, then each call with its arguments."""
+        if self.decision is None:
+            return self.text
+        lines = [self.text or self.decision.rationale]
+        lines += [_call_line(action) for action in self.decision.actions if action.operation != RESPOND]
+        return "\n".join(line for line in lines if line)
+
+
+def _call_line(action: Action) -> str:
+    return f"{action.operation} {json.dumps(action.args, ensure_ascii=False)}"
 
 
 def last_request(messages: Sequence[Message]) -> str:

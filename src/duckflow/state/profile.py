@@ -1,6 +1,6 @@
 """What a model is like, as far as the program goes by it."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 
 class ModelProfile(NamedTuple):
@@ -11,18 +11,14 @@ class ModelProfile(NamedTuple):
     window: int = 131_072
     """How many tokens fit into one request and its reply."""
     native_tools: bool = False
-    """Actions come as the provider's own tool calls; else as JSON in the text."""
-    bodies: Literal["asked", "inline"] = "asked"
-    """Whether the text of a file is asked for in a reply of its own, or travels in the action."""
-    several_actions: bool = True
-    """It may give a list of actions; else one at a time."""
+    """Actions come as the endpoint's own tool calls; else as JSON in the text."""
     images: bool = False
-    compact: bool = False
-    """It gets the short form of the prompts, with few operations."""
     led: bool = False
-    """A small model: it is given the files first, held to what it has to write, and its code is tried out."""
+    """A small model: it gets short prompts with few operations, acts once at a time, and is led (`agent/led`)."""
     local: bool = False
     """It runs inside this program: it is warmed up, does one thing at a time, and gets whole plans."""
+    most_history: int = 0
+    """Tokens of history beyond which it gets lost, whatever its window could take; 0: none."""
 
 
 ANY_MODEL = ModelProfile()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
+from duckflow.store.older import upgraded, upgraded_snapshot
 from duckflow.store.paths import make_private
 
 
@@ -41,8 +42,9 @@ CREATE INDEX IF NOT EXISTS messages ON events (seq) WHERE kind = 'message_added'
 CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL);
 """
-VERSION = 1
-"""Goes up when an older Duckflow could not go on with the journal. New kinds and fields of events need no new one."""
+VERSION = 2
+"""Goes up when an older Duckflow could not go on with the journal. New kinds and fields of events need no new one. What
+an older version wrote stays as it is, and is read through `store.older`."""
 KEPT_SNAPSHOTS = 2
 
 log = logging.getLogger(__name__)
@@ -95,7 +97,8 @@ class JournalReader:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
-        return next((Snapshot(seq, body) for seq, body, crc in rows if checksum("", body) == crc), None)
+        whole = ((seq, body) for seq, body, crc in rows if checksum("", body) == crc)
+        return next((Snapshot(seq, upgraded_snapshot(body)) for seq, body in whole), None)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Every known event after `after`, in order."""
@@ -131,7 +134,7 @@ class JournalReader:
             for seq, kind, body, crc in rows:
                 if checksum(kind, body) != crc:
                     raise JournalDamaged("journal.damaged_at", seq=seq)
-                yield Row(seq, kind, body)
+                yield Row(seq, kind, upgraded(kind, body))
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
 

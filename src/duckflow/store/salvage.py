@@ -11,6 +11,7 @@ from typing import NamedTuple
 from duckflow.events.apply import apply
 from duckflow.state.agent import AgentState
 from duckflow.store.journal import Journal, Row, checksum, read_event
+from duckflow.store.older import upgraded
 
 PAGE = 4096
 FILE_HEADER, LOG_HEADER, FRAME_HEADER = 100, 32, 24
@@ -81,7 +82,7 @@ def _entries(pages: dict[int, bytes]) -> Iterator[Row]:
     for seq in sorted(found):
         row, crc = found[seq]
         if checksum(row.kind, row.body) == crc:
-            yield row
+            yield row._replace(body=upgraded(row.kind, row.body))
         elif "\0" not in row.body:
             return
 

@@ -1,1 +1,1 @@
-"""Tools: an args model, a small class, and a description in prompts/templates."""
+"""Tools: an args model, a small class, and a description of what it does."""

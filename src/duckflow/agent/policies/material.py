@@ -10,7 +10,7 @@ from duckflow.agent.preparation import in_words
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE

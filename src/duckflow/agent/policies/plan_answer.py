@@ -6,7 +6,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PlanChanged
 from duckflow.i18n.answers import read_answer
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
 from duckflow.tools.plan.ports import Jobs

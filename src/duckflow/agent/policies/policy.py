@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from duckflow.agent.dispatcher import Dispatched
+from duckflow.agent.thinker import Narrow
 from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
-from duckflow.prompts.offer import Narrow
-from duckflow.prompts.template import note
+from duckflow.i18n.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.evidence import evidence_of
@@ -132,3 +132,31 @@ class Policy:
         """A loop is over, and no question to the user has ended the turn. With a note the turn goes on, whatever the
         Decision says; the policies that follow are not asked any more."""
         return None
+
+
+class Policies:
+    """Which policies a turn has. Those that lead a small model join in before the `last` ones, when it is known."""
+
+    def __init__(
+        self,
+        first: Sequence[Policy],
+        last: Sequence[Policy] = (),
+        leading: Callable[[], Sequence[Policy]] = tuple,
+    ) -> None:
+        self._first = first
+        self._last = last
+        self._make_leading = leading
+        self._leading: Sequence[Policy] = ()
+
+    def before_the_model_is_known(self) -> tuple[Policy, ...]:
+        return (*self._first, *self._last)
+
+    def leading(self, profile: ModelProfile) -> Sequence[Policy]:
+        """Nothing for a model that needs no leading."""
+        if not profile.led:
+            return ()
+        self._leading = self._leading or self._make_leading()
+        return self._leading
+
+    def of(self, profile: ModelProfile) -> tuple[Policy, ...]:
+        return (*self._first, *self.leading(profile), *self._last)

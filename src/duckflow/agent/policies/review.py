@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from duckflow.agent.errand import errand
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Policy, TurnSoFar
 from duckflow.prompts.wording import record_line
@@ -60,8 +59,7 @@ class ReviewByRecord(Policy):
 def _claimed_untried(turn: TurnSoFar) -> bool:
     """A check is said to have passed in a turn that changed something or was to try it, and nothing was tried since."""
     results = [result for loop in turn.loops for result in loop.done.results]
-    wanted = re.search(TO_BE_TRIED, turn.request) and not errand(turn.request).only_asks
-    if not wanted and not any(result.changed for result in results):
+    if not re.search(TO_BE_TRIED, turn.request) and not any(result.changed for result in results):
         return False
     if not any(claims_a_check(result.said or "") for result in turn.last.done.results):
         return False

@@ -1,11 +1,9 @@
 """When the work on a task is over: what was called has succeeded, and shows what it should."""
 
-import json
 import re
 from collections.abc import Callable
 
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.state.action import DECIDE
 from duckflow.state.evidence import succeeded
 from duckflow.state.phrase import say
 
@@ -41,8 +39,5 @@ class StepEnds(Policy):
 
 def _more_follows(turn: TurnSoFar) -> bool:
     """Whether the model has said so, in so many words: calls alone do not mean it."""
-    last = next((one for one in reversed(turn.state.messages) if one.role == "assistant"), None)
-    for call in last.native.calls if last and last.native else ():
-        if call.name == DECIDE and json.loads(call.arguments or "{}").get("next_step") == "continue":
-            return True
-    return False
+    decision = turn.last.decision
+    return decision.next_step == "continue" and "next_step" in decision.declared

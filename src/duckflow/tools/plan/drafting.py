@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
-from duckflow.llm.schema import strict_schema, tasks_schema
-from duckflow.prompts.quoted import one_line
-from duckflow.prompts.template import note, render
-from duckflow.prompts.wording import listed
+from duckflow.forms.json_form import listed
+from duckflow.forms.schema import strict_schema, tasks_schema
+from duckflow.i18n.quoted import one_line
+from duckflow.i18n.template import note, render
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
@@ -25,9 +25,9 @@ CONVERSATION = 1500
 RECENT = 6
 
 
-def usable_in_tasks(operations: Sequence[Operation], few: bool = False) -> tuple[Operation, ...]:
-    """Tasks do things; they do not talk and do not plan. A small model does better with few kinds of them."""
-    return tuple(one for one in operations if one.in_tasks and (one.led_in_tasks or not few))
+def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Tasks do things; they do not talk and do not plan."""
+    return tuple(operation for operation in operations if operation.in_tasks)
 
 
 async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
@@ -65,14 +65,14 @@ class Drafter:
         think: Think,
         folder: Folder,
         operations: Callable[[], Sequence[Operation]],
-        inline: Callable[[], Awaitable[bool]],
+        offered: Callable[[], Awaitable[tuple[Operation, ...]]],
     ) -> None:
-        """`operations`: those a task may use now. `inline`: whether tasks come with their texts; it finds the model."""
+        """`operations`: those a task may use now. `offered`: those as the model is told of them; it finds the model."""
         self.state = state
         self.think = think
         self.folder = folder
         self.operations = operations
-        self.inline = inline
+        self._offered = offered
 
     async def plan(self, goal: str, given: dict[str, Any] | None = None) -> Plan:
         """The plan that came with the call, or one that is asked for."""
@@ -113,12 +113,12 @@ class Drafter:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
         from duckflow.tools.plan.step_context import material
 
-        inline = await self.inline()
-        operations = tuple(self.operations())
+        operations = await self._offered()
+        inline = any(map(_takes_text, operations))
         language = self.state.language
         values = self._told_of(plan, step) | {
             "changes": changes,
-            "operations": listed(operations, language, with_bodies=inline),
+            "operations": listed(operations, language),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
             "material": material(plan, step, self.folder, language, inline),
         }
@@ -126,10 +126,14 @@ class Drafter:
             self.think,
             "tasks",
             values,
-            tasks_schema(operations, inline),
+            tasks_schema(operations),
             lambda text: self._tasks_from(text, operations, inline),
         )
         return [task for task in step.tasks if task.status == "completed"] + tasks
+
+    async def writes_texts(self) -> bool:
+        """Whether tasks come with the texts of their files; else those are asked for when the task runs."""
+        return any(map(_takes_text, await self._offered()))
 
     def step_request(self, plan: Plan, step: Step) -> str:
         """What an agent is asked that carries the step out, with the files it builds on."""
@@ -165,7 +169,7 @@ class Drafter:
         from duckflow.tools.plan.drafts import TasksDraft, read_draft
         from duckflow.tools.plan.task_check import task_problems
 
-        draft = read_draft(text, TasksDraft, whole=inline)
+        draft = read_draft(text, TasksDraft)
         known = {operation.name: operation for operation in operations}
         tasks: list[Task] = []
         for one in draft.tasks:
@@ -190,6 +194,10 @@ class Drafter:
         if problems := task_problems(tasks, operations, self.folder.exists):
             raise ReplyUnusable("; ".join(problems))
         return tasks
+
+
+def _takes_text(operation: Operation) -> bool:
+    return bool(operation.body) and operation.body in operation.parameters.get("properties", {})
 
 
 def _relative(path: str, folder: str) -> str:

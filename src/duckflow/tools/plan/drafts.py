@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from duckflow.errors import ReplyUnusable
-from duckflow.llm.repair import read_json
+from duckflow.forms.broken_json import read_json
 from duckflow.state.noun import Line200, shorten
 from duckflow.state.plan import Plan, Step, dependency_problems
 
@@ -112,13 +112,13 @@ def revised_from(reply: Any, plan: Plan) -> Plan:
     return plan.model_copy(update={"name": shorten(draft.name, 100), "risks": risks, "steps": linked})
 
 
-def read_draft(reply: Any, kind: type[D], whole: bool = False) -> D:
-    """A reply, or what a call holds, as the draft it should be. A bare list stands for the draft's only list. `whole`:
-    what was cut off is not taken, since a text in it would be half a text."""
+def read_draft(reply: Any, kind: type[D]) -> D:
+    """A reply, or what a call holds, as the draft it should be. A bare list stands for the draft's only list. What was
+    cut off is not taken: a text in it would be half a text."""
     value: Any = reply
     if isinstance(reply, str):
         read = read_json(reply)
-        if whole and (read.half or read.missing):
+        if read.cut:
             raise ReplyUnusable("it was cut off; leave the long texts out, they are asked for one by one")
         value = read.value
     if isinstance(value, list):

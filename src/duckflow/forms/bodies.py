@@ -1,0 +1,127 @@
+"""Bodies: the raw text of a file or an edit, as it stands outside the JSON."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from duckflow.llm.thoughts import without_thoughts
+
+EDITS = "edits"
+MARKDOWN = ("md", "markdown", "mdx")
+LABEL_LINES = 2
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)\Z")
+HEADING = re.compile(r"#{1,6} |---\n|<[!A-Za-z]")
+SEARCH = re.compile(r"<{5,9} ?SEARCH\b")
+REPLACE = re.compile(r">{5,9} ?REPLACE\b")
+
+
+class Body(NamedTuple):
+    """A body. Not `complete`: its fence or its edit was never closed, so it was probably cut off."""
+
+    text: str
+    complete: bool = True
+
+
+class Block(NamedTuple):
+    """What a fence encloses, or a run of edits with their markers; `end` is the line after it."""
+
+    lines: Sequence[str]
+    closed: bool
+    end: int
+    edits: bool = False
+
+    def text(self) -> str:
+        return one_newline("\n".join(self.lines))
+
+
+def take_blocks(text_after_json: str) -> tuple[str, ...]:
+    """The raw blocks that follow a Decision, in order. One that is not closed is left out: it is asked for anew."""
+    return tuple(block.text() for block in _blocks(text_after_json.replace("\r\n", "\n").split("\n")) if block.closed)
+
+
+def clean_body(text: str, kind: str = "") -> Body:
+    """The body in a plain reply. `kind` is `edits`, or the name of the file where it is known.
+
+    One fence around everything is taken off; with prose around it the longest fenced block counts. A document may hold
+    fences of its own, so of a document only a fence around all of it is taken off.
+    """
+    text = without_thoughts(text).replace("\r\n", "\n").strip("\n")
+    lines = text.rstrip().split("\n")
+    blocks = _blocks(lines)
+    if not blocks:
+        return Body(one_newline(text))
+    if kind == EDITS and (edits := _edits_in(blocks)):
+        return Body("".join(block.text() for block in edits), all(block.closed for block in edits))
+    suffix = kind.lower().rpartition(".")[2]
+    opening = FENCE.match(lines[0])
+    if opening and (suffix in MARKDOWN or opening.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], opening):
+        return Body(one_newline("\n".join(lines[1:-1])))
+    around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
+    labelled = around <= 2 * len(blocks) + LABEL_LINES
+    if not opening and (suffix in MARKDOWN or ("." not in kind and HEADING.match(text) and not labelled)):
+        return Body(one_newline(text))
+    fenced = [block for block in blocks if not block.edits]
+    if not fenced:
+        return Body(one_newline(text))
+    longest = max(fenced, key=lambda block: sum(map(len, block.lines)))
+    return Body(longest.text(), longest.closed)
+
+
+def one_newline(text: str) -> str:
+    """The text with exactly one newline at its end; nothing stays nothing."""
+    text = text.rstrip("\n")
+    return text + "\n" if text else ""
+
+
+def _edits_in(blocks: Sequence[Block]) -> list[Block]:
+    """The edits, also those that stand inside a fence."""
+    found: list[Block] = []
+    for block in blocks:
+        found += [block] if block.edits else [inner for inner in _blocks(block.lines) if inner.edits]
+    return found
+
+
+def _blocks(lines: Sequence[str]) -> list[Block]:
+    found: list[Block] = []
+    position = 0
+    while position < len(lines):
+        if opening := FENCE.match(lines[position]):
+            found.append(_fenced(lines, position, opening))
+        elif SEARCH.match(lines[position]):
+            found.append(_edit_run(lines, position))
+        else:
+            position += 1
+            continue
+        position = found[-1].end
+    return found
+
+
+def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
+    """A fence that names a language inside a fence opens an inner one; a bare one closes the innermost."""
+    depth = 1
+    for position in range(start + 1, len(lines)):
+        if _closes(lines[position], opening):
+            depth -= 1
+        elif (inner := FENCE.match(lines[position])) and inner.group(1) == opening.group(1):
+            depth += 1
+        if not depth:
+            return Block(lines[start + 1 : position], True, position + 1)
+    return Block(lines[start + 1 :], False, len(lines))
+
+
+def _closes(line: str, opening: re.Match[str]) -> bool:
+    match = FENCE.match(line)
+    return bool(match and match.group(1).startswith(opening.group(1)) and not match.group(2).strip())
+
+
+def _edit_run(lines: Sequence[str], start: int) -> Block:
+    """Edits with nothing but blank lines between them belong to one file."""
+    position = start
+    while True:
+        last = next((at for at in range(position, len(lines)) if REPLACE.match(lines[at])), None)
+        if last is None:
+            return Block(lines[start:], False, len(lines), edits=True)
+        position = next((at for at in range(last + 1, len(lines)) if lines[at].strip()), len(lines))
+        if position == len(lines) or not SEARCH.match(lines[position]):
+            return Block(lines[start : last + 1], True, last + 1, edits=True)

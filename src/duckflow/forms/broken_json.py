@@ -1,0 +1,193 @@
+"""Finds JSON in a reply and reads it: strictly where that works, else as json_repair mends it, within bounds."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
+
+from duckflow.errors import ReplyUnusable
+from duckflow.llm.thoughts import without_thoughts
+
+MAX_TEXT = 1_000_000
+MAX_MENDED = 60_000
+"""Characters beyond which broken JSON is sent back instead of mended: mending takes longer than in proportion."""
+DEPTH = 60
+FORGOTTEN = ("}", "]}", "}]}")
+"""Closing brackets that a model may have forgotten at the end: those of a Decision, its list, its last action."""
+
+BRACKET = re.compile(r"[{\[]")
+# What follows the bracket of real JSON; a bracket in prose ("[note]", "{x}") is followed by something else.
+JSON_START = re.compile(r"\{\s*(?:[\"'“”„‘’`}/#.…]|[\w-]+\s*[:\"]|\Z)|\[\s*(?:[^\s\w]|\d|\Z)")
+WHOLE_STRING = r'"(?:[^"\\]|\\.)*"'
+FULL_WIDTH = str.maketrans("｛｝［］：，＂", '{}[]:,"')
+WIDE_SIGN = re.compile(rf"{WHOLE_STRING}|[｛｝［］：，＂]", re.DOTALL)
+ESCAPED_START = re.compile(r'[{\[]\s*(?:\\[nrt]\s*)*\\"')
+FENCE_BEFORE = re.compile(r"(?:```|~~~)[^\n`]*\n?\s*\Z")
+FENCE_AFTER = re.compile(r"\s*(?:```|~~~)[ \t]*(?:\n|\Z)")
+BLOCK_AFTER = re.compile(r"[}\]]\s*\n[ \t]*(?:```|~~~|<{5,9} ?SEARCH)")
+LEFTOVER = re.compile(r"\s*[}\]]")
+GOES_ON = re.compile(r"\s*[,:\"'，：]")
+
+
+class ReadJson(NamedTuple):
+    """A value read from a reply."""
+
+    value: Any
+    repaired: bool = False
+    """More than prose, fences and blanks around it had to be taken away, so its end is a guess as well."""
+    cut: bool = False
+    """It stops in the middle of something."""
+    rest: str = ""
+    """What follows it in the reply."""
+
+
+def read_json(text: str) -> ReadJson:
+    """The JSON object or list in `text`; several of them are a list of those that are not empty. Else ReplyUnusable."""
+    values = list(json_values(text))
+    filled = [read for read in values if read.value]
+    if len(filled) < 2:
+        return (filled or values)[0]
+    return filled[-1]._replace(value=[read.value for read in filled], repaired=True)
+
+
+def json_values(text: str) -> Iterator[ReadJson]:
+    """Every object or list in `text`, one after the other; ReplyUnusable if there is none."""
+    if len(text) > MAX_TEXT:
+        raise ReplyUnusable(f"The reply is too long ({len(text)} characters). Send a much shorter one.")
+    plain = without_thoughts(text)
+    text = _unwrapped(_half_width(plain))
+    changed = text != plain
+    position, count = 0, 0
+    problem: ValueError | RecursionError | None = None
+    while start := BRACKET.search(text, position):
+        try:
+            value, position = DECODER.raw_decode(text, start.start())
+            read = ReadJson(_storable(value), changed or bool(LEFTOVER.match(text, position)))
+            if GOES_ON.match(text, position) and (mended := _mended(text, start.start())):
+                read, position = mended
+        except (ValueError, RecursionError) as failure:
+            problem = problem or failure
+            position = start.end()
+            if text[: start.start()].strip() and not JSON_START.match(text, start.start()):
+                continue
+            if (mended := _mended(text, start.start())) is None:
+                break
+            read, position = mended
+        position = _after_fence(text, start.start(), position)
+        count += 1
+        yield read._replace(rest=text[position:])
+    if not count:
+        _refuse(text, problem)
+
+
+def _half_width(text: str) -> str:
+    """Signs of the full-width kind, as an IME writes them, stand for the usual ones everywhere but inside strings."""
+    if text.isascii() or not re.search("[｛｝［］：，＂]", text):
+        return text
+    return WIDE_SIGN.sub(lambda found: found[0] if len(found[0]) > 1 else found[0].translate(FULL_WIDTH), text)
+
+
+def _unwrapped(text: str) -> str:
+    """JSON that was itself written as a JSON string, or has all its quotes escaped, loses that layer."""
+    if text.lstrip().startswith('"') and "{" in text:
+        try:
+            inner = json.loads(text)
+        except (ValueError, RecursionError):
+            inner = None
+        if isinstance(inner, str):
+            return inner
+    start = BRACKET.search(text)
+    if start and len(text) <= MAX_MENDED and ESCAPED_START.match(text, start.start()):
+        try:
+            return str(json.loads(f'"{text[start.start() :]}"', strict=False))
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
+    """json_repair's reading of what begins here, and where it ends; nothing when it finds no object and no list."""
+    end = _before_blocks(text, start)
+    if (closed := _closed(text[start:end])) is not None:
+        return ReadJson(_storable(closed), True), end
+    if end - start > MAX_MENDED or _depth(text[start:end]) > DEPTH:
+        return None
+    from json_repair import repair_json
+
+    try:
+        value = _storable(repair_json(text[start:end], return_objects=True, skip_json_loads=True))
+    except (ValueError, RecursionError, IndexError):
+        return None
+    if not isinstance(value, dict | list):
+        return None
+    return ReadJson(value, True, cut=_is_cut(text[start:end])), end
+
+
+def _closed(text: str) -> Any:
+    """The value when nothing is wrong but that its last brackets were forgotten; else nothing."""
+    text = text.rstrip().removesuffix("```").rstrip()
+    for brackets in FORGOTTEN if text.endswith(("}", "]", '"')) else ():
+        with suppress(ValueError, RecursionError):
+            return json.loads(text + brackets, parse_constant=_no_constant)
+    return None
+
+
+def _is_cut(text: str) -> bool:
+    """Whether it goes on after the last bracket that was closed, or none was closed at all."""
+    last = max(text.rfind("}"), text.rfind("]"))
+    return last < 0 or bool(GOES_ON.match(text, last + 1))
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for bracket in re.findall(r"[{}\[\]]", text):
+        depth += 1 if bracket in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _before_blocks(text: str, start: int) -> int:
+    """Where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
+    curly = square = 0
+    for block in BLOCK_AFTER.finditer(text, start):
+        end = block.start() + 1
+        curly += text.count("{", start, end) - text.count("}", start, end)
+        square += text.count("[", start, end) - text.count("]", start, end)
+        if curly == square == 0:
+            return end
+        start = end
+    return len(text)
+
+
+def _after_fence(text: str, start: int, end: int) -> int:
+    if FENCE_BEFORE.search(text, max(0, start - 80), start) and (fence := FENCE_AFTER.match(text, end)):
+        return fence.end()
+    return end
+
+
+def _storable(value: Any) -> Any:
+    """The value without halves of surrogate pairs, which `\\ud83d` alone would leave in it: they cannot be stored."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value, ensure_ascii=False)
+        return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return value
+
+
+def _refuse(text: str, problem: ValueError | RecursionError | None) -> NoReturn:
+    if problem is None:
+        raise ReplyUnusable("There is no JSON in the reply. Send one JSON object.")
+    if not isinstance(problem, json.JSONDecodeError):
+        raise ReplyUnusable("The JSON cannot be read: it is nested too deeply. Send a simpler one.")
+    near = " ".join(text[max(0, problem.pos - 20) : problem.pos + 20].split())
+    where = f"line {problem.lineno}, column {problem.colno}, near `{near}`"
+    raise ReplyUnusable(f"The JSON cannot be read: {where}: {problem.msg}. Send it again, complete.")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant)

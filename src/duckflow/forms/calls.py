@@ -1,0 +1,162 @@
+"""Operations as tools, and the conversation as calls with their results."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, get_args
+
+from duckflow.forms.form import spoken_by_others
+from duckflow.i18n.quoted import one_line
+from duckflow.i18n.template import note, render
+from duckflow.state.action import (
+    CHECK_PATTERN,
+    DECIDE,
+    DUCK_CALL,
+    EXIT,
+    RESPOND,
+    Action,
+    NextStep,
+    Operation,
+    PromptPattern,
+    TaskProfile,
+    wire_name,
+)
+from duckflow.state.five import StateDelta
+from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
+
+Schema = dict[str, Any]
+
+REASON = "reasoning"
+TEXT: Schema = {"type": "string"}
+CHECK: Schema = {"type": "string", "pattern": CHECK_PATTERN}
+LISTS = ("constraints", "plan_brief", "open_questions")
+LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength", "minimum", "maximum")
+
+
+def tools(operations: Iterable[Operation], language: str) -> tuple[ToolSpec, ...]:
+    """Every operation but `response`, which is text without a call, and what a Decision says besides."""
+    called = [operation for operation in operations if operation.name != RESPOND]
+    specs = [
+        ToolSpec(wire_name(one.name), _with_tool_names(one.told[language], called), _parameters(one)) for one in called
+    ]
+    return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
+
+
+def _with_tool_names(text: str, operations: Iterable[Operation]) -> str:
+    for operation in operations:
+        if operation.name in text:
+            text = text.replace(operation.name, wire_name(operation.name))
+    return text
+
+
+def _parameters(operation: Operation) -> Schema:
+    given = operation.parameters
+    told = cast("Schema", _plain(given.get("properties", {}), given.get("$defs", {}), ()))
+    required: list[str] = list(given.get("required", ()))
+    if operation.says_why and REASON not in told:
+        told, required = {REASON: TEXT, **told}, [REASON, *required]
+    return {"type": "object", "properties": told, **({"required": required} if required else {})}
+
+
+def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
+    """Without what only costs room, and with what is referred to written out."""
+    if isinstance(value, list):
+        return [_plain(one, definitions, seen) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    table = cast("Schema", value)
+    if name := str(table.get("$ref", "")).rpartition("/")[2]:
+        # A shape that holds itself cannot be written out; any object may stand there.
+        return {"type": "object"} if name in seen else _plain(definitions[name], definitions, (*seen, name))
+    options = [one for one in table.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        # What may be null may be left out.
+        return _plain(options[0], definitions, seen)
+    return {
+        key: _plain(item, definitions, seen)
+        for key, item in table.items()
+        if key not in LEFT_OUT or isinstance(item, dict)
+    }
+
+
+def _decision_parameters() -> Schema:
+    steps = [step for step in Phase if step is not Phase.DONE]
+    delta = {name: {"type": "array", "items": TEXT} if name in LISTS else TEXT for name in StateDelta.model_fields}
+    return {
+        "type": "object",
+        "properties": {
+            "step": _one_of(steps),
+            "next_step": _one_of(get_args(NextStep)),
+            "confidence": {"type": "number"},
+            "goal_consistency": CHECK,
+            "constraint_check": CHECK,
+            "alternative": TEXT,
+            "rating": _one_of(get_args(Rating)),
+            "verdict": _one_of(get_args(ReviewVerdict)),
+            "task_profile": _one_of(TaskProfile),
+            "prompt_pattern": _one_of(get_args(PromptPattern)),
+            "state_delta": {"type": "object", "properties": delta},
+        },
+    }
+
+
+def _one_of(values: Iterable[str]) -> Schema:
+    return {"type": "string", "enum": [str(value) for value in values]}
+
+
+def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
+    """The conversation with every call right before its result, and whatever else was said in its order."""
+    results = {one.answers: one for one in history if one.role == "tool" and one.answers}
+    told: list[PromptMessage] = []
+    shown: set[str] = set()
+    for message in history:
+        if message.role == "assistant":
+            said, ids = _replied(message)
+            # An empty reply is no message that every wire takes back.
+            told += [said] if said.text or said.calls else []
+            for call, action in zip(said.calls, ids, strict=True):
+                shown.add(action)
+                told.append(_result(call, results.get(action), language))
+            told += _seen([results[one] for one in ids if one in results], language)
+        elif not message.answers or message.answers not in shown:
+            told.append(spoken_by_others(message, language))
+    return told
+
+
+def _result(call: ToolCall, result: Message | None, language: str) -> PromptMessage:
+    if result:
+        return PromptMessage("tool", result.text, answers=call.call_id)
+    heard = call.name in (DECIDE, DUCK_CALL, EXIT)
+    return PromptMessage("tool", note(language, "call_heard" if heard else "call_unanswered"), answers=call.call_id)
+
+
+def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
+    """What is to be seen of the results, right after them: not every wire has pictures in a result."""
+    pictures = tuple(picture for one in results for picture in one.pictures)
+    names = one_line(", ".join(one.name for one in pictures))
+    told = note(language, "result_pictures", names=names)
+    return [PromptMessage("user", f"[duckflow]\n{told}", pictures=pictures)] if pictures else []
+
+
+def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
+    """A reply as it came, or as it would have come by calls; and for each call the id of its action."""
+    decision, wire = message.decision, message.wire
+    if decision is None:
+        return PromptMessage("assistant", message.text), []
+    actions = [action for action in decision.actions if action.operation != RESPOND]
+    if wire is None:
+        calls = tuple(_call(one, ToolCall(call_id=one.action_id, name=one.operation), "") for one in actions)
+        return PromptMessage("assistant", message.text or decision.rationale, calls), [one.action_id for one in actions]
+    waiting, ids, made = iter(actions), list[str](), list[ToolCall]()
+    for call in wire.calls:
+        action = None if call.name == DECIDE else next(waiting, None)
+        ids.append(action.action_id if action else "")
+        made.append(_call(action, call, decision.rationale if message.text else "") if action else call)
+    return PromptMessage("assistant", message.text, tuple(made), extra=wire.extra), ids
+
+
+def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
+    """The call with the action's arguments; a reason that is the whole reply's was none of its own."""
+    why = {} if action.reasoning in (rationale, call.name) else {REASON: action.reasoning}
+    arguments = json.dumps(why | action.args, ensure_ascii=False)
+    return call.model_copy(update={"name": wire_name(call.name), "arguments": arguments})

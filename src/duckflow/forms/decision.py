@@ -1,0 +1,173 @@
+"""From the fields that a model gave to a Decision, or to a correction that the model can act on."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, get_args
+
+from pydantic import ValidationError
+
+from duckflow.errors import ReplyUnusable
+from duckflow.state.action import ALIASES, Decision, NextStep, Operation, PromptPattern, TaskProfile
+from duckflow.state.checks import read_check
+from duckflow.state.five import StateDelta
+from duckflow.state.phase import Phase, Rating, ReviewVerdict
+
+DEPTH = 40
+PROBLEMS_TOLD = 8
+PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared")
+"""What a model may say in a Decision."""
+CHECK = '"yes" or "no: reason"'
+CHECKS = ("goal_consistency", "constraint_check")
+RATINGS = {one: one for one in get_args(Rating)} | {"良い": "good", "普通": "fair", "要改善": "needs_work"}
+VERDICTS = {one: one for one in get_args(ReviewVerdict)} | {"承認": "approved", "要修正": "fix", "拒否": "rejected"}
+LINES = "null or a list of short texts"
+EXPECTED = {
+    "rationale": "one line of text: why this, now",
+    "goal_consistency": CHECK,
+    "constraint_check": CHECK,
+    "confidence": "a number from 0 to 1",
+    "task_profile": "one of " + ", ".join(TaskProfile),
+    "step": "one of " + ", ".join(phase for phase in Phase if phase is not Phase.DONE),
+    "next_step": "one of " + ", ".join(get_args(NextStep)),
+    "prompt_pattern": "one of " + ", ".join(get_args(PromptPattern)),
+    "state_delta": "null or an object with " + ", ".join(StateDelta.model_fields),
+    "actions": "a list of objects with operation, args and reasoning",
+    "action": "an object with operation, args and reasoning",
+    "args": "an object",
+    "reasoning": "a sentence that says why this action is needed",
+    "constraints": LINES,
+    "plan_brief": LINES,
+    "open_questions": LINES,
+}
+
+
+def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+    """The Decision with these fields, or ReplyUnusable with what is wrong about them."""
+    if is_too_deep(value):
+        raise ReplyUnusable(f"The JSON is nested more than {DEPTH} levels deep. Send a simpler Decision.")
+    try:
+        return Decision.model_validate(_plain(value, {operation.name: operation for operation in operations}))
+    except ValidationError as error:
+        problems = _problems(error, operations)
+    told = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
+    raise ReplyUnusable(f"The Decision is not usable:\n{told}")
+
+
+def action_problems(error: ValidationError, operations: Sequence[Operation], place: int) -> list[str]:
+    """What is wrong with the action at this place, each problem in one line."""
+    return _problems(error, operations, "actions", place)
+
+
+def _problems(error: ValidationError, operations: Sequence[Operation], *place: int | str) -> list[str]:
+    """Each in one line; `place` is where in the Decision it was found."""
+    expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
+    return [_problem((*place, *one["loc"]), one["type"] == "missing", one["input"], expected) for one in error.errors()]
+
+
+def _problem(place: tuple[int | str, ...], missing: bool, given: Any, expected: dict[str, str]) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    must = expected.get("action" if place[:-1] == ("actions",) else str(place[-1]), "a text")
+    if missing:
+        return f"{path} is missing; it must be {must}"
+    shown = json.dumps(given, ensure_ascii=False, default=str)
+    return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; it must be {must}"
+
+
+def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
+    """The fields with their harmless variations made plain."""
+    fields = {name: given[name] for name in Decision.model_fields if name in given}
+    for name in ("task_profile", "step"):
+        fields |= {name: _name(fields[name]).upper()} if isinstance(fields.get(name), str) else {}
+    for name in ("next_step", "prompt_pattern"):
+        fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
+    for name in CHECKS:
+        fields |= {name: _check(fields[name])} if name in fields else {}
+    for name, known in (("rating", RATINGS), ("verdict", VERDICTS)):
+        # Who says it in other words is not asked again: it counts as not said.
+        fields |= {name: known.get(_name(str(fields[name])).lower())} if name in fields else {}
+    if "confidence" in fields:
+        fields["confidence"] = _confidence(fields["confidence"])
+    fields["state_delta"] = _delta(fields.get("state_delta"))
+    if isinstance(actions := fields.get("actions"), dict | list):
+        listed = cast("list[Any]", actions if isinstance(actions, list) else [actions])
+        fields["actions"] = [action_fields(one, operations) for one in listed]
+    return fields
+
+
+def _name(text: str) -> str:
+    return re.sub(r"[\s-]+", "_", text.strip())
+
+
+def _check(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    # What says neither is no text that a check can be.
+    return read_check(value) or [value] if isinstance(value, str) else value
+
+
+def _confidence(value: Any) -> float | str:
+    """A number, or a text that is none: then the Decision says what it must be."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return json.dumps(value, default=str)
+    text = str(value).strip()
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return text
+
+
+def _delta(value: Any) -> Any:
+    if not value:
+        return None
+    if not isinstance(value, dict):
+        return value
+    delta = {name: item for name, item in cast("dict[str, Any]", value).items() if item not in (None, "")}
+    for name in ("constraints", "plan_brief", "open_questions"):
+        if isinstance(delta.get(name), str):
+            delta[name] = [delta[name]]
+    return delta
+
+
+def action_fields(value: Any, operations: dict[str, Operation]) -> Any:
+    """One action under its proper names, without an id of its own, and without the nulls that stand for `not given`."""
+    if not isinstance(value, dict):
+        return value
+    action = {ALIASES.get(name, name): item for name, item in cast("dict[str, Any]", value).items()}
+    action.pop("action_id", None)
+    if isinstance(action.get("operation"), str):
+        action["operation"] = action["operation"].strip()
+    args = action.get("args")
+    if isinstance(args, str) and args.lstrip().startswith("{"):
+        args = _loaded(args)
+    if args is None:
+        args = {}
+    operation = operations.get(str(action.get("operation")))
+    if operation and isinstance(args, dict):
+        required = operation.parameters.get("required", ())
+        args = {
+            name: item for name, item in cast("dict[str, Any]", args).items() if item is not None or name in required
+        }
+    return action | {"args": args}
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()

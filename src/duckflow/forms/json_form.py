@@ -1,0 +1,243 @@
+"""The form for models without tools: a Decision is one JSON object in the text of the reply."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from duckflow.errors import ReplyUnusable
+from duckflow.forms.bodies import take_blocks
+from duckflow.forms.broken_json import ReadJson, json_values
+from duckflow.forms.decision import PLAIN_FIELDS, action_fields, action_problems, is_too_deep, make_decision
+from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
+from duckflow.forms.live import LiveText
+from duckflow.forms.offer import few, timely, without_body
+from duckflow.forms.schema import STEPS, decision_schema
+from duckflow.i18n.template import render
+from duckflow.llm.json_fields import as_table, tables, text_of
+from duckflow.llm.provider import Reply, Request
+from duckflow.llm.thoughts import without_thoughts
+from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message, PromptMessage
+from duckflow.state.phase import Phase
+
+CUT_OFF = (
+    "The reply was cut off before its end, so none of it was used. "
+    "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
+)
+WRITTEN_FIRST = (
+    "rationale", "goal_consistency", "constraint_check", "confidence", "task_profile", "step", "alternative",
+    "state_delta", "rating", "verdict", "actions", "next_step", "prompt_pattern",
+)  # fmt: skip
+"""The fields of a Decision in the order in which a model writes them: reasons first, then what is done."""
+
+
+class JsonForm:
+    """Texts of files stand in the actions. One that is left out, or that made a reply unreadable, is asked for by
+    itself."""
+
+    format_name = "JSON"
+    template = "format"
+    body_rule = "body_inline"
+
+    def offered(self, operations: Sequence[Operation], state: AgentState) -> tuple[Operation, ...]:
+        return timely(operations, state)
+
+    def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        """What is offered about plans changes as a plan goes on: told in the prefix, it would spoil the cache of all
+        that follows."""
+        return tuple(operation for operation in operations if not operation.when)
+
+    def instructions(self, language: str, operations: Sequence[Operation]) -> str:
+        with_body = ", ".join(operation.name for operation in operations if operation.body)
+        rule = render(language, self.body_rule, body_operations=with_body) if with_body else ""
+        return render(language, self.template, body_rule=rule, operations=self._instructed(operations, language))
+
+    def listed(self, operations: Sequence[Operation], language: str) -> str:
+        return listed(operations, language)
+
+    def name(self, operation: str) -> str:
+        return operation
+
+    def spoken(self, history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
+        unseen = self._not_repeated(operations)
+        return [
+            PromptMessage("assistant", as_written(message.decision, unseen))
+            if message.decision
+            else spoken_by_others(message, language)
+            for message in history
+        ]
+
+    def without_texts(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(map(without_body, operations))
+
+    def for_tasks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(operations)
+
+    def for_texts(self) -> Form:
+        return self
+
+    def request(
+        self, messages: tuple[PromptMessage, ...], operations: Sequence[Operation], state: AgentState, room: ReplyRoom
+    ) -> Request:
+        schema = decision_schema(operations, steps=_steps(operations), review=state.phase is Phase.REVIEW)
+        return Request(messages, schema, room.with_texts)
+
+    def live(self, operations: Iterable[Operation]) -> LiveWords:
+        return LiveText({operation.name: operation.says for operation in operations if operation.says})
+
+    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
+        return read_decision(reply.text, operations, reply.finish, state.phase)
+
+    def _instructed(self, operations: Sequence[Operation], language: str) -> str:
+        return listed(operations, language, marked=True)
+
+    def _not_repeated(self, operations: Sequence[Operation]) -> Collection[str]:
+        """Arguments that are left out when an earlier Decision is shown to the model again."""
+        return ()
+
+
+class CompactJsonForm(JsonForm):
+    """For small models: few operations, one action at a time, and every text of a file in a reply of its own."""
+
+    template = "format_compact"
+    body_rule = "body_rule"
+
+    def offered(self, operations: Sequence[Operation], state: AgentState) -> tuple[Operation, ...]:
+        return few(operations, state)
+
+    def for_tasks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(without_body(operation) for operation in operations if operation.led_in_tasks)
+
+    def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        """All: a small model has little history to read again, and does better with one list."""
+        return tuple(operations)
+
+    def request(
+        self, messages: tuple[PromptMessage, ...], operations: Sequence[Operation], state: AgentState, room: ReplyRoom
+    ) -> Request:
+        schema = decision_schema(operations, with_delta=False, several_actions=False, steps=_steps(operations))
+        return Request(messages, schema, room.decision)
+
+    def _instructed(self, operations: Sequence[Operation], language: str) -> str:
+        return listed(operations, language)
+
+    def _not_repeated(self, operations: Sequence[Operation]) -> Collection[str]:
+        return {operation.body for operation in operations if operation.body}
+
+
+def _steps(operations: Sequence[Operation]) -> Sequence[Phase]:
+    return (Phase.EXECUTION,) if all(operation.changes for operation in operations) else STEPS
+
+
+def signature(operation: Operation) -> str:
+    """`file_ops.read_file(path, start_line?, end_line?)`"""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    names = [name if name in required else f"{name}?" for name in properties]
+    return f"{operation.name}({', '.join(names)})"
+
+
+def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
+    signs = ("-", "*" if marked else "-")
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {one.told[language]}" for one in operations)
+
+
+def as_written(decision: Decision, without: Collection[str] = ()) -> str:
+    """The Decision as the model itself writes it, without these arguments."""
+    fields = decision.model_dump(mode="json", exclude_none=True, exclude={"declared"})
+    fields["actions"] = [
+        {
+            "operation": action.operation,
+            "reasoning": action.reasoning,
+            "args": {name: value for name, value in action.args.items() if name not in without},
+        }
+        for action in decision.actions
+    ]
+    ordered = {name: fields[name] for name in WRITTEN_FIRST if name in fields}
+    return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_decision(
+    text: str, operations: Sequence[Operation], finish: str = "stop", phase: Phase = Phase.PLANNING
+) -> Reading:
+    """The Decision in a reply, or ReplyUnusable with what the model should change.
+
+    Unknown operations and bad arguments are not looked at: they become results; so does an action that cannot be read
+    among others of a whole reply. Plain prose without any `{` comes from a model that just answers; it is taken as one
+    `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
+    """
+    answer = without_thoughts(text)
+    if not answer.strip():
+        raise ReplyUnusable("The reply was empty. Send one JSON object, the Decision.")
+    if "{" not in answer and "｛" not in answer:
+        return _prose(answer.strip(), operations, finish, phase)
+    try:
+        found, value = _find(answer)
+    except ReplyUnusable:
+        if finish == "length":
+            raise ReplyUnusable(CUT_OFF) from None
+        raise
+    if found.cut or (found.repaired and finish == "length"):
+        raise ReplyUnusable(CUT_OFF)
+    doubtful = found.repaired or finish == "length"
+    # What was repaired or cut off may be broken because it is half.
+    faults = {} if doubtful else _faults(value, operations)
+    if faults:
+        value = value | {"actions": [_named(one) if at in faults else one for at, one in enumerate(value["actions"])]}
+    decision = make_decision(value | {"declared": [name for name in PLAIN_FIELDS if name in value]}, operations)
+    broken = {decision.actions[at].action_id: fault for at, fault in faults.items()}
+    # With one that cannot be read it is not sure whose text is whose: they are asked for.
+    blocks = () if broken else take_blocks(found.rest)
+    return Reading(decision, "\n\n".join(decision.said()), doubtful, blocks, broken=broken)
+
+
+def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
+    """By place: why an action cannot be read among others that can. What is shown while it comes must be whole."""
+    known = {operation.name: operation for operation in operations}
+    actions = cast("list[Any]", value["actions"]) if isinstance(value.get("actions"), list) else []
+    faults: dict[int, str] = {}
+    for at, action in enumerate([] if is_too_deep(value) else actions):
+        try:
+            Action.model_validate(action_fields(action, known))
+        except ValidationError as error:
+            faults[at] = "; ".join(action_problems(error, operations, at))
+    shown = any((operation := known.get(_named(actions[at])["operation"])) and operation.says for at in faults)
+    return {} if shown or len(faults) == len(actions) else faults
+
+
+def _named(given: Any) -> dict[str, Any]:
+    """What stands for an action that cannot be read, with as much as was given: it is not run."""
+    action = as_table(action_fields(given, {}))
+    named = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
+    return named | {"reasoning": text_of(action, "reasoning").strip() or "-"}
+
+
+def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
+    if finish == "length":
+        raise ReplyUnusable(CUT_OFF)
+    if text.startswith("[") or RESPOND not in {operation.name for operation in operations}:
+        raise ReplyUnusable("There is no Decision in the reply. Send one JSON object, the Decision.")
+    answer = Action(operation=RESPOND, args={"text": text}, reasoning="the model answered in plain text")
+    step = Phase.PLANNING if phase is Phase.DONE else phase
+    decision = Decision.made_up(
+        "answered in plain text", [answer], TaskProfile.GENERAL_CHAT, step, "pending_user", confidence=0.5
+    )
+    return Reading(decision, text, doubtful=True)
+
+
+def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
+    """The first object that has a Decision's fields; what else looks like JSON stands in the prose around it."""
+    is_list = False
+    for found in json_values(text):
+        listed_values = isinstance(found.value, list)
+        is_list = is_list or listed_values
+        objects = tables(found.value if listed_values else [found.value])
+        decisions = [fields for fields in objects if not Decision.model_fields.keys().isdisjoint(fields)]
+        if len(decisions) == 1:
+            return found, decisions[0]
+    problem = "The reply is a list" if is_list else "The JSON in the reply is not a Decision"
+    raise ReplyUnusable(f"{problem}. Send one JSON object with {', '.join(PLAIN_FIELDS)}.")

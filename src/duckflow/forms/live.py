@@ -1,0 +1,217 @@
+"""What a reply says to the user, piece by piece while it streams in. For display only: nothing acts on it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from duckflow.llm.thoughts import Thoughts
+
+LONGEST_FENCE = 60
+
+START_OF_JSON = re.compile(r"[{｛]|`{1,3}")
+FENCED_JSON = re.compile(r"```[\w-]*\s*(?=[{\[｛［])")
+FENCE_SO_FAR = re.compile(r"`{1,2}\Z|```[\w-]*\s*\Z")
+QUOTES = ("'", "`")
+MARK = re.compile(r"[\"'{}\[\]:,]")
+RUNS = {quote: re.compile(rf"[^{quote}\\]+") for quote in "\"'"}
+ESCAPE = re.compile(r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\.", re.DOTALL)
+ESCAPE_SO_FAR = re.compile(r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?\Z")
+
+
+@dataclass(slots=True)
+class OpenBracket:
+    """An open object or list, and which part of a Decision it is."""
+
+    part: str
+    is_object: bool
+    key: str = ""
+    at_value: bool = False
+    operation: str = ""
+    held: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+class LiveText:
+    """Feed it the reply; it gives back what is newly said: the text of a `response`, or plain prose as it is.
+
+    Nothing is given any more once another action has come: what follows it is not yet true.
+    """
+
+    def __init__(self, says: Mapping[str, str], prose: bool = False) -> None:
+        """`says`: by operation, the argument that holds what it says to the user. `prose`: the reply is meant to be
+        plain text, so that only one which begins with JSON is read as such."""
+        self._says = says
+        self._is_prose = prose
+        self._thoughts = Thoughts()
+        self._rest = ""
+        self._mode = "prose"
+        self._levels: list[OpenBracket] = []
+        self._quote = ""
+        self._new_text = False
+        self._word: list[str] = []
+        self._shown: list[str] = []
+        self._last = ""
+        self._in_code = False
+
+    def feed(self, delta: str) -> str:
+        text, self._rest = self._rest + self._thoughts.pass_on(delta), ""
+        position = 0
+        while position < len(text) and self._mode != "over" and not self._rest:
+            if self._mode == "prose":
+                position = self._prose(text, position)
+            elif self._quote:
+                position = self._string(text, position)
+            else:
+                position = self._structure(text, position)
+        shown = "".join(self._shown)
+        self._shown.clear()
+        return shown
+
+    def _prose(self, text: str, position: int) -> int:
+        if not self._last:
+            position += len(text) - position - len(text[position:].lstrip())
+            if text.startswith(("[", "［"), position):
+                self._mode = "json"
+                return position
+        start = START_OF_JSON.search(text, position)
+        if not start or (self._is_prose and (self._last or start.start() > position)):
+            self._show(text[position:])
+            return len(text)
+        self._show(text[position : start.start()])
+        if not start.group().startswith("`"):
+            self._mode = "json"
+            return start.start()
+        return self._backticks(text, start)
+
+    def _backticks(self, text: str, start: re.Match[str]) -> int:
+        """JSON often comes in a fence; so a fence is held back until it is clear what it holds."""
+        begins_word = not self._last or self._last.isspace()
+        closes_code = self._in_code and start.group() == "```"
+        if begins_word and not closes_code:
+            if fence := FENCED_JSON.match(text, start.start()):
+                self._mode = "json"
+                return fence.end()
+            if FENCE_SO_FAR.match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
+                self._rest = text[start.start() :]
+                return len(text)
+        if start.group() == "```":
+            self._in_code = not self._in_code
+        self._show(start.group())
+        return start.end()
+
+    def _structure(self, text: str, position: int) -> int:
+        mark = MARK.search(text, position)
+        if not mark:
+            return len(text)
+        level = self._levels[-1] if self._levels else None
+        match mark.group():
+            case "{" | "[" as bracket:
+                self._levels.append(OpenBracket(self._part(level, bracket), bracket == "{"))
+            case "}" | "]":
+                del self._levels[-1:]
+                self._mode = "json" if self._levels else "over"
+            case ":" if level:
+                level.at_value = True
+            case "," if level:
+                level.at_value = False
+            case '"' | "'" as quote:
+                self._quote = quote
+                self._new_text = True
+            case _:
+                pass
+        return mark.end()
+
+    def _part(self, level: OpenBracket | None, bracket: str) -> str:
+        match (level.part, level.key, bracket) if level else ("", "", bracket):
+            case ("", "", "{"):
+                return "decision" if not level else ""
+            case ("decision", "actions", "["):
+                return "actions"
+            case ("decision", "actions", "{") | ("actions", _, "{"):
+                return "action"
+            case ("action", "args" | "parameters", "{"):
+                return "args"
+            case _:
+                return ""
+
+    def _string(self, text: str, position: int) -> int:
+        if run := RUNS[self._quote].match(text, position):
+            self._take(run.group())
+            return run.end()
+        if text[position] == self._quote:
+            self._quote = ""
+            self._end_string()
+            return position + 1
+        if ESCAPE_SO_FAR.match(text, position):
+            self._rest = text[position:]
+            return len(text)
+        escape = ESCAPE.match(text, position)
+        end = escape.end() if escape else position + 1
+        self._take(_unescaped(text[position:end]))
+        return end
+
+    def _take(self, piece: str) -> None:
+        """A piece of a string: said, held until the operation is known, part of a name, or of no interest."""
+        if not self._levels:
+            return
+        level = self._levels[-1]
+        if self._saying():
+            action = self._action()
+            if action.operation:
+                self._say(piece)
+            else:
+                action.held.setdefault(level.key, []).append(piece)
+        elif self._names_operation() or (level.is_object and not level.at_value):
+            self._word.append(piece)
+
+    def _end_string(self) -> None:
+        word = "".join(self._word)
+        self._word.clear()
+        if not self._levels:
+            return
+        level = self._levels[-1]
+        if self._names_operation():
+            level.operation = word.strip() or "?"
+            if level.operation not in self._says:
+                # What is said after an action may speak of its result, so it is shown only when that is known.
+                self._mode = "over"
+            said = "".join(level.held.get(self._says.get(level.operation, ""), ()))
+            self._say(said)
+            level.held.clear()
+        elif level.is_object and not level.at_value:
+            level.key = word
+
+    def _names_operation(self) -> bool:
+        level = self._levels[-1]
+        return level.part == "action" and level.at_value and level.key in ("operation", "name")
+
+    def _saying(self) -> bool:
+        """Whether the string at hand is, or may turn out to be, said to the user."""
+        level = self._levels[-1] if self._levels else None
+        if level is None or level.part != "args" or not level.at_value:
+            return False
+        operation = self._action().operation
+        return level.key == self._says.get(operation) if operation else level.key in self._says.values()
+
+    def _action(self) -> OpenBracket:
+        return self._levels[-2]
+
+    def _say(self, piece: str) -> None:
+        """Two messages in one reply are two paragraphs."""
+        if piece and self._new_text and self._last:
+            self._show("\n\n")
+        self._new_text = False
+        self._show(piece)
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._shown.append(text)
+            self._last = text[-1]
+
+
+def _unescaped(escape: str) -> str:
+    """What an escape in a string stands for; one that JSON does not know is shown as it is written."""
+    try:
+        return str(json.loads(f'"{escape}"'))
+    except ValueError:
+        return escape[1:] if escape[1:] in QUOTES else escape

@@ -1,0 +1,263 @@
+"""The form for models that call tools: the calls are the actions, and text without a call is the answer."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from duckflow.errors import ReplyUnusable
+from duckflow.forms.calls import REASON, as_calls, tools
+from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision
+from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
+from duckflow.forms.live import LiveText
+from duckflow.i18n.template import render
+from duckflow.llm.json_fields import as_table
+from duckflow.llm.provider import Reply, Request
+from duckflow.llm.thoughts import without_thoughts
+from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
+from duckflow.state.agent import AgentState
+from duckflow.state.asking import ends_asking
+from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
+from duckflow.state.noun import shorten
+from duckflow.state.phase import Phase
+
+CUT_OFF = (
+    "The reply was cut off before its end, so none of its calls was made. "
+    "Make the calls again, fewer at a time; write a long file in several parts."
+)
+CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
+WRITTEN_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+WRITTEN_DECISION = re.compile(rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:')
+FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+
+
+class NativeForm:
+    """Texts of files stand in the calls. All operations are offered in every step: the tools stand before everything
+    else that an endpoint's cache keeps, so they stay the same."""
+
+    format_name = ""
+
+    def __init__(self) -> None:
+        self._specs: tuple[object, tuple[ToolSpec, ...]] = ((), ())
+
+    def offered(self, operations: Sequence[Operation], state: AgentState) -> tuple[Operation, ...]:
+        return tuple(operations)
+
+    def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(operations)
+
+    def instructions(self, language: str, operations: Sequence[Operation]) -> str:
+        return render(language, "format_native")
+
+    def listed(self, operations: Sequence[Operation], language: str) -> str:
+        told = self.tools(operations, language) if operations else ()
+        return json.dumps([tool._asdict() for tool in told], ensure_ascii=False) if told else ""
+
+    def name(self, operation: str) -> str:
+        return wire_name(operation)
+
+    def spoken(self, history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
+        return as_calls(history, language)
+
+    def without_texts(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(operations)
+
+    def for_tasks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+        return tuple(operations)
+
+    def for_texts(self) -> Form:
+        from duckflow.forms.json_form import JsonForm
+
+        return JsonForm()
+
+    def request(
+        self, messages: tuple[PromptMessage, ...], operations: Sequence[Operation], state: AgentState, room: ReplyRoom
+    ) -> Request:
+        return Request(messages, max_tokens=room.with_texts, tools=self.tools(operations, state.language))
+
+    def tools(self, operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
+        """Written out once, and again only when there are others."""
+        key = (language, *map(id, operations))
+        if self._specs[0] != key:
+            self._specs = key, tools(operations, language)
+        return self._specs[1]
+
+    def live(self, operations: Iterable[Operation]) -> LiveWords:
+        return LiveText({operation.name: operation.says for operation in operations if operation.says}, prose=True)
+
+    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
+        """The Decision that the calls make, with the text before them as its rationale. Nothing at all, or nothing but
+        the `decision` tool, is a Decision without actions.
+
+        Where no call or a check cannot be read, or the reply was cut off, nothing of it is done. One call that cannot
+        be read among others is `broken`: it is answered with the reason."""
+        said, calls = without_thoughts(reply.text).strip(), reply.calls
+        if reply.finish == "length":
+            raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
+        if not calls and (written := _written_out(said, operations, state)):
+            return written._replace(ignores_tools=True)
+        wire = WireReply(calls=tuple(map(_without_arguments, calls)), extra=dict(reply.extra))
+        return _reading(said, calls, operations, state)._replace(wire=wire)
+
+
+def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
+    known = {wire_name(operation.name): operation for operation in operations}
+    rationale = shorten(said.partition("\n")[0], 200)
+    declared: dict[str, Any] = {}
+    actions: list[dict[str, Any]] = []
+    waits_from: int | None = None
+    faults: dict[int, str] = {}
+    for call in calls:
+        try:
+            args = _arguments(call)
+            if call.name == DECIDE:
+                declared |= {name: value for name, value in args.items() if value is not None}
+                waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
+            else:
+                actions.append(_action(call.name, args, known.get(wire_name(call.name)), rationale))
+        except ReplyUnusable as problem:
+            if call.name == DECIDE:
+                raise
+            operation = known.get(wire_name(call.name))
+            name = operation.name if operation else call.name
+            actions.append({"operation": name, "args": {}, "reasoning": name})
+            faults[id(actions[-1])] = problem.correction
+    if faults and len(faults) == len(actions):
+        raise ReplyUnusable(" ".join((*faults.values(), "No call was made.")))
+    # A reply without text before its calls says why in the calls.
+    rationale = rationale or shorten("; ".join(dict.fromkeys(str(one["reasoning"]) for one in actions)), 200) or "-"
+    # A reply that only declares something has neither acted nor answered, unless the work is done or it says so.
+    spoken = _has_spoken(state)
+    wants = declared.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
+    ends = bool(said or calls or spoken) and not actions and wants != "continue"
+    called = [known.get(wire_name(str(action["operation"]))) for action in actions]
+    changing = any(operation and operation.changes for operation in called)
+    # A reply that asks something but only calls reading tools is not a question to the user.
+    asks = (not actions or any(one and one.effect != "read" for one in called)) and ends_asking(said)
+    told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
+    if ends or asks or not actions:
+        actions = [*told, *actions]
+    elif waits_from is not None and any(one and one.changes for one in called[waits_from:]):
+        # It waits for the user: what it would change after saying so is not done.
+        actions = [*actions[:waits_from], *told, *(actions[waits_from:] if told else ())]
+    fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
+    if changing and declared.get("step") != Phase.AWAITING_APPROVAL:
+        declared.pop("step", None)
+    decision = _decision(fields, declared, operations)
+    wrong = zip(decision.actions, actions, strict=True)
+    broken = {action.action_id: faults[id(given)] for action, given in wrong if id(given) in faults}
+    return Reading(decision, said, broken=broken, asks_for_texts=False)
+
+
+def _has_spoken(state: AgentState) -> bool:
+    """Whether the model's last reply in this turn was for the user: a silent one after it adds nothing."""
+    last = next((message for message in reversed(state.messages) if message.role in ("assistant", "user")), None)
+    if last is None or last.role == "user" or last.turn != state.turn or last.decision is None:
+        return False
+    return bool(last.decision.said())
+
+
+def _has_results(state: AgentState) -> bool:
+    """Whether something has been done in this turn."""
+    return any(message.role == "tool" for message in state.messages if message.turn == state.turn)
+
+
+def _decision(fields: dict[str, Any], declared: dict[str, Any], operations: Sequence[Operation]) -> Decision:
+    """What the model declares of itself is not worth writing everything again: what of it cannot be read is left out.
+    Only a check must be a yes or a no."""
+    try:
+        return make_decision(fields | declared | {"declared": _known(declared)}, operations)
+    except ReplyUnusable:
+        readable = {name: declared[name] for name in CHECKS if name in declared}
+        decision = make_decision(fields | readable | {"declared": _known(readable)}, operations)
+    for name in declared.keys() - readable.keys():
+        with suppress(ReplyUnusable):
+            more = readable | {name: declared[name]}
+            decision = make_decision(fields | more | {"declared": _known(more)}, operations)
+            readable = more
+    return decision
+
+
+def _known(declared: Mapping[str, Any]) -> list[str]:
+    return [name for name in PLAIN_FIELDS if name in declared]
+
+
+def _computed(state: AgentState, rationale: str, changing: bool) -> dict[str, Any]:
+    """What a model that only calls tools leaves unsaid: nothing changes of it, but whoever changes things executes."""
+    step = Phase.EXECUTION if changing else Phase.PLANNING if state.phase is Phase.DONE else state.phase
+    return {
+        "rationale": rationale,
+        "goal_consistency": "yes",
+        "constraint_check": "yes",
+        "confidence": state.vitals.mood,
+        "task_profile": TaskProfile.MULTI_STEP_TASK,
+        "step": step,
+        "prompt_pattern": state.prompt_pattern,
+    }
+
+
+def _next_step(ends: bool, asks: bool) -> str:
+    if asks:
+        return "pending_user"
+    return "done" if ends else "continue"
+
+
+def _action(name: str, args: dict[str, Any], operation: Operation | None, rationale: str) -> dict[str, Any]:
+    """A reason that was left out is the one before the calls. What changes something must have one."""
+    own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
+    reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
+    if not (reasoning or rationale) and operation and operation.says_why:
+        raise ReplyUnusable(f"{name} was called without {REASON}: say why this is needed.")
+    why = reasoning.strip() or rationale or name
+    return {"operation": operation.name if operation else name, "args": args, "reasoning": why}
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    if not call.arguments.strip():
+        return {}
+    try:
+        value: Any = json.loads(call.arguments, strict=False)
+    except (ValueError, RecursionError) as problem:
+        raise ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).") from None
+    if not isinstance(value, dict):
+        raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+def _without_arguments(call: ToolCall) -> ToolCall:
+    """They stand in the Decision, but for those of the `decision` tool."""
+    return call if call.name == DECIDE else call.model_copy(update={"arguments": ""})
+
+
+def _written_out(said: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
+    """A Decision, or calls, written as text."""
+    if written := WRITTEN_CALL.findall(said):
+        values = [_loaded(call) for call in written]
+    else:
+        if WRITTEN_DECISION.match(said):
+            from duckflow.forms.json_form import read_decision
+
+            return read_decision(said, operations, "stop", state.phase)
+        whole = FENCED.match(said)
+        value = _loaded(whole[1] if whole else said)
+        values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    names = {name for operation in operations for name in (operation.name, wire_name(operation.name))}
+    calls = [call for value in values if (call := _call(as_table(value), names))]
+    if not calls or len(calls) < len(values):
+        return None
+    return _reading(said.partition("<tool_call>")[0].strip() if written else "", calls, operations, state)
+
+
+def _call(value: Mapping[str, Any], names: set[str]) -> ToolCall | None:
+    name, args = str(value.get("name", "")), value.get("arguments", value.get("parameters"))
+    if name not in names or not isinstance(args, dict | str):
+        return None
+    return ToolCall(call_id="", name=name, arguments=args if isinstance(args, str) else json.dumps(args))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

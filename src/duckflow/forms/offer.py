@@ -1,0 +1,67 @@
+"""Which operations a model is told of: of plans only what can be done now, and few for a small model."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from duckflow.state.action import Operation, PlanMoment
+from duckflow.state.agent import AgentState
+from duckflow.state.message import last_request
+
+# A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
+SEVERAL_PARTS = (
+    r"(?i)\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
+    r"|計画|ゲームを|アプリ|複数の|段階"
+)
+
+
+def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """What is about a plan at hand is told of from the first plan on: before, every request would pay for it."""
+    return tuple(one for one in operations if state.plans or not one.when or "none" in one.when)
+
+
+def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """Without what is about plans and cannot be done now."""
+    now = plan_moments(state)
+    return tuple(operation for operation in operations if not operation.when or now.intersection(operation.when))
+
+
+def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """What a small model is told of, with nothing but the arguments that must be given."""
+    simple = state.plan is None and not re.search(SEVERAL_PARTS, last_request(state.messages))
+    known = (operation for operation in timely(operations, state) if operation.led)
+    return tuple(brief(operation) for operation in known if not (simple and operation.when))
+
+
+def brief(operation: Operation) -> Operation:
+    """Only what must be given, and no text of a file. Operations that then take the same share one shape of the
+    schema."""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    kept = {name: properties[name] for name in properties if name in required}
+    parameters = {**operation.parameters, "properties": kept}
+    told = operation.brief_told or operation.told
+    return without_body(operation.model_copy(update={"parameters": parameters, "told": told}))
+
+
+def without_body(operation: Operation) -> Operation:
+    """The operation as it is told of where its long text is asked for by itself."""
+    if not operation.body:
+        return operation
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    kept = {name: properties[name] for name in properties if name != operation.body}
+    required = [name for name in operation.parameters.get("required", ()) if name != operation.body]
+    parameters = {**operation.parameters, "properties": kept, "required": required}
+    return operation.model_copy(update={"parameters": parameters})
+
+
+def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
+    """What can be done about plans now: propose one; revise a draft; carry an approved one out; steer its jobs; go on
+    with one that was completed."""
+    plan = state.plan
+    if plan is None or plan.status in ("completed", "failed"):
+        return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
+    if plan.status == "draft":
+        return frozenset({"draft"})
+    at_work = any(job.status in ("running", "paused", "interrupted") for job in state.jobs.values())
+    return frozenset({"approved", "jobs"} if at_work else {"approved"})

@@ -1,0 +1,61 @@
+"""Thoughts that a model writes into its reply, between tags, before it says anything."""
+
+import re
+
+OPEN, CLOSE = "<think>", "</think>"
+LONGEST_LEAD = 1000
+"""Spaces before a reply for which its first word is waited for."""
+WHOLE_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)", re.DOTALL | re.IGNORECASE)
+END_OF_THOUGHTS = re.compile(r"</(?:think|thinking)>[ \t]*(?:\n|\Z)")
+
+
+def without_thoughts(text: str) -> str:
+    """What a model says after thinking aloud. Thoughts that never end leave nothing."""
+    end = 0
+    while match := WHOLE_THOUGHT.match(text, end):
+        end = match.end()
+    text = text[end:]
+    if text.lstrip()[:1] in ("{", "[", "`"):
+        return text
+    # Some servers leave out the opening tag.
+    orphan = END_OF_THOUGHTS.search(text)
+    return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
+
+
+class Thoughts:
+    """Lets a reply through without the thoughts at its beginning."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._inside = False
+        self._over = False
+        self.heard = ""
+        """What was thought, as far as it has come."""
+
+    def pass_on(self, text: str) -> str:
+        if self._over:
+            return text
+        self._held += text
+        if not self._inside:
+            start = self._held.lstrip()
+            if not start.startswith(OPEN):
+                waits = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
+                return "" if waits else self._release(self._held)
+            self._inside = True
+            self._held = start.removeprefix(OPEN)
+        thought, closed, reply = self._held.partition(CLOSE)
+        if closed:
+            self.heard += thought
+            return self._release(reply.lstrip())
+        self.heard += thought[: -len(CLOSE)]
+        self._held = thought[-len(CLOSE) :]
+        return ""
+
+    def rest(self) -> str:
+        """What was held back when the reply ended, waiting for a tag that never came."""
+        return "" if self._inside or self._over else self._release(self._held)
+
+    def _release(self, text: str) -> str:
+        self._over = True
+        self._held = ""
+        return text

@@ -1,0 +1,91 @@
+"""Short prompts for small models: a small model takes every name it reads for a part of what it was asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from duckflow.i18n.template import render
+from duckflow.prompts.layers import Layers
+from duckflow.prompts.wording import done_so_far
+from duckflow.state.action import READ_FILE, RUN_COMMAND, WRITE_FILE
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message, PromptMessage, last_request
+from duckflow.state.noun import shorten
+
+OUTCOME_LENGTH = 1200
+MATERIAL_LENGTH = 12_000
+PROSE = frozenset(("", ".md", ".txt", ".rst", ".csv", ".json", ".toml", ".yaml", ".yml", ".ini", ".cfg"))
+FENCES = ("```", "````", "`````")
+REQUEST = 500
+
+
+class CompactLayers(Layers):
+    """Nothing of the project; of the work only what was asked and what is done."""
+
+    base_template = "base_compact"
+    main_template = "main_compact"
+
+    def known(self, state: AgentState) -> dict[str, str]:
+        return {"session": "", "facts": "", "known": ""}
+
+    def values(
+        self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
+    ) -> dict[str, str]:
+        request = shorten(last_request(history), REQUEST)
+        return {**shared, "goal": state.five.goal, "request": request, "done": done_so_far(history, state.turn)}
+
+    def body(
+        self, language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
+    ) -> tuple[PromptMessage, ...] | None:
+        return plain_body(language, path, current, request, why, history)
+
+
+def plain_body(
+    language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
+) -> tuple[PromptMessage, ...]:
+    """The request for a file's text: what was read, the file as it is, the wish, and nothing else. Measured, a small
+    model writes better code without a system text and without the conversation."""
+    text = render(
+        language,
+        "body_plain",
+        material="\n\n".join(material(history, path)),
+        path=path,
+        current=fenced(current) if current.strip() else "",
+        outcome=fenced(outcome) if (outcome := last_outcome(history)) else "",
+        request=request,
+        why="" if why.strip() in request else why,
+        care=render(language, "body_care").strip() if is_code(path) else "",
+    )
+    return (PromptMessage("user", text.strip()),)
+
+
+def material(history: Iterable[Message], without: str) -> list[str]:
+    """The files read lately, newest version of each, in the order of the conversation, as far as there is room."""
+    room, kept, seen = MATERIAL_LENGTH, list[str](), {without}
+    read = [
+        one for one in history if one.role == "tool" and (one.operation == READ_FILE or one.operation.startswith("@"))
+    ]
+    for message in reversed(read):
+        head, _, text = message.text.partition("\n")
+        name = head.partition(" (lines ")[0]
+        if not text or name in seen or len(text) > room:
+            continue
+        seen.add(name)
+        room -= len(text)
+        kept.insert(0, f"{name}:\n{fenced(text)}")
+    return kept
+
+
+def last_outcome(history: Sequence[Message]) -> str:
+    """What the last command said, if nothing was written after it."""
+    last = next((one for one in reversed(history) if one.operation in (RUN_COMMAND, WRITE_FILE)), None)
+    return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN_COMMAND else ""
+
+
+def is_code(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() not in PROSE
+
+
+def fenced(text: str) -> str:
+    """The text between fences longer than any in it."""
+    fence = next((one for one in FENCES if one not in text), "``````")
+    return f"{fence}\n{text.rstrip()}\n{fence}"
