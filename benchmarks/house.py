@@ -4,11 +4,8 @@ Measures the given git revisions and then the working tree; a cell in which they
 imports is read from the whole text: at the top, inside functions, and for the type checker only."""
 
 import ast
-import io
 import statistics
-import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-TOP = Path(__file__).parent.parent
+from benchmarks.revisions import TOP, unpack
+
 SMALL = 40
 
 Graph = Mapping[str, set[str]]
@@ -221,9 +219,8 @@ def table(houses: list[House]) -> str:
 
 
 def read_revision(revision: str) -> House:
-    packed = subprocess.run(["git", "archive", revision, "src/duckflow"], cwd=TOP, check=True, capture_output=True)
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(revision, Path(folder))
         return read_house(Path(folder) / "src/duckflow")
 
 
