@@ -11,7 +11,10 @@ PARALLEL := -n $(JOBS) --dist worksteal --inline-snapshot=disable
 # They start hundreds of processes: what Python compiles is kept, even where the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run install test test-all check compiled fix screenshots constraints clean
+# The reference scorers and their data, which are not part of the repository.
+SHARED ?= ../shared
+
+.PHONY: run install test test-all check figures compiled fix screenshots constraints clean
 
 run: $(VENV)/.run compiled
 	$(BIN)/duckflow models pull --if-missing
@@ -43,6 +46,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+# Every figure that must not get worse, beside its record; QUICK=1: within five minutes, RECORD=1: what differs is recorded.
+figures: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.figures --shared "$(SHARED)" $(if $(QUICK),--quick) $(if $(RECORD),--record)
 
 # Python would compile every file at each start where the environment forbids it to keep what it compiled.
 compiled: $(VENV)/.run
