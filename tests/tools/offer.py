@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from duckflow.agent.session import begin
+from duckflow.cli.toolset import GROUPS
 from duckflow.cli.wire import wire
 from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
@@ -18,7 +19,8 @@ def offer() -> str:
     wiring = Wiring(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
-        tools = wire(wiring, session).toolbox.all()
+        toolbox = wire(wiring, session).toolbox
+        tools = [*toolbox.at_hand(), *(tool for group in GROUPS for tool in toolbox.group(group))]
         session.close()
     return (
         json.dumps([tool.describe().model_dump(exclude_defaults=True) for tool in tools], indent=1, ensure_ascii=False)

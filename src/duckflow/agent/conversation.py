@@ -77,6 +77,20 @@ class OtherSessions:
             self._session.emit(ConversationLeft(where=where))
 
 
+class Moves:
+    """Turns and commands tell here that they have begun or ended; whoever listens looks at what goes on now."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[], None]] = []
+
+    def hear(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
 LAST_WORDS_SECONDS = 2
 
 
@@ -93,6 +107,7 @@ class ChatLoop:
         pacing: TurnPacemaker,
         memory: ConversationMemory,
         undo: UndoKeeper,
+        moves: Moves,
     ) -> None:
         self.session = session
         self.choices = choices
@@ -106,9 +121,8 @@ class ChatLoop:
         self._pacing = pacing
         self._files = FileIndex(Path(session.state.folder))
         self._number = session.number
-        self._turns.before = commands.tell
-        self._turns.moved = commands.moved = self._tell_now
         self._told_now: tuple[object, ...] = ()
+        moves.hear(self._tell_now)
         session.subscribe(self._count)
         self._close_open_turn()
 
@@ -216,7 +230,7 @@ class ChatLoop:
 
     async def run_own(self, command: str) -> int:
         """In a folder that is not wanted nothing is done at all."""
-        if self._turns.admit and not await self._turns.admit():
+        if not await self._turns.admit():
             return 1
         return await self._commands.run_own(command)
 

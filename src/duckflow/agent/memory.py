@@ -1,6 +1,6 @@
 """One conversation's memory: what goes into the prompt, what is kept in the archive, and what is found again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckflow.agent.history import AgentHistory
@@ -50,7 +50,6 @@ class ConversationMemory(AgentHistory):
         self._castle = castle
         self._facts = facts
         self._evidence: tuple[int, str] = (-1, "")
-        self.on_dropped: Callable[[Sequence[int]], None] | None = None
         state = session.state
         if state.context.upto:
             self._bubble.restore(state.messages, state.context, state.aside)
@@ -178,11 +177,11 @@ class ConversationMemory(AgentHistory):
             tokens_after=pruned.tokens_after,
             turn=self._session.state.turn,
         )
-        self._session.emit(ContextPruned(kept=pruned.kept, cut=pruned.cut, upto=pruned.upto, receipt=receipt))
+        self._session.emit(
+            ContextPruned(kept=pruned.kept, cut=pruned.cut, upto=pruned.upto, receipt=receipt, dropped=pruned.dropped)
+        )
         if told:
             self._session.emit(Noticed(what=receipt_phrase(receipt)))
-        if self.on_dropped and pruned.dropped:
-            self.on_dropped(pruned.dropped)
 
     def _hear(self, event: Event) -> None:
         state = self._session.state

@@ -11,7 +11,7 @@ from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.asking import asks_leave
-from duckflow.tools.tool import AnyTool, Done
+from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
 
 
@@ -28,6 +28,8 @@ class Preparation:
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
+        self._checked: dict[str, tuple[Action, Args]] = {}
+        """By id: actions whose arguments have been checked already."""
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
         """The next that talks, or all the reads or all the changes that stand together: they share one Gate."""
@@ -37,6 +39,7 @@ class Preparation:
     async def in_order(self, decision: Decision) -> list[Action]:
         """The actions as they are meant, their tools ready. Where the user is waited for and asked for leave, that
         comes before what would change something."""
+        self._checked.clear()
         actions = [self._toolbox.meant(one) for one in decision.actions]
         await self._toolbox.get_ready(actions)
         talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
@@ -51,7 +54,7 @@ class Preparation:
         if (tool := self.tool(action.operation)) is None:
             return False
         try:
-            return not tool.reads_only(self._toolbox.arguments(tool, action.args))
+            return not tool.reads_only(self._arguments(tool, action))
         except ToolError:
             # What still lacks its body is judged by its kind.
             return tool.changes
@@ -99,8 +102,15 @@ class Preparation:
 
     def ready(self, action: Action) -> Ready:
         tool = self._toolbox.find(action.operation)
-        args = self._toolbox.arguments(tool, action.args)
+        args = self._arguments(tool, action)
         return Ready(action, tool, args, tool.preview(args))
+
+    def _arguments(self, tool: AnyTool, action: Action) -> Args:
+        """Checked once: an action that is changed (by its text, or by the user) is another object."""
+        known = self._checked.get(action.action_id)
+        if known is None or known[0] is not action:
+            known = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
+        return known[1]
 
 
 def in_words(problem: ToolError | OSError) -> ToolError:

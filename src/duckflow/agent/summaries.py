@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from contextlib import aclosing
 
 from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
-from duckflow.events.types import PastSummarised, UsageReported
+from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
 from duckflow.llm.provider import CallDelta, Delta, Finished, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
 from duckflow.prompts.compile import Compiler
@@ -36,10 +35,12 @@ class Summarizer:
         self._waiting: list[int] = []
         self._running: asyncio.Task[None] | None = None
         self._failures = 0
+        session.subscribe(self._hear)
 
-    def dropped(self, numbers: Sequence[int]) -> None:
-        """These messages have left the context."""
-        self._waiting += numbers
+    def _hear(self, event: Event) -> None:
+        if not isinstance(event, ContextPruned) or not event.dropped:
+            return
+        self._waiting += event.dropped
         if self._settings.summaries and self._failures < FAILURES and len(self._waiting) >= LEAST_MESSAGES:
             self._start()
 

@@ -22,19 +22,25 @@ class WaitingMessage(NamedTuple):
 class Turns:
     """Runs the messages in the order they came."""
 
-    def __init__(self, turn: Turn, jobs: JobRunner) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        jobs: JobRunner,
+        admit: Callable[[], Awaitable[bool]],
+        before: Callable[[], None],
+        moved: Callable[[], None],
+    ) -> None:
+        """`admit` is asked before each turn whether anything may be done here, then `before` is called. `moved` is
+        called when a turn has begun or ended, or what waits has changed."""
         self.turn = turn
         self.jobs = jobs
+        self.admit = admit
+        self._before = before
+        self._moved = moved
         self._waiting: list[WaitingMessage] = []
         self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
         self._running: asyncio.Task[Outcome] | None = None
         self._waiters: list[asyncio.Future[Outcome]] = []
-        self.before: Callable[[], None] = lambda: None
-        """Called before each turn."""
-        self.admit: Callable[[], Awaitable[bool]] | None = None
-        """Asked before each turn: whether anything may be done here."""
-        self.moved: Callable[[], None] = lambda: None
-        """Called when a turn has begun or ended, or what waits has changed."""
 
     @property
     def runs(self) -> bool:
@@ -51,7 +57,7 @@ class Turns:
         self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later or bool(attachments)))
         if not self.runs:
             self._next()
-        self.moved()
+        self._moved()
         return ended
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
@@ -60,7 +66,7 @@ class Turns:
         self._deeds.append((deed, ended))
         if not self.runs:
             self._next()
-        self.moved()
+        self._moved()
         return ended
 
     def interrupt(self) -> str:
@@ -70,7 +76,7 @@ class Turns:
         _settle([*(ended for _, ended in deeds), *(one.ended for one in waiting)], "interrupted")
         if self._running:
             self._running.cancel()
-        self.moved()
+        self._moved()
         return "\n".join(one.text for one in waiting)
 
     async def rest(self, seconds: float) -> None:
@@ -93,11 +99,11 @@ class Turns:
         said = [one for one in self._waiting if not one.later]
         self._waiting = [one for one in self._waiting if one.later]
         self._waiters += [one.ended for one in said]
-        self.moved()
+        self._moved()
         return "\n".join(one.text for one in said)
 
     def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
-        self.before()
+        self._before()
         self.jobs.hold()
         self._waiters = waiters
         self._running = asyncio.create_task(self._admitted(work))
@@ -105,7 +111,7 @@ class Turns:
 
     async def _admitted(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         try:
-            return await work if self.admit is None or await self.admit() else "interrupted"
+            return await work if await self.admit() else "interrupted"
         finally:
             work.close()
 
@@ -116,7 +122,7 @@ class Turns:
         _settle(self._waiters, outcome, problem)
         if (self._waiting or self._deeds) and outcome != "exit":
             self._next()
-        self.moved()
+        self._moved()
 
 
 def _settle(waiters: list[asyncio.Future[Outcome]], outcome: Outcome, problem: BaseException | None = None) -> None:

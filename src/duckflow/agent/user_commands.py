@@ -32,14 +32,14 @@ WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 class UserCommands:
     """The table of slash commands is made when the first one is looked for."""
 
-    def __init__(self, session: Session, make_table: Callable[[], CommandTable]) -> None:
+    def __init__(self, session: Session, make_table: Callable[[], CommandTable], moved: Callable[[], None]) -> None:
+        """`moved` is called when a command has begun or ended."""
         self._session = session
         self._make_table = make_table
+        self._moved = moved
         self._running: set[asyncio.Task[None]] = set()
         self._started = 0
         self._untold: list[tuple[str, str]] = []
-        self.moved: Callable[[], None] = lambda: None
-        """Called when a command has begun or ended."""
 
     @cached_property
     def table(self) -> CommandTable:
@@ -56,7 +56,7 @@ class UserCommands:
         task = asyncio.create_task(self._carry_out(self._started, work))
         self._running.add(task)
         task.add_done_callback(self._ended)
-        self.moved()
+        self._moved()
 
     def cancel(self) -> None:
         for task in self._running:
@@ -103,7 +103,7 @@ class UserCommands:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        self.moved()
+        self._moved()
 
     def _show(self, text: str, left_out: int) -> None:
         self._session.emit(OutputStreamed(text=text, left_out=left_out))

@@ -1,57 +1,107 @@
-"""The tools of a conversation, made when the first of them is needed. A new tool is named here, and nowhere else."""
+"""The tools of a conversation, made by groups when the first of a group is needed: loading all of them takes time. A
+new tool is named here, and nowhere else."""
 
 import os
 from collections.abc import Callable
+from typing import NamedTuple
 
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
-from duckflow.config.settings import Settings
-from duckflow.memory.castle import FILE as LESSONS
-from duckflow.memory.castle import with_lesson
+from duckflow.cli.sandboxes import Sandboxes
+from duckflow.cli.wiring import Wiring
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.agent_run import AgentRun, RunsAgents
-from duckflow.tools.files.toolset import file_tools
-from duckflow.tools.memory.recall import Recall
-from duckflow.tools.memory.remember import Remember
+from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.plan.drafting import Drafter
-from duckflow.tools.plan.plan_tools import GetPlan, Propose, Revise, UpdateStep
-from duckflow.tools.plan.task_tools import CancelJob, GenerateList, JobStatus, PauseJob, ResumeJob, RunTasks
 from duckflow.tools.tool import AnyTool
-from duckflow.tools.web.fetch import FetchPage
-from duckflow.tools.web.search import SearchWeb
 
 
-def make_tools(
-    session: Session,
-    workspace: Workspace,
-    settings: Settings,
-    shell: AnyTool,
-    drafter: Drafter,
-    jobs: JobRunner,
-    remembering: ConversationMemory,
-    lessons_heading: str,
-    agents: Callable[[], RunsAgents],
-) -> list[AnyTool]:
-    """Everything that does more than talk, in the order in which the model is told of it."""
-    state, emit = session.state, session.emit
-    network = settings.sandbox.network
+class ToolParts(NamedTuple):
+    """What the tools are made of."""
+
+    session: Session
+    open_folder: Callable[[], Workspace]
+    wiring: Wiring
+    sandboxes: Sandboxes
+    drafter: Drafter
+    jobs: JobRunner
+    memory: ConversationMemory
+    agents: Callable[[], RunsAgents]
+
+
+def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
+    """Those whose name begins with the group's, such as `file_ops.read_file`."""
+    return GROUPS[group](parts) if group in GROUPS else []
+
+
+def _files(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.files.toolset import file_tools
+
+    return file_tools(parts.open_folder(), parts.wiring.settings.files)
+
+
+def _shell(parts: ToolParts) -> list[AnyTool]:
+    return [parts.sandboxes.runner()]
+
+
+def _plans(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.plan.plan_tools import GetPlan, Propose, Revise, UpdateStep
+
+    state, emit, drafter = parts.session.state, parts.session.emit, parts.drafter
     return [
-        *file_tools(workspace, settings.files),
-        shell,
         Propose(state, emit, drafter),
         GetPlan(state),
         Revise(state, emit, drafter),
         UpdateStep(state, emit, drafter.folder),
-        GenerateList(state, emit, drafter),
-        RunTasks(state, jobs),
-        JobStatus(state),
-        PauseJob(jobs),
-        ResumeJob(jobs),
-        CancelJob(jobs),
-        AgentRun(agents),
-        Recall(remembering.find),
-        Remember(workspace, settings.files, LESSONS, lessons_heading, with_lesson),
-        FetchPage(settings.web, network),
-        SearchWeb(settings.web, network, settings.web.engine(os.environ)),
     ]
+
+
+def _tasks(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.plan.task_tools import GenerateList
+
+    return [GenerateList(parts.session.state, parts.session.emit, parts.drafter)]
+
+
+def _jobs(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.plan.task_tools import CancelJob, JobStatus, PauseJob, ResumeJob, RunTasks
+
+    state, jobs = parts.session.state, parts.jobs
+    return [RunTasks(state, jobs), JobStatus(state), PauseJob(jobs), ResumeJob(jobs), CancelJob(jobs)]
+
+
+def _agents(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.agent_run import AgentRun
+
+    return [AgentRun(parts.agents)]
+
+
+def _remembering(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.memory.castle import FILE, with_lesson
+    from duckflow.tools.memory.recall import Recall
+    from duckflow.tools.memory.remember import Remember
+
+    heading = parts.wiring.words("lessons.heading")
+    files = parts.wiring.settings.files
+    return [Recall(parts.memory.find), Remember(parts.open_folder(), files, FILE, heading, with_lesson)]
+
+
+def _web(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.web.fetch import FetchPage
+    from duckflow.tools.web.search import SearchWeb
+
+    settings = parts.wiring.settings
+    network = settings.sandbox.network
+    return [FetchPage(settings.web, network), SearchWeb(settings.web, network, settings.web.engine(os.environ))]
+
+
+GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
+    "file_ops": _files,
+    "shell": _shell,
+    "plan_tool": _plans,
+    "task_tool": _tasks,
+    "task_loop": _jobs,
+    "agent": _agents,
+    "memory": _remembering,
+    "web": _web,
+}
+"""In the order in which the model is told of them."""

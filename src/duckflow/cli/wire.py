@@ -11,7 +11,7 @@ from duckflow.agent.admission import Admission
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
-from duckflow.agent.conversation import ChatLoop
+from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.extensions import Extensions, GatedShell
@@ -89,132 +89,271 @@ class Wired(NamedTuple):
 def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pick: "Pick | None" = None) -> Wired:
     """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
     session from a list."""
-    settings = wiring.settings
-    questions = Questions(session.emit)
-    admission = Admission(partial(folder_trust, wiring), session.emit, questions.ask, wiring.trust)
-    sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
-    opened = ExitStack()
+    ground = _ground(wiring, session)
+    memory = _memory(wiring, session, ground.workspace)
+
+    def make(group: str) -> list[AnyTool]:
+        from duckflow.cli.toolset import ToolParts, make_tools
+
+        # Opened when the first tool is needed: a folder that is gone by then is noticed.
+        return make_tools(
+            group,
+            ToolParts(
+                session,
+                ground.open_folder,
+                wiring,
+                ground.sandboxes,
+                model.drafter,
+                work.jobs,
+                memory,
+                work.sub_agents,
+            ),
+        )
+
+    toolbox = _toolbox(wiring, make)
+    extensions = Extensions(ground.places, ground.admission, toolbox, session.emit)
+    model = _model(wiring, session, ground, memory, toolbox, extensions, connect)
+    guard = _guard(wiring, session, ground, toolbox, model)
+    work = _work(wiring, session, ground, toolbox, extensions, model, guard)
+    front = _front(wiring, session, ground, memory, toolbox, extensions, model, guard, work, pick)
+    end_tracing = _traced(front.conversation)
+
+    async def close() -> None:
+        await front.conversation.aclose()
+        await guard.hooks.aclose()
+        if front.outside:
+            await front.outside.aclose()
+        await model.summarizer.aclose()
+        await model.connection.aclose()
+        await ground.sandboxes.aclose()
+        await guard.undo.close()
+        await memory.aclose()
+        ground.opened.close()
+        end_tracing()
+
+    return Wired(front.conversation, model.thinker, close, toolbox, front.outside)
+
+
+class Ground(NamedTuple):
+    """Where the conversation is held: the folder, whether it is trusted, its sandbox, and who is asked."""
+
+    workspace: Workspace
+    opened: ExitStack
+    questions: Questions
+    admission: Admission
+    sandboxes: Sandboxes
+    places: ExtensionPlaces
+    open_folder: Callable[[], Workspace]
+
+
+def _ground(wiring: Wiring, session: Session) -> Ground:
+    questions, opened = Questions(session.emit), ExitStack()
 
     def open_folder() -> Workspace:
         return opened.enter_context(closing(open_workspace(wiring)))
 
-    workspace = open_folder()
-    memory = _memory(wiring, session, workspace)
-
-    def make() -> list[AnyTool]:
-        from duckflow.cli.toolset import make_tools
-
-        heading = wiring.words("lessons.heading")
-        # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        here, shell = open_folder(), sandboxes.runner()
-        return make_tools(session, here, settings, shell, drafter, jobs, memory, heading, sub_agents)
-
-    missing = settings.web.not_offered(os.environ)
-    operations = [one for one in packaged_operations() if one.name not in missing]
-    toolbox = Toolbox(operations, make, later=(FETCH,) if SEARCH in missing else ())
+    admission = Admission(partial(folder_trust, wiring), session.emit, questions.ask, wiring.trust)
+    sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
     places = ExtensionPlaces(
         wiring.folder, wiring.home_folder, wiring.paths.skill_copies, lambda: folder_trust(wiring).trusted
     )
-    extensions = Extensions(places, admission, toolbox, session.emit)
-    project = Project(workspace, memory.known, memory.lessons, extensions.catalogue)
+    return Ground(open_folder(), opened, questions, admission, sandboxes, places, open_folder)
+
+
+def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:
+    settings = wiring.settings.memory
+    facts = ProjectFacts(facts_of(wiring))
+    gravel = Gravel(wiring.paths.archive_of(wiring.folder))
+    return ConversationMemory(session, settings, gravel, Castle(workspace), facts)
+
+
+def _toolbox(wiring: Wiring, make: Callable[[str], list[AnyTool]]) -> Toolbox:
+    missing = wiring.settings.web.not_offered(os.environ)
+    operations = [operation for operation in packaged_operations() if operation.name not in missing]
+    return Toolbox(operations, make, later=(FETCH,) if SEARCH in missing else ())
+
+
+class ModelSide(NamedTuple):
+    """The model, what it is told, and what is asked of it."""
+
+    connector: Connector
+    connection: ModelConnection
+    layers: Layers
+    compiler: Compiler
+    thinker: Thinker
+    bodies: Bodies
+    drafter: Drafter
+    summarizer: Summarizer
+    pictures: ConversationPictures
+
+
+def _model(
+    wiring: Wiring,
+    session: Session,
+    ground: Ground,
+    memory: ConversationMemory,
+    toolbox: Toolbox,
+    extensions: Extensions,
+    connect: Connector | None,
+) -> ModelSide:
+    settings = wiring.settings
+    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(lambda: told_so_far(toolbox.operations(), session.state), layers)
-    ask = questions.ask
-    connector = connect or partial(find_model, wiring, session, ask=ask)
-    pictures = ConversationPictures(session)
-    named, limits = partial(find_named_model, wiring, session), settings.agent
+    connector = connect or partial(find_model, wiring, session, ask=ground.questions.ask)
+    pictures, limits = ConversationPictures(session), settings.agent
     connection = ModelConnection(
-        session, lambda: connector(False), named, settings.prompts, pictures, limits.max_budget_usd, limits.max_tokens
+        session,
+        lambda: connector(False),
+        partial(find_named_model, wiring, session),
+        settings.prompts,
+        pictures,
+        limits.max_budget_usd,
+        limits.max_tokens,
     )
-    think = ProcedureCalls(session.state, connection, compiler, settings.agent).think
-    folder = WorkFolder(workspace)
+    thinker = Thinker(connection, compiler, session.emit, limits, settings.memory, settings.pacemaker.detectors, memory)
+    folder = WorkFolder(ground.workspace)
     StepChecks(session, folder)
     drafter = Drafter(
         session.state,
-        think,
+        ProcedureCalls(session.state, connection, compiler, limits).think,
         folder,
         lambda: usable_in_tasks(toolbox.operations()),
         partial(_offered_in_tasks, toolbox, connection),
     )
-    thinker = Thinker(
-        connection,
-        compiler,
-        session.emit,
-        settings.agent,
-        settings.memory,
-        settings.pacemaker.detectors,
-        memory,
-    )
+    bodies = Bodies(session, connection, compiler, thinker, limits.body_tokens)
     summarizer = Summarizer(session, connection, compiler, settings.memory)
-    memory.on_dropped = summarizer.dropped
+    return ModelSide(connector, connection, layers, compiler, thinker, bodies, drafter, summarizer, pictures)
+
+
+async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tuple[Operation, ...]:
+    form = (await connection.ready()).form
+    return form.for_tasks(usable_in_tasks(toolbox.operations()))
+
+
+class Guard(NamedTuple):
+    """What stands between a decision and its deeds."""
+
+    phases: Phases
+    gatekeeper: Gatekeeper
+    hooks: Hooks
+    undo: UndoKeeper
+    dispatcher: Dispatcher
+
+
+def _guard(wiring: Wiring, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
+    settings = wiring.settings
     permissions = Permissions(wiring.paths.permissions_of(wiring.folder), settings.agent.safe_extensions)
-    table, fresh_pacemaker = transition_table(settings), partial(Pacemaker, settings.pacemaker)
-    phases = Phases(session, table)
+    phases = Phases(session, transition_table(settings))
+    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
+    undo = UndoKeeper(session, partial(_undo, wiring, session, ground.open_folder))
+    agreed = TrustedHooks(wiring.paths.trusted_hooks)
+    ask = ground.questions.ask
+    hooks = Hooks(session, settings.hooks, ground.places, ground.admission, agreed, ask, lambda: gatekeeper.mode)
+    tool_hooks = ToolHooks(hooks, lambda: session.state.language)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)
+    return Guard(phases, gatekeeper, hooks, undo, dispatcher)
+
+
+def _undo(wiring: Wiring, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
+    from duckflow.safety.undo.undo import Undo
+
+    data = wiring.paths.undo_of(wiring.folder)
+    return Undo(open_folder(), data, wiring.settings.undo, session.state.session_id)
+
+
+class Work(NamedTuple):
+    """What goes on beside the conversation: jobs, and agents that were handed a task."""
+
+    jobs: JobRunner
+    sub_agents: "Callable[[], SubAgents]"
+
+
+def _work(
+    wiring: Wiring,
+    session: Session,
+    ground: Ground,
+    toolbox: Toolbox,
+    extensions: Extensions,
+    model: ModelSide,
+    guard: Guard,
+) -> Work:
+    settings, ask = wiring.settings, ground.questions.ask
 
     @cache
     def agents() -> "Agents":
         from duckflow.agent.agents import Agents, usable_by_agents
 
-        usable = Compiler(lambda: usable_by_agents(toolbox.operations()), layers)
-        pacing = settings.pacemaker
-        return Agents(session.state, connection, usable, pacing, table, settings.agent, settings.memory)
-
-    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
-    bodies = Bodies(session, connection, compiler, thinker, settings.agent.body_tokens)
-    undo = UndoKeeper(session, partial(_undo, wiring, session, open_folder))
-    trusted_hooks = TrustedHooks(wiring.paths.trusted_hooks)
-    hooks = Hooks(session, settings.hooks, places, admission, trusted_hooks, ask, lambda: gatekeeper.mode)
-    tool_hooks = ToolHooks(hooks, lambda: session.state.language)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, bodies, undo, tool_hooks)
-    pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
-    turn_pacemaker = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
-    duck = DuckCallAnswers(session, phases, lambda: connection.switch(lambda: connector(True)))
+        usable = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
+        table = transition_table(settings)
+        return Agents(
+            session.state, model.connection, usable, settings.pacemaker, table, settings.agent, settings.memory
+        )
 
     @cache
     def sub_agents() -> "SubAgents":
         from duckflow.agent.sub_agents import Conduct, SubAgents
 
-        conduct = Conduct(dispatcher, toolbox, ask, undo)
+        conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo)
         return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent)
 
-    jobs = JobRunner(session, ask, dispatcher, drafter, phases, fresh_pacemaker, settings.agent, agents)
-    approval, actor = PlanApproval(session, phases, jobs, connection), Actor(session.emit, ask)
-    material = BringMaterial(session, toolbox, workspace, pictures)
-    policies: tuple[Policy, ...] = (Hooked(session, hooks), material, PlanAnswer(approval))
+    pacemaker = partial(Pacemaker, settings.pacemaker)
+    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, guard.phases, pacemaker, settings.agent, agents)
+    return Work(jobs, sub_agents)
+
+
+class Front(NamedTuple):
+    """The port that front ends use, and the servers of others."""
+
+    conversation: ChatLoop
+    outside: "Outside | None"
+
+
+def _front(
+    wiring: Wiring,
+    session: Session,
+    ground: Ground,
+    memory: ConversationMemory,
+    toolbox: Toolbox,
+    extensions: Extensions,
+    model: ModelSide,
+    guard: Guard,
+    work: Work,
+    pick: "Pick | None",
+) -> Front:
+    settings, ask, connection = wiring.settings, ground.questions.ask, model.connection
+    pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
+    pacing = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
+    second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
+    approval, actor = PlanApproval(session, guard.phases, work.jobs, connection), Actor(session.emit, ask)
+    material = BringMaterial(session, toolbox, ground.workspace, model.pictures)
+    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(approval))
     outside = None
     # Nothing of it is loaded where no server is named.
     if settings.mcp.servers or (wiring.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
-        outside = Outside(wiring, session, ask, lambda: admission.trusted, pictures.take)
-        policies = (outside.policy(toolbox), *policies)
-    leading = partial(_leading, dispatcher, bodies, actor, phases)
-    watched_by = Policies(policies, last=(ReviewByRecord(phases),), leading=leading)
-    turn = Turn(session, actor, turn_pacemaker, thinker, dispatcher, phases, duck, watched_by)
-    work = PlannedWork(session, Turns(turn, jobs), approval)
-    work.turns.admit = partial(_admit, extensions, hooks)
-    shell = GatedShell(dispatcher, session.emit, ask)
-    brought = partial(_brought, extensions, shell, hooks)
-    commands = UserCommands(session, partial(_commands, wiring, pick, brought, outside))
-    choices = Choices(session, gatekeeper, connection)
-    conversation = ChatLoop(session, work, questions, commands, choices, turn_pacemaker, memory, undo)
+        outside = Outside(wiring, session, ask, lambda: ground.admission.trusted, model.pictures.take)
+        first = (outside.policy(toolbox), *first)
+    leading = partial(_leading, guard.dispatcher, model.bodies, actor, guard.phases)
+    policies = Policies(first, last=(ReviewByRecord(guard.phases),), leading=leading)
+    turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
+    shell = GatedShell(guard.dispatcher, session.emit, ask)
+    brought = partial(_brought, extensions, shell, guard.hooks)
+    moves = Moves()
+    commands = UserCommands(session, partial(_commands, wiring, pick, brought, outside), moves.tell)
+    admit = partial(_admit, extensions, guard.hooks)
+    turns = Turns(turn, work.jobs, admit, before=commands.tell, moved=moves.tell)
+    planned = PlannedWork(session, turns, approval)
+    choices = Choices(session, guard.gatekeeper, connection)
+    conversation = ChatLoop(session, planned, ground.questions, commands, choices, pacing, memory, guard.undo, moves)
+    return Front(conversation, outside)
 
-    end_tracing = _traced(conversation)
 
-    async def close() -> None:
-        await conversation.aclose()
-        await hooks.aclose()
-        if outside:
-            await outside.aclose()
-        await summarizer.aclose()
-        await connection.aclose()
-        await sandboxes.aclose()
-        await undo.close()
-        await memory.aclose()
-        opened.close()
-        end_tracing()
+def _leading(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:
+    from duckflow.agent.led.policies import leading_policies
 
-    return Wired(conversation, thinker, close, toolbox, outside)
+    return leading_policies(dispatcher, bodies, actor, phases)
 
 
 def _traced(conversation: ChatLoop) -> Callable[[], None]:
@@ -229,17 +368,6 @@ def _traced(conversation: ChatLoop) -> Callable[[], None]:
     exporter = Exporter(collector)
     conversation.hear(Tracer(conversation.state.session_id, exporter.take, collector.contents).hear)
     return exporter.close
-
-
-def _leading(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:
-    from duckflow.agent.led.policies import leading_policies
-
-    return leading_policies(dispatcher, bodies, actor, phases)
-
-
-async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tuple[Operation, ...]:
-    form = (await connection.ready()).form
-    return form.for_tasks(usable_in_tasks(toolbox.operations()))
 
 
 async def _admit(extensions: Extensions, hooks: Hooks) -> bool:
@@ -263,18 +391,3 @@ def _commands(
 
     sources = (make(), OutsideCommands(outside and (lambda: outside.servers)))
     return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
-
-
-def _undo(wiring: Wiring, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
-    from duckflow.safety.undo.undo import Undo
-
-    data = wiring.paths.undo_of(wiring.folder)
-    return Undo(open_folder(), data, wiring.settings.undo, session.state.session_id)
-
-
-def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:
-    settings = wiring.settings.memory
-    facts = ProjectFacts(facts_of(wiring))
-    return ConversationMemory(
-        session, settings, Gravel(wiring.paths.archive_of(wiring.folder)), Castle(workspace), facts
-    )

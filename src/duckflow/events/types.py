@@ -153,6 +153,8 @@ class ContextPruned(Event):
     """The tokens to which some of these were cut."""
     upto: int
     receipt: Receipt
+    dropped: tuple[int, ...] = ()
+    """The numbers of those that left it now."""
 
 
 class PastSummarised(Event):

@@ -1,8 +1,8 @@
-"""All tools, by name. Those that do more than talk are made when the first of them is needed."""
+"""All tools, by name. Those that do more than talk are made when the first of their group is needed."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,27 @@ class Toolbox:
     """Finds a tool and checks its arguments; what is wrong is told to the model. Tools come and go while it runs."""
 
     def __init__(
-        self, operations: Sequence[Operation], make: Callable[[], Iterable[AnyTool]], later: Collection[str] = ()
+        self, operations: Sequence[Operation], make: Callable[[str], Iterable[AnyTool]], later: Collection[str] = ()
     ) -> None:
-        """`later`: operations that can be called, but are told of only from `tell` on."""
+        """`make` gives the tools of a group, such as `file_ops`. `later`: operations that can be called, but are told
+        of only from `tell` on."""
         self._operations = {one.name: one for one in operations if one.name not in later}
         self._later = {one.name: one for one in operations if one.name in later}
         self._make = make
+        self._groups: dict[str, dict[str, AnyTool]] = {}
         self._at_hand: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
         self._untold = set(self._later)
 
-    @cached_property
-    def _made(self) -> dict[str, AnyTool]:
-        return {tool.operation: tool for tool in self._make()}
+    def group(self, name: str) -> tuple[AnyTool, ...]:
+        """The tools of a group, made now if they were not before."""
+        if name not in self._groups:
+            self._groups[name] = {tool.operation: tool for tool in self._make(name)}
+        return tuple(self._groups[name].values())
+
+    def _made(self, operation: str) -> AnyTool | None:
+        group = operation.partition(".")[0]
+        self.group(group)
+        return self._groups[group].get(operation)
 
     def operations(self) -> tuple[Operation, ...]:
         """What can be done now."""
@@ -79,12 +88,13 @@ class Toolbox:
         self._untold.discard(name)
         self._at_hand.pop(name, None)
 
-    def all(self) -> tuple[AnyTool, ...]:
-        return (*self._at_hand.values(), *self._made.values())
+    def at_hand(self) -> tuple[AnyTool, ...]:
+        """Those that belong to no group."""
+        return tuple(self._at_hand.values())
 
     def find(self, operation: str) -> AnyTool:
         known = operation in self._operations or operation in self._untold
-        if known and (tool := self._at_hand.get(operation) or self._made.get(operation)):
+        if known and (tool := self._at_hand.get(operation) or self._made(operation)):
             return tool
         import difflib
 

@@ -21,7 +21,7 @@ class Hands:
         self.folder = folder
         workspace = Workspace(folder)
         tools = file_tools(workspace, settings)
-        self._toolbox = Toolbox([tool.describe() for tool in tools], lambda: tools)
+        self._toolbox = Toolbox([tool.describe() for tool in tools], lambda _: tools)
 
     async def do(self, name: str, **args: Any) -> Done:
         tool = self._toolbox.find(f"file_ops.{name}")
