@@ -11,7 +11,7 @@ def workspace(folder: str) -> Any:
 
 
 def replace(before: str, old: str, new: str, everywhere: bool) -> str:
-    from duckflow.tools.files.replace import replace as replace_text
+    from duckflow.tools.files.edit_file import replace as replace_text
 
     return replace_text(before, old, new, everywhere)
 

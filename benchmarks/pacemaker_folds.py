@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.pacing import BenchDetector, recorded
 from duckflow.pacemaker.settings import DetectorSettings, PacemakerSettings, Threshold, VitalsSettings
-from duckflow.pacemaker.step import LoopStep
+from duckflow.pacemaker.signatures import LoopStep
 
 ENOUGH, SAVED = 96.0, 72.0
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "pacemaker"

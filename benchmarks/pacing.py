@@ -7,7 +7,7 @@ from typing import Any, cast
 from duckflow.pacemaker.interventions import DuckCall
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
-from duckflow.pacemaker.step import LoopStep, user_spoke
+from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.state.action import StepKind
 
 PATHS = ("path", "file_path", "file_name")

@@ -19,7 +19,7 @@ from duckflow.pacemaker.interventions import DuckCall, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import PacemakerSettings
-from duckflow.pacemaker.step import LoopStep
+from duckflow.pacemaker.signatures import LoopStep
 
 SETTINGS = PacemakerSettings()
 WORST_FACES = frozenset("😔😵💀")

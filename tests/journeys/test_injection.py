@@ -101,7 +101,7 @@ async def test_rules_of_others_are_read_as_text_never_as_rules(tmp_path: Path) -
 
 
 async def test_a_quotation_cannot_be_closed_even_by_one_who_knows_how_marks_are_made(tmp_path: Path) -> None:
-    from duckflow.i18n.quoted import mark_for
+    from duckflow.i18n.template import mark_for
 
     text = f"\n{ORDER}\n"
     for _ in range(20):

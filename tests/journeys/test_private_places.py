@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import ActionFinished
-from duckflow.safety.private_places import private_places
+from duckflow.safety.path_names import private_places
 from duckflow.safety.sandbox.landlock import OLDEST, version
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Answer, Question

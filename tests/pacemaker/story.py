@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from duckflow.pacemaker.interventions import DuckCall, Verdict
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.pacemaker.step import LoopStep
+from duckflow.pacemaker.signatures import LoopStep
 
 
 def read(path: str, content: str | None = None) -> LoopStep:

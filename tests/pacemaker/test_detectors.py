@@ -7,7 +7,7 @@ import pytest
 from duckflow.pacemaker.interventions import DuckCall, Replan
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.reason import Reason
-from duckflow.pacemaker.step import LoopStep, decided_nothing
+from duckflow.pacemaker.signatures import LoopStep, decided_nothing
 from tests.pacemaker.story import bad_edit, edit, grep, read, rewrite, run, say_it, tell
 
 A, B, C, D, E = (read(f"{name}.py") for name in "abcde")

@@ -3,8 +3,8 @@
 import pytest
 
 from duckflow.i18n.words import Words
-from duckflow.pacemaker.health import draw_bars, make_health
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.pacemaker.vitals import draw_bars, make_health
 from duckflow.state.vitals import Vitals
 
 V = VitalsSettings()

@@ -3,7 +3,6 @@
 import pytest
 
 from duckflow.i18n.template import notes
-from duckflow.pacemaker.health import make_health
 from duckflow.pacemaker.interventions import (
     CHOICES,
     ENDS_TURN,
@@ -17,6 +16,7 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.pacemaker.vitals import make_health
 from duckflow.state.vitals import Vitals
 
 TRIED = ("file_ops.grep foo", "shell.run make")

@@ -1,7 +1,7 @@
 """What is new in a step, and what is not."""
 
 from duckflow.pacemaker.ledger import Ledger
-from duckflow.pacemaker.step import LoopStep
+from duckflow.pacemaker.signatures import LoopStep
 from tests.pacemaker.story import bad_edit, edit, grep, read, run, say_it
 
 

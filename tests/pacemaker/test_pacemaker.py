@@ -11,7 +11,7 @@ from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Re
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
-from duckflow.pacemaker.step import LoopStep, user_spoke
+from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.vitals import Vitals
 from tests.pacemaker.story import ask_after, bad_edit, edit, grep, read, run, tell

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from duckflow.pacemaker.profile import guess_profile
+from duckflow.pacemaker.limits import guess_profile
 from duckflow.state.action import TaskProfile
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.pacemaker.step import step_of, user_spoke
+from duckflow.pacemaker.signatures import step_of, user_spoke
 from duckflow.state.action import Action, ActionResult, StepKind
 from duckflow.state.phrase import say
 from duckflow.tools.toolbox import packaged_operations

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
-from duckflow.pacemaker.step import LoopStep, user_spoke
+from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.vitals import Vitals
 from tests.pacemaker.story import bad_edit, edit, grep, read, run, say_it

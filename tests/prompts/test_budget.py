@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.prompts.budget import CUTTING_ORDER, fitted, shorter
+from duckflow.prompts.layers import CUTTING_ORDER, fitted, shorter
 
 
 def written(values: Mapping[str, str]) -> str:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.safety.policy import Mode, judge
-from duckflow.safety.risk import Assessment, Deed, JudgedCommand, assess
+from duckflow.safety.risk import Assessment, Deed, JudgedCommand, Mode, assess, judge
 from duckflow.safety.secrets import mask, secret_name, secret_text
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Risk

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import PathRefused, ToolError
-from duckflow.safety.regular import ABSENT, digest
+from duckflow.safety.files import ABSENT, digest
 from duckflow.safety.workspace import Workspace
 
 

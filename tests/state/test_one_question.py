@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.state.asking import ends_asking
-from duckflow.state.one_question import QuestionStream, last_question, one_question
+from duckflow.state.asking import QuestionStream, ends_asking, last_question, one_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",

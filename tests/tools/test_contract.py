@@ -10,7 +10,7 @@ import pytest
 from duckflow.events.types import ActionFinished, ActionStarted, DuckCalled
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line
-from duckflow.pacemaker.step import step_of
+from duckflow.pacemaker.signatures import step_of
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.phrase import Phrase, Texts, tell
 from duckflow.state.plan import Step, Task, TaskList

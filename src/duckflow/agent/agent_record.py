@@ -7,8 +7,8 @@ from duckflow.events.types import ActionFinished, MessageAdded, PastForgotten
 from duckflow.events.work import AgentEnded
 from duckflow.i18n.template import note
 from duckflow.state.evidence import evidence_of
-from duckflow.state.fold import holds
 from duckflow.state.message import Message
+from duckflow.state.noun import holds
 from duckflow.state.phrase import say
 from duckflow.state.sub_agent import AgentReport, SubAgent
 

@@ -12,7 +12,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.connection import AgentConnection, ModelConnection
 from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
-from duckflow.agent.history import AgentHistory
+from duckflow.agent.memory import AgentHistory
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.session import StateOwner

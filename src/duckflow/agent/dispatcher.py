@@ -10,16 +10,16 @@ from typing import Literal, Protocol
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
+from duckflow.agent.hooks import ToolHooks
 from duckflow.agent.preparation import Preparation, in_words, read_ahead
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
-from duckflow.agent.tool_hooks import ToolHooks
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
-from duckflow.safety.policy import Mode
+from duckflow.safety.risk import Mode
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase

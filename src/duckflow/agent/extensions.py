@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.admission import Admission
 from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.trust import Admission
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Event, MessageAdded, Noticed

@@ -3,7 +3,7 @@
 from duckflow.errors import DuckflowError
 from duckflow.forms.schema import strict_schema
 from duckflow.i18n.template import note, render
-from duckflow.prompts.wording import record_line
+from duckflow.prompts.layers import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Task

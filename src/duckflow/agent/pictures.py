@@ -7,7 +7,7 @@ from pathlib import Path
 from duckflow.agent.session import Session
 from duckflow.errors import PicturesRefused, ToolError
 from duckflow.llm.provider import Request
-from duckflow.prompts.wording import without_pictures
+from duckflow.prompts.layers import without_pictures
 from duckflow.state.picture import Picture, read_header
 from duckflow.store.pictures import PictureStore
 

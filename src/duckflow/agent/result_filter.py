@@ -9,8 +9,7 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
-from duckflow.safety.known_secrets import KnownSecrets, known_secrets
-from duckflow.safety.secrets import Masked, mask, secret_name
+from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say

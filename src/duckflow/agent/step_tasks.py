@@ -12,7 +12,7 @@ from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
 from duckflow.i18n.template import note
 from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
-from duckflow.pacemaker.step import step_of
+from duckflow.pacemaker.signatures import step_of
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.action import Action, TaskProfile
 from duckflow.state.agent import AgentState

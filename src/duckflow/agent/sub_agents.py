@@ -18,8 +18,7 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted
 from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
-from duckflow.i18n.quoted import quoted
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.state.message import Message

@@ -1,17 +1,21 @@
-"""Which work folders the user trusts: one that brings programs, or is no project at all, is asked about once."""
+"""Which work folders the user trusts, and the question before the first message where there is a reason to ask."""
 
+import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from duckflow.errors import UsageError
+from duckflow.events.ports import Ask, Emit
+from duckflow.events.types import Noticed
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.repository import find_repository
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
 
 BROUGHT, SERVERS = ".duckflow", ".mcp.json"
 MOST_LOOKED_AT = 1000
@@ -107,3 +111,56 @@ def _programs_in(folder: Path) -> Iterator[str]:
                     yield str(path.relative_to(folder.parent))
         if looked_at > MOST_LOOKED_AT:
             return
+
+
+class Admission:
+    """Asks when the first turn begins: to look at the folder takes time that the start does not have."""
+
+    def __init__(self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool) -> None:
+        self._make = make
+        self._emit = emit
+        self._ask = ask
+        self.wanted = wanted
+        """The user has said on the command line that everything here is to be trusted."""
+        self.newly = False
+        """It was trusted in this session, by an answer."""
+        self.decided = False
+        self._refused = False
+        self._asking = asyncio.Lock()
+        self.trusted = False
+        """Programs that the folder brings may run, where mode and sandbox let them."""
+
+    async def admit(self) -> bool:
+        """Whether anything may be done here at all."""
+        async with self._asking:
+            return self.decided or await self._decide()
+
+    async def look_again(self) -> None:
+        """What the folder brings may have come meanwhile; a no that was said is not asked for again."""
+        if not (self.trusted or self._refused):
+            self.decided = False
+        await self.admit()
+
+    async def _decide(self) -> bool:
+        trust = await asyncio.to_thread(self._make)
+        reasons = await asyncio.to_thread(trust.reasons)
+        if not reasons or trust.trusted:
+            self.trusted = bool(reasons)
+            self.decided = True
+            return True
+        if self.wanted or await self._asked(reasons):
+            await asyncio.to_thread(trust.trust)
+            self.newly = True
+            self.trusted = self.decided = True
+            return True
+        if trust.must_be_wanted:
+            self._emit(Noticed(what=say("trust.not_here")))
+            return False
+        self._emit(Noticed(what=say("trust.untrusted")))
+        self.decided = self._refused = True
+        return True
+
+    async def _asked(self, reasons: Sequence[Phrase]) -> bool:
+        choices = tuple(Choice(key=key, label=say(f"trust.choice.{key}")) for key in ("trust", "no"))
+        question = Question(kind="choice", title=say("trust.question"), details=tuple(reasons), choices=choices)
+        return (await self._ask(question)).choice == "trust"

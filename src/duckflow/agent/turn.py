@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from duckflow.agent.accept import accept
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policies, Policy, TurnSoFar
 from duckflow.agent.session import StateOwner
-from duckflow.agent.thinker import BegunReply, Thinker
+from duckflow.agent.thinker import BegunReply, Thinker, accept
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, Outcome, TurnBegan, TurnEnded

@@ -7,13 +7,12 @@ from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
 from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
-from duckflow.pacemaker.health import Health
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
+from duckflow.pacemaker.ledger import check_name
+from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
-from duckflow.pacemaker.profile import guess_profile
-from duckflow.pacemaker.progress import check_name
-from duckflow.pacemaker.step import decided_nothing, step_of, user_spoke
-from duckflow.pacemaker.vitals import Signal
+from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
+from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.evidence import evidence_of
 from duckflow.state.phrase import Phrase

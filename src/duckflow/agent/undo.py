@@ -9,7 +9,7 @@ from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.i18n.template import note
-from duckflow.safety.risky_names import runs_later
+from duckflow.safety.risk import runs_later
 from duckflow.safety.shown import shown
 from duckflow.state.message import Message
 from duckflow.state.phrase import say

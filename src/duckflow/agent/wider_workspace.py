@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from duckflow.errors import PathRefused
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.workspace import HERE, Workspace
 
 

@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.admission import Admission
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
@@ -16,7 +15,7 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.gatekeeper import Gatekeeper
-from duckflow.agent.hooks import Hooks, TrustedHooks
+from duckflow.agent.hooks import Hooks, ToolHooks, TrustedHooks
 from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
@@ -34,8 +33,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.step_checks import StepChecks
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
-from duckflow.agent.tool_hooks import ToolHooks
-from duckflow.agent.trust import SERVERS
+from duckflow.agent.trust import SERVERS, Admission
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
-from duckflow.safety.private_places import private_places
+from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 

@@ -11,7 +11,7 @@ from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.settings import PromptSettings
-from duckflow.safety.policy import SafetySettings
+from duckflow.safety.risk import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.tools.files.settings import FileSettings

@@ -1,8 +1,8 @@
 """How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
 
-from duckflow.events import apply_context
+from collections.abc import Sequence
+
 from duckflow.events import types as happened
-from duckflow.events.apply_context import apply_memory
 from duckflow.events.apply_work import (
     apply_work,
     change_plan,
@@ -14,9 +14,95 @@ from duckflow.events.apply_work import (
 from duckflow.events.work import StepChanged, WorkEvent
 from duckflow.state.action import subject_of
 from duckflow.state.agent import CAUSES_LIMIT, CONVERSATION, HISTORY_LIMIT, PLAN, REFS_LIMIT, AgentState, kind_of_ref
-from duckflow.state.noun import shorten
+from duckflow.state.context import RECEIPTS_LIMIT
+from duckflow.state.five import FiveItems
+from duckflow.state.noun import holds, shorten
 from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.plan import Plan
 from duckflow.state.usage import Usage
+
+
+def begin_anew(state: AgentState) -> None:
+    """A new request after one that is done: its goal is reached. What the user forbade stays forbidden."""
+    state.last_delta = ""
+    if state.plan is None or not state.plan.under_way:
+        _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
+
+
+def hear(state: AgentState, constraints: Sequence[str]) -> None:
+    """The user has spoken: what was asked is answered, and what is forbidden now counts."""
+    state.heard = True
+    state.five.open_questions = [one for one in state.five.open_questions if one != state.asked]
+    state.asked = ""
+    if constraints:
+        _change(state, constraints=[*constraints, *(one for one in state.five.constraints if one not in constraints)])
+
+
+def decided(state: AgentState, event: happened.DecisionMade) -> None:
+    state.heard = False
+    state.prompt_pattern = event.decision.prompt_pattern
+    if event.goal:
+        _change(state, goal=event.goal)
+
+
+def asked(state: AgentState, question: str) -> None:
+    """A question to the user is open until they speak."""
+    state.asked = question
+    _change(state, open_questions=[question, *(one for one in state.five.open_questions if one != question)])
+
+
+def follow_plan(state: AgentState, plan: Plan | None) -> None:
+    """The goal of an approved plan, and the steps that come next."""
+    if plan is None or plan.plan_id != state.active_plan:
+        if plan is not None and state.plan is None:
+            state.five.plan_brief = []
+        return
+    if plan.under_way:
+        current = plan.current()
+        left = [step for step in plan.steps if step.status != "completed" and step is not current]
+        steps = [*([current] if current else []), *left]
+        _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
+    elif plan.status in ("completed", "failed"):
+        state.five.plan_brief = []
+
+
+def _change(state: AgentState, **items: str | list[str]) -> None:
+    state.five = FiveItems.model_validate(state.five.model_dump() | items)
+
+
+def apply_memory(
+    state: AgentState, event: happened.ContextPruned | happened.PastSummarised | happened.PastForgotten
+) -> None:
+    match event:
+        case happened.ContextPruned():
+            state.context.kept, state.context.cut, state.context.upto = list(event.kept), dict(event.cut), event.upto
+            state.context.receipts = [*state.context.receipts, event.receipt][-RECEIPTS_LIMIT:]
+        case happened.PastSummarised():
+            state.context.add_summary(event.summary)
+        case happened.PastForgotten():
+            state.context.forget(event.numbers, event.words)
+            if event.words:
+                _strike_out(state, event.words)
+
+
+def _strike_out(state: AgentState, words: str) -> None:
+    """Everything in the state that would say the words to a model again."""
+    five = state.five
+    kept = {
+        name: [line for line in getattr(five, name) if not holds(line, words)]
+        for name in ("constraints", "plan_brief", "open_questions")
+    }
+    lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
+    state.five = FiveItems.model_validate(kept | lines)
+    state.decision_log = [line for line in state.decision_log if not holds(line, words)]
+    state.last_delta = "" if holds(state.last_delta, words) else state.last_delta
+    state.title = "" if holds(state.title, words) else state.title
+    for job in state.jobs.values():
+        job.messages = [message for message in job.messages if not holds(message.whole, words)]
+    for agent in state.agents.values():
+        if agent.report and holds(f"{agent.task}\n{agent.report.found}", words):
+            agent.task, agent.report = "", agent.report.model_copy(update={"asked": "", "found": ""})
+
 
 DOING = 100
 
@@ -45,7 +131,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.MessageAdded():
             _add_message(state, event)
         case happened.DecisionMade():
-            apply_context.decided(state, event)
+            decided(state, event)
         case happened.ActionStarted():
             if agent := state.agents.get(event.job):
                 agent.doing = shorten(f"{event.action.operation} {subject_of(event.action.args)}", DOING)
@@ -57,7 +143,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
                 # What somebody looks up shows nothing.
                 note_evidence(state, event)
             if event.asked:
-                apply_context.asked(state, event.asked)
+                asked(state, event.asked)
         case happened.PermissionGiven():
             if event.scope == "session" and not state.forked_from:
                 state.allowed.append(event.rule)
@@ -87,11 +173,11 @@ def apply(state: AgentState, event: happened.Event) -> None:
             change_plan(state, event)
             _note_ref(state, f"{PLAN}{event.plan.plan_id}" if event.active else "")
             state.last_delta = shorten(f"plan: {event.plan.name} ({event.plan.status})", 200)
-            apply_context.follow_plan(state, event.plan)
+            follow_plan(state, event.plan)
         case WorkEvent():
             apply_work(state, event)
             if isinstance(event, StepChanged):
-                apply_context.follow_plan(state, state.plan)
+                follow_plan(state, state.plan)
         case happened.VitalsChanged():
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
@@ -111,7 +197,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.review = None
             if state.phase is Phase.DONE:
                 state.phase = Phase.PLANNING
-                apply_context.begin_anew(state)
+                begin_anew(state)
             state.status = Status.IN_PROGRESS
         case happened.LoopBegan():
             state.loop, state.limit, state.profile = event.loop, event.limit, event.profile
@@ -136,7 +222,7 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
     _note_ref(state, event.file)
     state.title = event.title or state.title
     if event.message.role == "user":
-        apply_context.hear(state, event.constraints)
+        hear(state, event.constraints)
 
 
 def _note_ref(state: AgentState, found: str) -> None:

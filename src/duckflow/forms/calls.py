@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
 from duckflow.forms.form import spoken_by_others
-from duckflow.i18n.quoted import one_line
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import (
     CHECK_PATTERN,
     DECIDE,

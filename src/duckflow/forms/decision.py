@@ -8,8 +8,7 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
-from duckflow.state.action import ALIASES, Decision, NextStep, Operation, PromptPattern, TaskProfile
-from duckflow.state.checks import read_check
+from duckflow.state.action import ALIASES, Decision, NextStep, Operation, PromptPattern, TaskProfile, read_check
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from duckflow.i18n.quoted import quoted
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note, quoted, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import Decision, Operation
 from duckflow.state.agent import AgentState

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
+from duckflow.memory.digest import Past
 from duckflow.memory.entries import HistoryEntry, group_entries
-from duckflow.memory.past import Past
 from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.state.context import Context
 from duckflow.state.message import Message

@@ -5,10 +5,9 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 from duckflow.errors import ToolError
-from duckflow.safety.regular import digest
+from duckflow.safety.files import digest
 from duckflow.safety.workspace import Workspace
-from duckflow.state.fold import folded, holds
-from duckflow.state.noun import shorten
+from duckflow.state.noun import folded, holds, shorten
 
 Kind = Literal["recipe", "failure", "decision", "preference"]
 FILE = ".duckflow/lessons.md"

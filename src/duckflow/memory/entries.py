@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from duckflow.memory.clip import clip
 from duckflow.memory.score import compute_worth
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, estimate
+from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 

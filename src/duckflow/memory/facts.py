@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from duckflow.state.fold import holds
-from duckflow.state.noun import ELLIPSIS, shorten
+from duckflow.state.noun import ELLIPSIS, holds, shorten
 
 log = logging.getLogger(__name__)
 

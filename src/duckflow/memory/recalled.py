@@ -5,9 +5,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from duckflow.memory.archive_hit import ArchiveHit
-from duckflow.memory.clip import clip
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
-from duckflow.memory.tokens import estimate
+from duckflow.memory.tokens import clip, estimate
 from duckflow.state.message import Message
 from duckflow.store.older import older_words
 

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from duckflow.memory.clip import clip
 from duckflow.memory.digest import gist
-from duckflow.memory.tokens import estimate
+from duckflow.memory.tokens import clip, estimate
 from duckflow.state.context import SUMMARY_LENGTH
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from duckflow.pacemaker.health import Health
 from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.pacemaker.vitals import Health
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.state.vitals import Severity, Vitals

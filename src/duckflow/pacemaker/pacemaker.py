@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from duckflow.pacemaker.detectors import Sighting
-from duckflow.pacemaker.health import Health, make_health
+from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
     DuckCall,
     Hint,
@@ -17,14 +16,12 @@ from duckflow.pacemaker.interventions import (
     recover_vitals,
     resolve,
 )
-from duckflow.pacemaker.ledger import Ledger
+from duckflow.pacemaker.ledger import Gain, Ledger
 from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit, extend_limit
-from duckflow.pacemaker.progress import Gain
 from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
-from duckflow.pacemaker.step import LoopStep
-from duckflow.pacemaker.vitals import Signal, VitalsMeter
-from duckflow.pacemaker.watch import DetectorWatch, describe, describe_spent
+from duckflow.pacemaker.signatures import LoopStep
+from duckflow.pacemaker.vitals import Health, Signal, VitalsMeter, make_health
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from duckflow.i18n.template import render
-from duckflow.prompts.layers import Layers
-from duckflow.prompts.wording import done_so_far
+from duckflow.prompts.layers import Layers, done_so_far
 from duckflow.state.action import READ_FILE, RUN_COMMAND, WRITE_FILE
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, last_request

@@ -4,12 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from duckflow.forms.form import Form, renamed
-from duckflow.i18n.quoted import quoted
-from duckflow.i18n.template import render
-from duckflow.prompts.budget import Count
+from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
-from duckflow.prompts.layers import Layer, Layers
-from duckflow.prompts.wording import alternate, plan_line, without_pictures
+from duckflow.prompts.layers import Count, Layer, Layers, alternate, plan_line, without_pictures
 from duckflow.state.action import READ_SKILL, RECALL, Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, last_request

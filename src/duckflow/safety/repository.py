@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
-from duckflow.safety.regular import digest
+from duckflow.safety.files import digest
 
 LARGEST_INDEX = 512 * 1024 * 1024
 LARGEST_CONFIG = 1024 * 1024

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from duckflow.state.fold import holds
-from duckflow.state.noun import Noun, Value, shorten
+from duckflow.state.noun import Noun, Value, holds, shorten
 
 SUMMARIES_LIMIT = 6
 RECEIPTS_LIMIT = 10

@@ -1,6 +1,7 @@
 """What all nouns share: pydantic settings, ids, and text that keeps its limit."""
 
 import secrets
+import unicodedata
 from collections.abc import Callable
 from typing import Annotated, Any, cast
 
@@ -57,3 +58,11 @@ def first(limit: int, counted: bool = False) -> BeforeValidator:
 
 Line100 = Annotated[str, at_most(100)]
 Line200 = Annotated[str, at_most(200)]
+
+
+def folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def holds(text: str, words: str) -> bool:
+    return folded(words) in folded(text)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import ToolError
-from duckflow.tools.files.replace import replace
+from duckflow.tools.files.edit_file import replace
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from duckflow.agent.led.errand import errand
-from duckflow.agent.led.wanted_plan import held_to
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.state.action import RESPOND, WRITE_FILE, Operation
@@ -104,3 +103,10 @@ def _settle(owed: Owed, loop: Loop) -> None:
 def _same(path: str, changed: Iterable[str]) -> bool:
     """Where only the name is given, it may be in any folder."""
     return any(f"/{one}".endswith(f"/{path.removeprefix('./')}") for one in changed)
+
+
+def held_to(operation: Operation, **values: Sequence[str]) -> Operation:
+    """The operation with some arguments held to these values."""
+    held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
+    properties = {**operation.parameters.get("properties", {}), **held}
+    return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})

@@ -1,16 +1,136 @@
-"""The policies that lead a small model."""
+"""The policies that lead a small model, in their order, and the short ones among them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.led.answered import AnswerEnds
-from duckflow.agent.led.asked_summary import AskedSummary
-from duckflow.agent.led.named_files import ReadNamedFiles
-from duckflow.agent.led.owed_files import OwedFiles
+from duckflow.agent.led.errand import errand, greets
+from duckflow.agent.led.owed_files import OwedFiles, held_to
 from duckflow.agent.led.tryout import TryOut
-from duckflow.agent.led.wanted_plan import HoldToPlan
 from duckflow.agent.phases import Phases
-from duckflow.agent.policies.policy import Policy
+from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
+from duckflow.forms.form import Reading
+from duckflow.safety.secrets import secret_name
+from duckflow.state.action import PROPOSE_PLAN, READ_FILE, RESPOND, Action, Decision, Operation, TaskProfile
+from duckflow.state.agent import AgentState
+from duckflow.state.message import last_request
+from duckflow.state.phase import Phase
+
+
+class ReadNamedFiles(Policy):
+    """Reads what is there and is no secret. A request that only wants files read is then told to be answered."""
+
+    def __init__(self, dispatcher: Dispatcher, actor: Actor) -> None:
+        self._actor = actor
+        self._dispatcher = dispatcher
+        self._read: list[str] = []
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._read = []
+        names, folder = errand(turn.request).names, Path(turn.state.folder)
+        if there := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
+            await self._dispatcher.run(_reading(turn, there), self._actor)
+            self._read = there
+
+    async def before(self, turn: TurnSoFar) -> Guidance | None:
+        first = not turn.loops and turn.state.plan is None
+        if not first or not self._read or errand(turn.request).writes:
+            return None
+        return Guidance(turn.note("files_given", files=", ".join(self._read)))
+
+
+def _reading(turn: TurnSoFar, names: list[str]) -> Reading:
+    why = turn.note("files_named")
+    actions = [Action(operation=READ_FILE, args={"path": name}, reasoning=why) for name in names]
+    return Reading(Decision.made_up(why, actions, TaskProfile.FILE_OPERATION, Phase.PLANNING))
+
+
+WANTS_PLAN = (
+    r"(?i)\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
+    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)"
+)
+
+
+class HoldToPlan(Policy):
+    """Where the user wants a plan, proposing one is the first thing that is offered, and the only one."""
+
+    async def before(self, turn: TurnSoFar) -> Guidance | None:
+        if turn.loops or not wants_plan(turn.state):
+            return None
+        return Guidance(turn.note("plan_wanted"), partial(_held_to_planning, state=turn.state))
+
+
+def wants_plan(state: AgentState) -> bool:
+    """Whether the user asks for a plan, and there is none yet."""
+    return state.plan is None and re.search(WANTS_PLAN, last_request(state.messages)) is not None
+
+
+def _held_to_planning(operations: Iterable[Operation], state: AgentState) -> list[Operation]:
+    """Nothing but proposing a plan, for what the user has said: a small model would put it in worse words."""
+    request = last_request(state.messages)
+    return [held_to(operation, text=[request]) for operation in operations if operation.name == PROPOSE_PLAN]
+
+
+LONG_ANSWER = 1200
+LONG_JAPANESE = 500
+JAPANESE = "[ぁ-んァ-ヶ一-龠]"
+WANTS_SUMMARY = re.compile(
+    r"\b(?:with|add|plus|and|include)\s+(?:me\s+)?(?:a\s+)?(?:short\s+|brief\s+)?(?:summary|tl;?dr)\b"
+    r"|\bsummary at the end\b|(?:要約|まとめ)(?:も|を?(?:付|つ)け|付き|つき)|最後に(?:要約|まとめ)",
+    re.IGNORECASE,
+)
+SUMMARY = r"(?i)\b(?:summary|in short|in brief|to sum up|tl;?dr)\b|要約|まとめ|要するに"
+
+
+class AskedSummary(Policy):
+    """Reminds once."""
+
+    def __init__(self) -> None:
+        self._wanted = False
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._wanted = WANTS_SUMMARY.search(turn.request) is not None
+
+    async def after(self, turn: TurnSoFar) -> str | None:
+        if not self._wanted or not _lacks_summary(turn.last.decision):
+            return None
+        self._wanted = False
+        return turn.note("summary_wanted")
+
+
+def _lacks_summary(decision: Decision) -> bool:
+    """Whether a long answer ends the turn without one."""
+    said = "\n".join(str(one.args.get("text", "")) for one in decision.actions if one.operation == RESPOND)
+    long = LONG_JAPANESE if not said.isascii() and re.search(JAPANESE, said) else LONG_ANSWER
+    return decision.next_step == "done" and len(said) > long and not re.search(SUMMARY, said)
+
+
+class AnswerEnds(Policy):
+    """A request that only asks or greets is done with the answer: a small model would only talk on."""
+
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+
+    async def before(self, turn: TurnSoFar) -> Guidance | None:
+        """To a greeting there is nothing but an answer: it would look for the file of the example."""
+        if turn.loops or not greets(turn.request):
+            return None
+        return Guidance("", _answering)
+
+    async def after(self, turn: TurnSoFar) -> Ending | None:
+        done = turn.last.done
+        if done.stop or not done.ran(RESPOND) or not (errand(turn.request).only_asks or greets(turn.request)):
+            return None
+        self._phases.finish()
+        return Ending("done")
+
+
+def _answering(operations: Sequence[Operation]) -> list[Operation]:
+    return [one for one in operations if one.name == RESPOND]
 
 
 def leading_policies(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:

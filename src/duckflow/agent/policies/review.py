@@ -5,7 +5,7 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Policy, TurnSoFar
-from duckflow.prompts.wording import record_line
+from duckflow.prompts.layers import record_line
 
 FILES = 8
 CLAUSES = r"(?<=[.!?])\s+|[,;:、。！？\n]|\s(?:and|but|so)\s"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duckflow.safety.private_places import IN_HOME, ON_THE_MACHINE
+from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE
 from duckflow.safety.sandbox.scratch import Scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
 

@@ -5,7 +5,7 @@ import os
 import time
 from typing import NamedTuple
 
-from duckflow.safety.entry import Kind
+from duckflow.safety.files import Kind
 
 UNKEPT = "~"
 TICK = 2_000_000_000

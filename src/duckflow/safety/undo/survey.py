@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duckflow.errors import PathRefused
+from duckflow.safety.files import open_regular
 from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.path_names import MAX_DEPTH
-from duckflow.safety.regular import open_regular
 from duckflow.safety.undo.fact import Seen, Stamp
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import READ_FOLDER, Tree

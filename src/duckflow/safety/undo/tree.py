@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from duckflow.errors import PathRefused
-from duckflow.safety.atomic import NEW, changed
-from duckflow.safety.beneath import Trail
-from duckflow.safety.entry import kind_of
-from duckflow.safety.regular import open_regular
+from duckflow.safety.files import NEW, changed, kind_of, open_regular
 from duckflow.safety.undo.fact import Fact, Seen, Stamp
 from duckflow.safety.undo.ledger import Contents, content_id
+from duckflow.safety.workspace import Trail
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duckflow.errors import ToolError
-from duckflow.safety.regular import ABSENT
+from duckflow.safety.files import ABSENT
 from duckflow.safety.secrets import BLOT, mask, secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.document import Document, TextForm, encode, to_lf
-from duckflow.tools.files.file_tool import told
-from duckflow.tools.files.seen import SeenFiles
+from duckflow.tools.files.file_tool import SeenFiles, told
 from duckflow.tools.tool import Done
 
 CONTEXT = 3

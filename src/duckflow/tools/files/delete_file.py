@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import islice
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview

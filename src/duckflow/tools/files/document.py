@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from duckflow.errors import ToolError
-from duckflow.safety.regular import digest
+from duckflow.safety.files import digest
 from duckflow.safety.shown import shown, shown_size
 from duckflow.safety.workspace import Workspace
 

@@ -1,7 +1,8 @@
-"""Changing parts of a file by SEARCH and REPLACE."""
+"""Changing parts of a file: finding the place that an edit means, and replacing it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import gcd
 from typing import Annotated, Any
 
 from pydantic import WithJsonSchema
@@ -10,9 +11,232 @@ from duckflow.errors import ToolError
 from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
+from duckflow.tools.files.document import dominant_newline, with_newline
 from duckflow.tools.files.file_tool import FileTool
-from duckflow.tools.files.replace import replace
 from duckflow.tools.tool import Args, Done
+
+COMPARED = 5000
+AROUND = 3
+SIMILAR = 0.6
+LENGTH = 200
+TRIED = 3
+
+
+def closest(lines: list[str], wanted: list[str]) -> range | None:
+    """Line indexes around the best match of the longest wanted line; nothing when no line is similar."""
+    import difflib
+
+    asked = [line.strip()[:LENGTH] for line in wanted]
+    there = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
+    for line in sorted(filter(None, asked), key=len, reverse=True)[:TRIED]:
+        near = difflib.get_close_matches(line, there, 1, SIMILAR)
+        if near:
+            first = there.index(near[0]) - asked.index(line)
+            return range(max(0, first - AROUND), min(len(lines), first + len(wanted) + AROUND))
+    return None
+
+
+def reindent(old: list[str], found: list[str], new: list[str]) -> list[str] | None:
+    """`old` fits `found` but for indentation: the `new` lines with the file's indentation.
+
+    Either every line is off by the same leading blanks, or the units differ (tabs for spaces) level by level.
+    Anything else is a guess, and gives nothing."""
+    pairs = [(leading(a), leading(b)) for a, b in zip(old, found, strict=True) if a.strip()]
+    if not pairs:
+        return None
+    for change in (_more(pairs, new), _less(pairs, new), _other_unit(pairs, new)):
+        if change is not None:
+            return change
+    return None
+
+
+def leading(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
+    """The file is indented further, by the same blanks on every line."""
+    mine, theirs = pairs[0]
+    extra = theirs[: len(theirs) - len(mine)] if theirs.endswith(mine) else None
+    if extra is None or any(theirs != extra + mine for mine, theirs in pairs):
+        return None
+    return [extra + line if line.strip() else "" for line in new]
+
+
+def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
+    """The file is indented less, by the same blanks on every line."""
+    mine, theirs = pairs[0]
+    extra = mine[: len(mine) - len(theirs)] if mine.endswith(theirs) else None
+    if not extra or any(mine != extra + theirs for mine, theirs in pairs):
+        return None
+    if any(line.strip() and not line.startswith(extra) for line in new):
+        return None
+    return [line[len(extra) :] if line.strip() else "" for line in new]
+
+
+def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
+    """The same levels in another unit, all shifted by the same number of levels."""
+    my_unit = _unit([mine for mine, _ in pairs] + [leading(line) for line in new if line.strip()])
+    their_unit = _unit([theirs for _, theirs in pairs])
+    if not my_unit or not their_unit:
+        return None
+    shifts = {len(theirs) // len(their_unit) - len(mine) // len(my_unit) for mine, theirs in pairs}
+    if len(shifts) != 1:
+        return None
+    shift = shifts.pop()
+    levels = [len(leading(line)) // len(my_unit) + shift for line in new]
+    if any(level < 0 and line.strip() for level, line in zip(levels, new, strict=True)):
+        return None
+    return [their_unit * level + line.lstrip() if line.strip() else "" for level, line in zip(levels, new, strict=True)]
+
+
+def _unit(indents: list[str]) -> str:
+    """One level: a tab, or the number of spaces all have in common; nothing when they are mixed."""
+    used = set("".join(indents))
+    if used == {"\t"}:
+        return "\t"
+    return " " * gcd(*map(len, indents)) if used == {" "} else ""
+
+
+QUOTED = 2000
+LINES_NAMED = 10
+TELLING = 12
+"""Characters from which on a text says something by being there."""
+
+# How two lines are compared, from strict to loose.
+LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: " ".join(line.split()))
+
+
+def replace(before: str, old: str, new: str, all: bool = False, whole_lines: bool = False) -> str:
+    """The text after the edit. ToolError when `old` is missing, ambiguous, or nothing would change.
+
+    Looked for exactly, then line by line without regard to trailing blanks, to indentation (which is carried over to
+    `new`), and at last to the width of blanks inside. `whole_lines`: `old` starts at the beginning of a line."""
+    newline = dominant_newline(before)
+    old, new = with_newline(old, newline), with_newline(new, newline)
+    if old == new:
+        raise ToolError("`old` and `new` are the same, so nothing was changed.", "edit.nothing")
+    if not old:
+        return _fill(before, new)
+    places = _places(before, old, whole_lines)
+    if len(places) == 1 or (places and all):
+        return _spliced(before, old, new, places)
+    if places:
+        raise _ambiguous([before.count("\n", 0, place) + 1 for place in places])
+    return _replace_loosely(before, old, new, all)
+
+
+def _fill(before: str, new: str) -> str:
+    if before:
+        raise ToolError("`old` is empty. Copy the text to be replaced from the file into it.", "edit.empty")
+    return new
+
+
+def _places(text: str, old: str, whole_lines: bool) -> list[int]:
+    """Every place, overlapping ones too: two ways to read an edit make it ambiguous."""
+    places: list[int] = []
+    at = text.find(old)
+    while at >= 0:
+        if not whole_lines or at == 0 or text[at - 1] in "\r\n":
+            places.append(at)
+        at = text.find(old, at + 1)
+    return places
+
+
+def _spliced(text: str, old: str, new: str, places: list[int]) -> str:
+    out: list[str] = []
+    end = 0
+    for place in places:
+        if place >= end:
+            out += (text[end:place], new)
+            end = place + len(old)
+    return "".join(out) + text[end:]
+
+
+def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
+    lines = before.split("\n")
+    wanted, fresh = _trimmed(old, new)
+    unsure: list[int] = []
+    for key in LOOSER if wanted else ():
+        found = _line_places([key(line) for line in lines], [key(line) for line in wanted])
+        moved = {at: reindent(wanted, lines[at : at + len(wanted)], fresh) for at in found}
+        sure = {at: lines_there for at, lines_there in moved.items() if lines_there is not None}
+        if len(sure) == 1 or (sure and all):
+            after = _put(lines, sure, len(wanted), "\r" if dominant_newline(before) == "\r\n" else "")
+            if after == before:
+                raise ToolError("The file already reads like that, so nothing was changed.", "edit.nothing")
+            return after
+        if sure:
+            raise _ambiguous([at + 1 for at in sure])
+        unsure = unsure or found
+    raise _not_found(before, lines, wanted, new, unsure)
+
+
+def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
+    """Lines without their ends and without the blank lines around `old`; as many go from `new`."""
+    wanted, fresh = ([line.rstrip("\r") for line in text.split("\n")] for text in (old, new))
+    for side in (0, -1):
+        while wanted and not wanted[side].strip():
+            del wanted[side]
+            if fresh and not fresh[side].strip():
+                del fresh[side]
+    return wanted, fresh
+
+
+def _line_places(lines: list[str], wanted: list[str]) -> list[int]:
+    first = wanted[0]
+    starts = range(len(lines) - len(wanted) + 1)
+    return [at for at in starts if lines[at] == first and lines[at : at + len(wanted)] == wanted]
+
+
+def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: str) -> str:
+    out: list[str] = []
+    end = 0
+    for at, new in fresh.items():
+        if at >= end:
+            out += lines[end:at]
+            end = at + length
+            out += [line + line_end for line in new]
+            if end == len(lines):
+                # The last line of a file without a newline at its end; deleted, the line before keeps its own.
+                out = [*out[:-1], out[-1].removesuffix(line_end)] if new else [*out, ""]
+    return "\n".join(out + lines[end:])
+
+
+def _ambiguous(numbers: list[int]) -> ToolError:
+    named = ", ".join(map(str, numbers[:LINES_NAMED])) + (", …" if len(numbers) > LINES_NAMED else "")
+    return ToolError(
+        f"`old` fits {len(numbers)} places (lines {named}), so nothing was changed. "
+        "Add neighbouring lines to `old` until it fits only one, or set all=true to replace every one.",
+        "edit.ambiguous",
+        count=len(numbers),
+        lines=named,
+    )
+
+
+def _not_found(before: str, lines: list[str], wanted: list[str], new: str, unsure: list[int]) -> ToolError:
+    there = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
+    told = ["`old` does not occur in the file, so nothing was changed."]
+    if unsure:
+        told = ["`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."]
+    if len(new.strip()) >= TELLING and new.strip() in before:
+        told.append("The text of `new` is already there: perhaps the edit was made before.")
+    if len(before) <= QUOTED:
+        told.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
+    elif there:
+        nearest = _quoted([lines[at] for at in there])
+        told.append(
+            f"The nearest text, lines {there.start + 1}-{there.stop}, is:\n{nearest}\nCopy `old` exactly from it."
+        )
+    else:
+        told.append("Read the file again before editing.")
+    return ToolError("\n".join(told), "edit.not_found")
+
+
+def _quoted(lines: list[str]) -> str:
+    text = "\n".join(line.rstrip("\r") for line in lines)
+    return text if len(text) <= QUOTED else text[:QUOTED] + "…"
+
 
 HEAD = re.compile(r"\s*(<{5,}) ?SEARCH\b.*")
 END = re.compile(r"\s*>{5,} ?REPLACE\b.*")

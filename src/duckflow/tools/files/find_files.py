@@ -2,7 +2,7 @@
 
 import asyncio
 
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told

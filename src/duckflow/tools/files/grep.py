@@ -11,8 +11,7 @@ from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs import find_program
-from duckflow.safety.known_secrets import secret_files
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.secrets import secret_files, secret_name
 from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.document import load

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.wildcard import Wildcard
 from duckflow.safety.workspace import Workspace

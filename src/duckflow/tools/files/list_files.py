@@ -3,7 +3,7 @@
 import asyncio
 from itertools import islice
 
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.shown import shown, shown_size
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told

@@ -1,7 +1,7 @@
 """Moving and renaming."""
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.shown import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview

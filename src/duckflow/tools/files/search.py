@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from duckflow.errors import ToolError
-from duckflow.safety.entry import FolderEntry
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
 from duckflow.tools.files.ignored import glob_matcher, ignored_in

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from duckflow.state.action import RECALL
 from duckflow.state.phrase import Texts, say
-from duckflow.tools.talk import ResponseArgs
 from duckflow.tools.tool import Done, Tool
+from duckflow.tools.toolbox import ResponseArgs
 
 Find = Callable[[str], tuple[int, str]]
 """How many messages were found for a question, and their quotations."""

@@ -8,11 +8,10 @@ from duckflow.state.phrase import Texts, say
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import with_newline
-from duckflow.tools.files.file_tool import FileTool
-from duckflow.tools.files.seen import SeenFiles
+from duckflow.tools.files.file_tool import FileTool, SeenFiles
 from duckflow.tools.files.settings import FileSettings
-from duckflow.tools.talk import ResponseArgs
 from duckflow.tools.tool import Done
+from duckflow.tools.toolbox import ResponseArgs
 
 WithLesson = Callable[[str, str], str]
 """The file's text and a lesson give the new text; the same one when the lesson is known."""

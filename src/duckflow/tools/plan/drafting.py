@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.forms.json_form import listed
 from duckflow.forms.schema import strict_schema, tasks_schema
-from duckflow.i18n.quoted import one_line
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request

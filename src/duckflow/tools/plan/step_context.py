@@ -3,8 +3,7 @@ however many steps are done already."""
 
 import re
 
-from duckflow.i18n.quoted import quoted
-from duckflow.i18n.template import note
+from duckflow.i18n.template import note, quoted
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step

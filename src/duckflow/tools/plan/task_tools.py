@@ -3,7 +3,7 @@
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.work import StepChanged, TasksPlanned
-from duckflow.prompts.wording import job_line
+from duckflow.prompts.layers import job_line
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Texts, say
 from duckflow.state.plan import Plan

@@ -1,13 +1,67 @@
-"""Writing and renaming so that a file is either the old one or the new one, and nothing is overwritten unseen."""
+"""Files: what kinds there are, plain reading, and writing that is whole or not at all."""
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
+from typing import Literal, NamedTuple
 
-from duckflow.errors import ToolError
-from duckflow.safety.regular import ABSENT, digest_at, refuse_special
+from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.shown import shown
+
+ABSENT = "absent"
+"""Stands in place of a digest where there is no file."""
+ALWAYS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class FolderInstead(FileNotFoundError, IsADirectoryError):
+    """No file is there: a folder has that name."""
+
+
+def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
+    """A handle of a plain file. Looked at before opening, because opening a device can already do something."""
+    try:
+        refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
+    except FileNotFoundError as missing:
+        if isinstance(missing, FolderInstead) or not flags & os.O_CREAT:
+            raise
+    handle = os.open(name, flags | ALWAYS, 0o666, dir_fd=folder)
+    try:
+        refuse_special(os.fstat(handle), name)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def refuse_special(facts: os.stat_result, name: str) -> None:
+    """Links pass here: opening refuses to follow them."""
+    if stat.S_ISDIR(facts.st_mode):
+        raise FolderInstead(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(facts.st_mode) and not stat.S_ISLNK(facts.st_mode):
+        raise PathRefused(
+            f"{shown(name)} is a device, pipe or socket, not a plain file. Use another path.",
+            "path.not_file",
+            path=shown(name),
+        )
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_at(folder: int, name: str) -> str:
+    """Of a file as it lies there now, read piece by piece; `absent` when there is none."""
+    try:
+        handle = open_regular(folder, name)
+    except FileNotFoundError as problem:
+        if isinstance(problem, IsADirectoryError):
+            raise
+        return ABSENT
+    with os.fdopen(handle, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 RENAME_NOREPLACE = 1
@@ -114,3 +168,31 @@ def _rename_by_kernel(source_folder: int, source: str, target_folder: int, targe
         source_folder, os.fsencode(source), target_folder, os.fsencode(target), ctypes.c_uint(RENAME_NOREPLACE)
     )
     return ctypes.get_errno() if failed else 0
+
+
+Kind = Literal["file", "folder", "link", "special"]
+
+
+class FolderEntry(NamedTuple):
+    """One name, with its path relative to the work folder."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified: float
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+def entry(path: str, facts: os.stat_result) -> FolderEntry:
+    return FolderEntry(path, kind_of(facts.st_mode), facts.st_size, facts.st_mtime)
+
+
+def kind_of(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "special"
