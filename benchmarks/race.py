@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from duckflow.cli.toolset import file_tools
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.settings import FileSettings
-from duckflow.tools.files.toolset import file_tools
 from duckflow.tools.tool import AnyTool
 
 CALLS: dict[str, dict[str, Any]] = {

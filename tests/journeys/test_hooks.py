@@ -11,7 +11,7 @@ import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.extensions.hook_files import find_hooks
-from duckflow.extensions.settings import HookSettings
+from duckflow.extensions.places import HookSettings
 from duckflow.state.question import Answer
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes

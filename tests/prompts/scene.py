@@ -7,8 +7,8 @@ from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules
+from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import Evidence
 from duckflow.state.five import FiveItems
 from duckflow.state.message import Message
 from duckflow.state.plan import Plan, Step

@@ -6,7 +6,7 @@ from duckflow.agent.session import Session
 from duckflow.events.types import ActionFinished, MessageAdded, PastForgotten
 from duckflow.events.work import AgentEnded
 from duckflow.i18n.template import note
-from duckflow.state.evidence import evidence_of
+from duckflow.state.action import evidence_of
 from duckflow.state.message import Message
 from duckflow.state.noun import holds
 from duckflow.state.phrase import say

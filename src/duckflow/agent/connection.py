@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
@@ -212,7 +212,9 @@ class ModelConnection:
         pieces: list[str] = []
         live = shown()
         now, began = asyncio.get_running_loop().time, 0.0
-        async with self.pictures.shown_in(request) as whole, aclosing(closable(provider, whole)) as chunks:
+        pictured = any(message.pictures for message in request.messages)
+        shown_in = self.pictures.shown_in(request) if pictured else nullcontext(request)
+        async with shown_in as whole, aclosing(closable(provider, whole)) as chunks:
             async for chunk in chunks:
                 began = began or now()
                 match chunk:

@@ -13,9 +13,9 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
 from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
+from duckflow.safety.path_names import shown
 from duckflow.safety.repository import read_plain, tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
-from duckflow.safety.shown import shown
 from duckflow.state.action import Action, Decision
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, GateRequest, Preview, Question

@@ -14,10 +14,9 @@ from duckflow.agent.trust import Admission
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import MessageAdded, Noticed, Waiting
-from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces
-from duckflow.extensions.settings import HookSettings
+from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces, HookSettings
 from duckflow.i18n.template import note
-from duckflow.safety.shown import shown
+from duckflow.safety.path_names import shown
 from duckflow.state.action import Action, subject_of
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode

@@ -68,8 +68,6 @@ class ConversationPictures:
     def _loaded(self, request: Request) -> Request:
         """With the bytes of its pictures; a note stands for those that are refused, gone, or too many."""
         wanted = {one.digest: one for message in request.messages for one in message.pictures}
-        if not wanted:
-            return request
         data = dict(self._fitting(list(wanted.values())[::-1]))
         left_out, language = wanted.keys() - data.keys(), self._session.state.language
         messages = tuple(without_pictures(one, language, "picture_gone", left_out) for one in request.messages)

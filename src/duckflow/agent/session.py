@@ -15,8 +15,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.asking import ends_asking, last_question
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
-from duckflow.store.headline import Headline
-from duckflow.store.journal import Journal, JournalReader
+from duckflow.store.journal import Headline, Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
 
 if TYPE_CHECKING:
@@ -92,14 +91,14 @@ class Bus:
     """Whoever listens sees every event, in order, in the order in which they subscribed."""
 
     def __init__(self) -> None:
-        self._listeners: dict[object, Listener] = {}
+        self._listeners: dict[object, tuple[Listener, tuple[type[Event], ...]]] = {}
         self._waiting: deque[Event] = deque()
         self._publishing = False
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; the returned function takes it away again, at any time."""
+    def subscribe(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
+        """Add a listener of these kinds of events, or of all; the returned function takes it away, at any time."""
         key = object()
-        self._listeners[key] = listener
+        self._listeners[key] = listener, kinds or (Event,)
 
         def unsubscribe() -> None:
             self._listeners.pop(key, None)
@@ -117,8 +116,9 @@ class Bus:
             while self._waiting:
                 told = self._waiting.popleft()
                 for key in tuple(self._listeners):
+                    listener, kinds = self._listeners.get(key, (None, ()))
                     try:
-                        if listener := self._listeners.get(key):
+                        if listener and isinstance(told, kinds):
                             listener(told)
                     except BrokenPipeError as problem:
                         closed = problem
@@ -143,8 +143,8 @@ class StateOwner:
         apply(self.state, event)
         self._bus.publish(event)
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        return self._bus.subscribe(listener)
+    def subscribe(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
+        return self._bus.subscribe(listener, *kinds)
 
 
 class Session(StateOwner):

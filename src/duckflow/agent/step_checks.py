@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from duckflow.agent.session import Session
 from duckflow.events.types import ActionFinished, Event, Noticed, TurnUndone
 from duckflow.events.work import StepChanged
-from duckflow.state.evidence import Evidence, evidence_of
+from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.plan.ports import Folder

@@ -14,9 +14,8 @@ from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.signatures import step_of
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.action import Action, TaskProfile
+from duckflow.state.action import Action, TaskProfile, succeeded
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import succeeded
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, Task, TaskStatus
 from duckflow.state.progress import only_asked, task_line

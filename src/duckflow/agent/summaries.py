@@ -35,7 +35,7 @@ class Summarizer:
         self._waiting: list[int] = []
         self._running: asyncio.Task[None] | None = None
         self._failures = 0
-        session.subscribe(self._hear)
+        session.subscribe(self._hear, ContextPruned)
 
     def _hear(self, event: Event) -> None:
         if not isinstance(event, ContextPruned) or not event.dropped:

@@ -51,6 +51,8 @@ Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
 class BegunReply:
     """What the user has seen of a reply that is not whole yet."""
 
+    HEARS = (TextStreamed, LoopBegan, StreamReset, DecisionMade)
+
     def __init__(self) -> None:
         self._seen = ""
 

@@ -12,8 +12,8 @@ from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
+from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository
-from duckflow.safety.shown import shown
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 
@@ -87,7 +87,7 @@ class FolderTrust:
 def _hooks_in(folder: Path) -> Iterator[Phrase]:
     """Every hook, so that whoever trusts the folder has seen what will run."""
     from duckflow.extensions.hook_files import find_hooks
-    from duckflow.extensions.settings import HookSettings
+    from duckflow.extensions.places import HookSettings
 
     for hook in find_hooks(HookSettings(), None, folder, trusted=True).hooks:
         yield say("trust.hook", event=hook.event, command=shown(hook.shown))

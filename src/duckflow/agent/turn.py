@@ -57,7 +57,7 @@ class Turn:
         self._at_work: Sequence[Policy] = policies.before_the_model_is_known()
         self._recoveries = 0
         self._begun = BegunReply()
-        session.subscribe(self._begun.hear)
+        session.subscribe(self._begun.hear, *BegunReply.HEARS)
 
     async def run(
         self, text: str, attachments: Sequence[Attachment], meanwhile: Callable[[], str], begin: Begin | None

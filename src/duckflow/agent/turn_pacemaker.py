@@ -13,8 +13,7 @@ from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
-from duckflow.state.action import Decision, TaskProfile
-from duckflow.state.evidence import evidence_of
+from duckflow.state.action import Decision, TaskProfile, evidence_of
 from duckflow.state.phrase import Phrase
 
 log = logging.getLogger("duckflow.pacemaker")
@@ -44,7 +43,7 @@ class TurnPacemaker:
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
         self._completed: set[str] = set()
-        session.subscribe(self._hear)
+        session.subscribe(self._hear, StepChanged, ContextPruned)
 
     def begin(self, text: str) -> None:
         """The user has spoken: everything afresh, and a guess at what kind of task this is."""

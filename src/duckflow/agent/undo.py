@@ -9,8 +9,8 @@ from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.i18n.template import note
+from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
-from duckflow.safety.shown import shown
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
 

@@ -16,7 +16,7 @@ from duckflow.events.types import LanguageChosen
 from duckflow.events.views import NextSession
 from duckflow.i18n.words import Words, language_of
 from duckflow.state.mode import Mode
-from duckflow.store.headline import read_headline
+from duckflow.store.journal import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
 from duckflow.ui.streams import print_out
 

@@ -12,6 +12,7 @@ from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
+from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.tool import AnyTool
 
@@ -35,9 +36,25 @@ def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
 
 
 def _files(parts: ToolParts) -> list[AnyTool]:
-    from duckflow.tools.files.toolset import file_tools
-
     return file_tools(parts.open_folder(), parts.wiring.settings.files)
+
+
+def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
+    """They share what the model has seen."""
+    from duckflow.tools.files.delete_file import DeleteFile
+    from duckflow.tools.files.edit_file import EditFile
+    from duckflow.tools.files.file_tool import SeenFiles
+    from duckflow.tools.files.find_files import FindFiles
+    from duckflow.tools.files.grep import Grep
+    from duckflow.tools.files.list_files import ListFiles
+    from duckflow.tools.files.make_folder import MakeFolder
+    from duckflow.tools.files.move_file import MoveFile
+    from duckflow.tools.files.read_file import ReadFile
+    from duckflow.tools.files.write_file import WriteFile
+
+    seen = SeenFiles()
+    kinds = (ListFiles, FindFiles, Grep, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
+    return [kind(workspace, seen, settings) for kind in kinds]
 
 
 def _shell(parts: ToolParts) -> list[AnyTool]:

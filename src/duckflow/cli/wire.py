@@ -21,10 +21,9 @@ from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
-from duckflow.agent.planned_work import PlannedWork
+from duckflow.agent.planned_work import PlanAnswer, PlanApproval, PlannedWork
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
-from duckflow.agent.policies.plan_answer import PlanAnswer, PlanApproval
 from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.project import Project
@@ -44,13 +43,12 @@ from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
 from duckflow.extensions.places import ExtensionPlaces
-from duckflow.forms.offer import told_so_far
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler
+from duckflow.prompts.compile import Compiler, told_so_far
 from duckflow.prompts.layers import Layers
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import Operation

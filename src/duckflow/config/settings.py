@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from duckflow.agent.settings import AgentSettings
-from duckflow.extensions.settings import HookSettings
+from duckflow.extensions.places import HookSettings
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings

@@ -12,8 +12,8 @@ from duckflow.events.work import (
     TasksPlanned,
     WorkEvent,
 )
+from duckflow.state.action import evidence_of
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import evidence_of
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.plan import Step

@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS
-from duckflow.extensions.settings import EVENTS, HookSettings
+from duckflow.extensions.places import EVENTS, HOME_HOOKS, PROJECT_HOOKS, HookSettings
 from duckflow.state.phrase import Phrase, say
 
 LONGEST_FILE = 1_000_000

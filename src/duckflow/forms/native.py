@@ -12,7 +12,6 @@ from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
 from duckflow.forms.live import LiveText
 from duckflow.i18n.template import render
-from duckflow.llm.json_fields import as_table
 from duckflow.llm.provider import Reply, Request
 from duckflow.llm.thoughts import without_thoughts
 from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
@@ -243,7 +242,8 @@ def _written_out(said: str, operations: Sequence[Operation], state: AgentState) 
         value = _loaded(whole[1] if whole else said)
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
     names = {name for operation in operations for name in (operation.name, wire_name(operation.name))}
-    calls = [call for value in values if (call := _call(as_table(value), names))]
+    tables = [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
+    calls = [call for table in tables if (call := _call(table, names))]
     if not calls or len(calls) < len(values):
         return None
     return _reading(said.partition("<tool_call>")[0].strip() if written else "", calls, operations, state)

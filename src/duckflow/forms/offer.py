@@ -15,11 +15,6 @@ SEVERAL_PARTS = (
 )
 
 
-def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """What is about a plan at hand is told of from the first plan on: before, every request would pay for it."""
-    return tuple(one for one in operations if state.plans or not one.when or "none" in one.when)
-
-
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Without what is about plans and cannot be done now."""
     now = plan_moments(state)

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from duckflow.state.action import Action, ActionResult, StepKind
-from duckflow.state.evidence import succeeded
+from duckflow.state.action import Action, ActionResult, StepKind, succeeded
 
 HEAD, TAIL = 1500, 500
 SHORT = 300

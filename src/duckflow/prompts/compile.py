@@ -15,6 +15,11 @@ from duckflow.state.profile import ANY_MODEL, ModelProfile
 REQUEST_LENGTH = 2000
 
 
+def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """What is about a plan at hand is told of from the first plan on: before, every request would pay for it."""
+    return tuple(operation for operation in operations if state.plans or not operation.when or "none" in operation.when)
+
+
 class Moment(NamedTuple):
     """What the prompt says of this loop, and to what kind of model."""
 

@@ -12,8 +12,17 @@ from typing import BinaryIO, NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.files import FolderEntry, digest, entry, open_regular, rename_new, write_whole
-from duckflow.safety.path_names import MAX_DEPTH, beneath, names_of, outside, path_of_handle, refuse_private, split
-from duckflow.safety.shown import shown, shown_size
+from duckflow.safety.path_names import (
+    MAX_DEPTH,
+    beneath,
+    names_of,
+    outside,
+    path_of_handle,
+    refuse_private,
+    shown,
+    shown_size,
+    split,
+)
 
 MAX_LINKS = 40
 FOLDER: int = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)

@@ -10,7 +10,7 @@ from duckflow.events.talking import QuestionAsked
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal
-from duckflow.state.evidence import evidence_of
+from duckflow.state.action import evidence_of
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 

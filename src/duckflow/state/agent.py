@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from duckflow.state.action import Evidence
 from duckflow.state.context import Context
-from duckflow.state.evidence import Evidence
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job
 from duckflow.state.message import Message

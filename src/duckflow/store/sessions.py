@@ -11,8 +11,7 @@ from typing import NamedTuple
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.events.views import SessionSummary
-from duckflow.store.headline import Headline, read_headline
-from duckflow.store.journal import Journal, Lock, read_event
+from duckflow.store.journal import Headline, Journal, Lock, read_event, read_headline
 from duckflow.store.pictures import copy_pictures, remove_pictures
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")

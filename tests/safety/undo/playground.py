@@ -9,12 +9,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+from duckflow.cli.toolset import file_tools
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
 from duckflow.tools.files.settings import FileSettings
-from duckflow.tools.files.toolset import file_tools
 
 Picture = dict[str, tuple[str, int, bytes]]
 PATHS_OF = {"move_file": ("source", "target")}

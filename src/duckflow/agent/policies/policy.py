@@ -9,9 +9,8 @@ from duckflow.agent.thinker import Narrow
 from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.template import note
-from duckflow.state.action import Decision
+from duckflow.state.action import Decision, evidence_of
 from duckflow.state.agent import AgentState
-from duckflow.state.evidence import evidence_of
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase
 from duckflow.state.profile import ModelProfile

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.state.evidence import succeeded
+from duckflow.state.action import succeeded
 from duckflow.state.phrase import say
 
 PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")

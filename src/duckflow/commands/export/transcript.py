@@ -17,7 +17,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 from duckflow.state.vitals import Vitals
-from duckflow.store.headline import Headline
+from duckflow.store.journal import Headline
 from duckflow.tools.toolbox import talk_operations
 
 LONGEST = 20_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from duckflow.safety.shown import shown
+from duckflow.safety.path_names import shown
 from duckflow.state.phrase import Phrase
 
 Verdict = Literal["safe", "ask", "dangerous"]

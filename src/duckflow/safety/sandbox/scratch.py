@@ -7,7 +7,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from duckflow.safety.alive import hold_lock
+from duckflow.safety.files import hold_lock
 
 PREFIX = "duckflow-"
 LOCK = "lock"

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from duckflow.errors import DuckflowError, ToolError
-from duckflow.safety.shown import shown
-from duckflow.safety.undo.fact import Fact, Seen
-from duckflow.safety.undo.ledger import Change
-from duckflow.safety.undo.survey import upwards
-from duckflow.safety.undo.tree import Tree
+from duckflow.safety.path_names import shown
+from duckflow.safety.undo.ledger import Change, Fact, Seen
+from duckflow.safety.undo.tree import Tree, upwards
 
 OPEN = 0o700
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from duckflow.safety.shown import shown, shown_line, shown_size
-from duckflow.safety.undo.fact import Fact
-from duckflow.safety.undo.ledger import Change
+from duckflow.safety.path_names import shown, shown_line, shown_size
+from duckflow.safety.undo.ledger import Change, Fact
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact

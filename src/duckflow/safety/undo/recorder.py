@@ -6,14 +6,22 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from duckflow.safety.alive import Presence
+from duckflow.safety.files import Presence
 from duckflow.safety.repository import Marks, marks_in, what_moved
-from duckflow.safety.undo.fact import Seen, load_seen
-from duckflow.safety.undo.ledger import Change, Contents, Database, UndoLedger, UndoTurn, Window, WindowKind
+from duckflow.safety.undo.ledger import (
+    Change,
+    Contents,
+    Database,
+    Seen,
+    UndoLedger,
+    UndoTurn,
+    Window,
+    WindowKind,
+    load_seen,
+)
 from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.survey import GIT, FolderWalk, Survey, TooManyFiles, upwards
-from duckflow.safety.undo.tree import Tree
+from duckflow.safety.undo.tree import GIT, FolderWalk, Survey, TooManyFiles, Tree, upwards
 from duckflow.safety.workspace import Workspace
 
 SLACK = 5

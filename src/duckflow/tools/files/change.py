@@ -7,8 +7,8 @@ from typing import Literal
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import ABSENT
+from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import BLOT, mask, secret_name
-from duckflow.safety.shown import shown, shown_line
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview

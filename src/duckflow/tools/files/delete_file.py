@@ -7,7 +7,7 @@ from itertools import islice
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
-from duckflow.safety.shown import shown, shown_size
+from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import diff, refuse_if_changed

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import digest
-from duckflow.safety.shown import shown, shown_size
+from duckflow.safety.path_names import shown, shown_size
 from duckflow.safety.workspace import Workspace
 
 KINDS = (

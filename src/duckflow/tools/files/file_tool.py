@@ -8,8 +8,8 @@ from itertools import islice
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Kind
+from duckflow.safety.path_names import shown
 from duckflow.safety.risk import Deed
-from duckflow.safety.shown import shown
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import Document, load

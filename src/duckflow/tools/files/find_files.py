@@ -3,7 +3,7 @@
 import asyncio
 
 from duckflow.safety.files import FolderEntry
-from duckflow.safety.shown import shown
+from duckflow.safety.path_names import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import glob_matcher, ignored_in

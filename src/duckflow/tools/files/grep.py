@@ -11,8 +11,8 @@ from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs import find_program
+from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import secret_files, secret_name
-from duckflow.safety.shown import shown, shown_line
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told

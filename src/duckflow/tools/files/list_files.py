@@ -4,7 +4,7 @@ import asyncio
 from itertools import islice
 
 from duckflow.safety.files import FolderEntry
-from duckflow.safety.shown import shown, shown_size
+from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ignored_in

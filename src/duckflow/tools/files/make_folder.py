@@ -1,7 +1,7 @@
 """Making folders."""
 
 from duckflow.errors import ToolError
-from duckflow.safety.shown import shown
+from duckflow.safety.path_names import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.file_tool import FileTool, told

@@ -2,7 +2,7 @@
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
-from duckflow.safety.shown import shown
+from duckflow.safety.path_names import shown
 from duckflow.state.phrase import Texts, say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed

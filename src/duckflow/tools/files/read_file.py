@@ -5,7 +5,7 @@ import os
 from itertools import islice
 
 from duckflow.errors import ToolError
-from duckflow.safety.shown import shown, shown_size
+from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.document import Document, large_lines
 from duckflow.tools.files.file_tool import FileTool, told

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from duckflow.errors import ToolError
+from duckflow.safety.path_names import shown
 from duckflow.safety.secrets import mask, secret_name
-from duckflow.safety.shown import shown
 from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change

@@ -12,8 +12,8 @@ from pydantic import ConfigDict
 from duckflow.errors import ToolError
 from duckflow.llm.json_fields import as_table, text_of
 from duckflow.rpc import RpcError
+from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
-from duckflow.safety.shown import shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview

@@ -12,9 +12,9 @@ from pydantic import Field, field_validator
 from duckflow.errors import ToolError
 from duckflow.programs import find_program
 from duckflow.safety.commands.verdict import CommandVerdict
+from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.shown import shown, shown_line
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, Texts, say
 from duckflow.state.question import Preview
