@@ -5,13 +5,14 @@ output, cache read and cache write, flags: t tools, v sees pictures, r reasons, 
 import json
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from statistics import median_low
 from typing import NamedTuple
 
 from duckflow.llm.endpoints import SERVERS
 from duckflow.llm.settings import LlmSettings, Price
 
+TABLE = Path(__file__).with_name("models.json")
 DEFAULT_WINDOW = 32_768
 
 OLLAMA_WINDOW = 4_096
@@ -50,8 +51,10 @@ class Facts(NamedTuple):
         return True if flag in self.flags else False if self.known else None
 
 
+@cache
 def facts_of(endpoint: str, model: str) -> Facts:
-    """What is known of a model; else a guess by the models whose names begin like it."""
+    """What is known of a model; else a guess by the models whose names begin like it. It is kept: a turn asks a dozen
+    times, and a guess compares the name with every model of the table."""
     rows, name = models_of(endpoint), model
     while name not in rows and (shorter := DATED.sub("", name)) != name:
         name = shorter
@@ -104,6 +107,5 @@ def _all_models() -> dict[str, Row]:
 
 @cache
 def _table() -> dict[str, dict[str, Row]]:
-    text = files("duckflow.llm").joinpath("models.json").read_text("utf-8")
-    found: dict[str, dict[str, Row]] = json.loads(text)
+    found: dict[str, dict[str, Row]] = json.loads(TABLE.read_text("utf-8"))
     return found
