@@ -225,4 +225,4 @@ def test_what_is_not_there_is_not_loaded(tmp_path: Path) -> None:
     trace = shell.run("-p", "hello", "-m", shell.script(HELLO), PYTHONPROFILEIMPORTTIME="1", PATH=os.environ["PATH"])
     loaded = {line.rpartition("|")[2].strip() for line in trace.stderr.splitlines()}
     brought = sorted(name for name in loaded if name.startswith("duckflow.extensions"))
-    assert brought == ["duckflow.extensions", "duckflow.extensions.places", "duckflow.extensions.places"]
+    assert brought == ["duckflow.extensions", "duckflow.extensions.places"]
