@@ -159,12 +159,10 @@ async def test_a_check_that_says_neither_is_asked_for_again(
     assert len(story.model.requests) == 3 and len(story.all(ReplyRejected)) == 1
 
 
-@NATIVE
-async def test_the_schema_says_what_a_check_may_be(tmp_path: Path, native: bool) -> None:
-    story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")], native=native)
+async def test_the_schema_says_what_a_check_may_be(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")])
     await story.tell("hello")
-    request = story.model.requests[0]
-    fields = next(one.parameters for one in request.tools if one.name == "decision") if native else request.schema
+    fields = story.model.requests[0].schema
     assert fields
     for name in ("goal_consistency", "constraint_check"):
         allowed = re.compile(fields["properties"][name]["pattern"])

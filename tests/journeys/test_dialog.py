@@ -31,28 +31,10 @@ async def test_a_choice_needs_two_that_differ(tmp_path: Path) -> None:
     assert story.said() == ["Go on with this?", "Which way?\n1. A\n2. B"]
 
 
-async def test_a_long_answer_is_summed_up_only_for_those_who_want_it(tmp_path: Path) -> None:
-    long = decide(respond("A fact. " * 300), step="PLANNING")
-    replies = [long, decide(respond("In short: facts."), step="PLANNING"), long]
-    story = Story(tmp_path, replies, settings=SMALL)
-    await story.tell("Explain everything, with a short summary")
-    assert story.said()[1:] == ["In short: facts."]
-    assert "the user wants a summary" in story.prompt(1)
-    assert await story.tell("Explain everything") == "done"
-    assert len(story.model.requests) == 3
-
-
 async def test_a_question_is_not_overtaken_by_what_is_owed(tmp_path: Path) -> None:
     story = Story(tmp_path, [decide(respond("Which greeting should it print?"), step="PLANNING")])
     assert await story.tell("Create hello.py that prints a greeting") == "pending_user"
     assert len(story.model.requests) == 1, "it is not told to write before the user has answered"
-
-
-async def test_a_question_is_not_overtaken_by_a_summary(tmp_path: Path) -> None:
-    long = "A fact. " * 300 + "Shall I go on with the history?"
-    story = Story(tmp_path, [decide(respond(long), step="PLANNING")])
-    assert await story.tell("Explain everything, with a short summary") == "pending_user"
-    assert len(story.model.requests) == 1
 
 
 async def test_a_japanese_session_speaks_japanese_to_the_model(tmp_path: Path) -> None:

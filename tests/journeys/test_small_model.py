@@ -193,13 +193,6 @@ async def test_looking_for_what_is_not_there_yet_does_not_let_it_off(tmp_path: P
     assert (story.folder / "hello.py").exists()
 
 
-async def test_a_summary_that_was_asked_for_comes_before_the_end(tmp_path: Path) -> None:
-    long = decide(respond("It counts. " * 200), step="PLANNING")
-    story = small(tmp_path, [long, decide(respond("In short: it counts."), step="PLANNING")])
-    assert await story.tell("Explain NOTES.md, with a summary") == "done"
-    assert story.said()[-1] == "In short: it counts."
-
-
 @pytest.mark.parametrize(
     ("says", "only_answers"),
     [

@@ -16,12 +16,10 @@ from duckflow.state.action import (
     NextStep,
     Operation,
     PromptPattern,
-    TaskProfile,
     wire_name,
 )
-from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
-from duckflow.state.phase import Phase, Rating, ReviewVerdict
+from duckflow.state.phase import Phase
 
 Schema = dict[str, Any]
 
@@ -53,7 +51,8 @@ def _parameters(operation: Operation) -> Schema:
     told = cast("Schema", _plain(given.get("properties", {}), given.get("$defs", {}), ()))
     required: list[str] = list(given.get("required", ()))
     if operation.says_why and REASON not in told:
-        told, required = {REASON: TEXT, **told}, [REASON, *required]
+        # Not required: a line of text before the calls says why as well.
+        told = {REASON: TEXT, **told}
     return {"type": "object", "properties": told, **({"required": required} if required else {})}
 
 
@@ -79,20 +78,20 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
 
 
 def _decision_parameters() -> Schema:
+    """What a model may want to say of its work. The fields that are computed, or asked for in a review, are taken too,
+    but every request would pay for naming them."""
     steps = [step for step in Phase if step is not Phase.DONE]
-    delta = {name: {"type": "array", "items": TEXT} if name in LISTS else TEXT for name in StateDelta.model_fields}
+    texts = {"type": "array", "items": TEXT}
+    delta = {"goal": TEXT, "constraints": texts, "open_questions": texts, "decision": TEXT}
     return {
         "type": "object",
         "properties": {
             "step": _one_of(steps),
             "next_step": _one_of(get_args(NextStep)),
             "confidence": {"type": "number"},
-            "goal_consistency": CHECK,
-            "constraint_check": CHECK,
+            "goal_consistency": TEXT,
+            "constraint_check": TEXT,
             "alternative": TEXT,
-            "rating": _one_of(get_args(Rating)),
-            "verdict": _one_of(get_args(ReviewVerdict)),
-            "task_profile": _one_of(TaskProfile),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
             "state_delta": {"type": "object", "properties": delta},
         },
