@@ -28,12 +28,12 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
     assert "duckflow.agent.session" in loaded[line:]
     assert not [name for name in loaded if name.partition(".")[0] in CLIENTS]
     servers = ("duckflow.tools.outside.server", "duckflow.rpc", "duckflow.agent.policies.outside", "duckflow.server")
-    agents = ("duckflow.agent.sub_agents", "duckflow.agent.agent_bounds", "duckflow.extensions.agent_kinds")
+    agents = ("duckflow.work.sub_agents", "duckflow.work.agent_bounds", "duckflow.extensions.agent_kinds")
     assert not [name for name in loaded if name.startswith((*servers, *agents))]
 
 
 UNUSED = (
-    "duckflow.agent.agents", "duckflow.agent.sub_agents", "duckflow.cli.outside", "duckflow.commands",
+    "duckflow.work.agents", "duckflow.work.sub_agents", "duckflow.cli.outside", "duckflow.commands",
     "duckflow.editor",
     "duckflow.extensions.agent_kinds", "duckflow.extensions.hook_files", "duckflow.extensions.hook_run",
     "duckflow.extensions.skill_tool", "duckflow.extensions.skills", "duckflow.fleet",

@@ -4,18 +4,19 @@ import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from duckflow.agent.choices import Choices
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.memory import ConversationMemory
-from duckflow.agent.planned_work import PlannedWork
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
 from duckflow.agent.turn_pacemaker import TurnPacemaker
+from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
-from duckflow.events.ports import Hear
+from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
@@ -91,6 +92,26 @@ class Moves:
             listener()
 
 
+class BackgroundWork(InnerWork, Protocol):
+    """The plan, its jobs and agents, as far as the conversation itself uses them. The room `work` carries this out."""
+
+    def aside(self, text: str) -> tuple[Phrase, ...] | None:
+        """Answers at once what is said about running work; nothing when the text is about something else."""
+        ...
+
+    async def resume_all(self) -> None:
+        """Resumes the jobs that were running when they were cut off."""
+        ...
+
+    def end_cut_off_agents(self) -> str:
+        """Ends the agents that were at work when the program ended; what the model is told of them."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stops every job; it can be resumed in the next session."""
+        ...
+
+
 LAST_WORDS_SECONDS = 2
 
 
@@ -100,7 +121,8 @@ class ChatLoop:
     def __init__(
         self,
         session: Session,
-        work: PlannedWork,
+        turns: Turns,
+        work: BackgroundWork,
         questions: Questions,
         commands: UserCommands,
         choices: Choices,
@@ -115,7 +137,7 @@ class ChatLoop:
         self.undo = undo
         self.work = work
         self.sessions = OtherSessions(session)
-        self._turns = work.turns
+        self._turns = turns
         self._questions = questions
         self._commands = commands
         self._pacing = pacing
@@ -254,7 +276,7 @@ class ChatLoop:
         self.interrupt()
         await self._turns.rest(LAST_WORDS_SECONDS)
         await self._commands.rest(LAST_WORDS_SECONDS)
-        await self._turns.jobs.aclose()
+        await self.work.aclose()
 
     def _count(self, event: Event) -> None:
         """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""
@@ -279,9 +301,7 @@ class ChatLoop:
         state = self.session.state
         if not state.turn_open:
             return
-        from duckflow.agent.agent_record import mark_interrupted
-
-        told = "\n".join(filter(None, (note(state.language, "crashed"), mark_interrupted(self.session))))
+        told = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
         self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
-from duckflow.agent.jobs import JobRunner
 from duckflow.agent.turn import Begin, Turn
 from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment, Unheard
@@ -25,7 +24,6 @@ class Turns:
     def __init__(
         self,
         turn: Turn,
-        jobs: JobRunner,
         admit: Callable[[], Awaitable[bool]],
         before: Callable[[], None],
         moved: Callable[[], None],
@@ -33,7 +31,6 @@ class Turns:
         """`admit` is asked before each turn whether anything may be done here, then `before` is called. `moved` is
         called when a turn has begun or ended, or what waits has changed."""
         self.turn = turn
-        self.jobs = jobs
         self.admit = admit
         self._before = before
         self._moved = moved
@@ -104,7 +101,6 @@ class Turns:
 
     def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
         self._before()
-        self.jobs.hold()
         self._waiters = waiters
         self._running = asyncio.create_task(self._admitted(work))
         self._running.add_done_callback(self._ended)

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
 from duckflow.cli.sandboxes import Sandboxes
@@ -15,6 +14,7 @@ from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.tool import AnyTool
+from duckflow.work.jobs import JobRunner
 
 
 class ToolParts(NamedTuple):

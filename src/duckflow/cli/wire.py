@@ -16,12 +16,10 @@ from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hooks import Hooks, ToolHooks, TrustedHooks
-from duckflow.agent.jobs import JobRunner
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
-from duckflow.agent.planned_work import PlanAnswer, PlanApproval, PlannedWork
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
@@ -29,7 +27,6 @@ from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
-from duckflow.agent.step_checks import StepChecks
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.trust import SERVERS, Admission
@@ -57,15 +54,18 @@ from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.tools.web.settings import FETCH, SEARCH
+from duckflow.work.jobs import JobRunner
+from duckflow.work.planned_work import PlanAnswer, PlanApproval, PlannedWork
+from duckflow.work.step_checks import StepChecks
 
 if TYPE_CHECKING:
-    from duckflow.agent.agents import Agents
-    from duckflow.agent.sub_agents import SubAgents
     from duckflow.cli.outside import Outside
     from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
     from duckflow.safety.undo.undo import Undo
+    from duckflow.work.agents import Agents
+    from duckflow.work.sub_agents import SubAgents
 
 Connector = Callable[[bool], Awaitable[Connected]]
 """Finds a model; the second one, for another opinion, when it is told so."""
@@ -278,7 +278,7 @@ def _work(
 
     @cache
     def agents() -> "Agents":
-        from duckflow.agent.agents import Agents, usable_by_agents
+        from duckflow.work.agents import Agents, usable_by_agents
 
         usable = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
         table = transition_table(settings)
@@ -288,7 +288,7 @@ def _work(
 
     @cache
     def sub_agents() -> "SubAgents":
-        from duckflow.agent.sub_agents import Conduct, SubAgents
+        from duckflow.work.sub_agents import Conduct, SubAgents
 
         conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo)
         return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent)
@@ -339,10 +339,17 @@ def _front(
     moves = Moves()
     commands = UserCommands(session, partial(_commands, wiring, pick, brought, outside), moves.tell)
     admit = partial(_admit, extensions, guard.hooks)
-    turns = Turns(turn, work.jobs, admit, before=commands.tell, moved=moves.tell)
-    planned = PlannedWork(session, turns, approval)
+
+    def before_turn() -> None:
+        commands.tell()
+        work.jobs.hold()
+
+    turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
+    planned = PlannedWork(session, turns, work.jobs, approval)
     choices = Choices(session, guard.gatekeeper, connection)
-    conversation = ChatLoop(session, planned, ground.questions, commands, choices, pacing, memory, guard.undo, moves)
+    conversation = ChatLoop(
+        session, turns, planned, ground.questions, commands, choices, pacing, memory, guard.undo, moves
+    )
     return Front(conversation, outside)
 
 

@@ -5,13 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.agent_bounds import AgentBounds
-from duckflow.agent.agent_record import messages_of
-from duckflow.agent.agents import Agents, AgentTask
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
-from duckflow.agent.shared_ground import SharedGround
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
@@ -26,6 +22,10 @@ from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
+from duckflow.work.agent_bounds import AgentBounds
+from duckflow.work.agent_record import messages_of
+from duckflow.work.agents import Agents, AgentTask
+from duckflow.work.shared_ground import SharedGround
 
 REVIEW = "review"
 LONGEST_FOUND = 8_000

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.job_report import count_results, tell_end, write_report
-from duckflow.agent.lanes import Lanes
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
@@ -29,9 +27,11 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
+from duckflow.work.job_report import count_results, tell_end, write_report
+from duckflow.work.lanes import Lanes
 
 if TYPE_CHECKING:
-    from duckflow.agent.agents import Agents
+    from duckflow.work.agents import Agents
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class JobRunner:
             self._running.pop(job_id, None)
 
     async def _carry_out(self, job: Job, running: RunningJob) -> None:
-        from duckflow.agent.job_work import JobWork
+        from duckflow.work.job_work import JobWork
 
         work = JobWork(
             job,

@@ -4,8 +4,6 @@ import asyncio
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched
-from duckflow.agent.lanes import Lanes
-from duckflow.agent.task_runner import TaskRunner
 from duckflow.agent.turn_pacemaker import intervention
 from duckflow.events.types import DuckAnswered, DuckCalled
 from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
@@ -21,6 +19,8 @@ from duckflow.state.plan import Plan, Step, Task, TaskStatus
 from duckflow.state.progress import only_asked, task_line
 from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task
+from duckflow.work.lanes import Lanes
+from duckflow.work.task_runner import TaskRunner
 
 AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
 

@@ -19,6 +19,7 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_progress
 from duckflow.tools.plan.ports import Jobs
+from duckflow.work.jobs import JobRunner
 
 
 class PlanApproval:
@@ -73,15 +74,15 @@ class PlanAnswer(Policy):
 class PlannedWork:
     """Approves, changes and drops the plan; pauses, resumes and cancels its jobs."""
 
-    def __init__(self, session: Session, turns: Turns, approval: PlanApproval) -> None:
+    def __init__(self, session: Session, turns: Turns, jobs: JobRunner, approval: PlanApproval) -> None:
         self._approval = approval
         self._session = session
-        self.turns = turns
-        self._jobs = turns.jobs
+        self._turns = turns
+        self._jobs = jobs
         self._errands: set[asyncio.Task[Any]] = set()
 
     def approve_plan(self) -> Awaitable[Outcome]:
-        return self.turns.begin(self._approve)
+        return self._turns.begin(self._approve)
 
     def drop_plan(self, plan: Plan) -> None:
         self._approval.drop(plan)
@@ -100,6 +101,14 @@ class PlannedWork:
 
     async def jobs_over(self) -> None:
         await self._jobs.rest()
+
+    def end_cut_off_agents(self) -> str:
+        from duckflow.work.agent_record import mark_interrupted
+
+        return mark_interrupted(self._session)
+
+    async def aclose(self) -> None:
+        await self._jobs.aclose()
 
     def control(self, wish: JobWish, job_id: str = "") -> None:
         errand = asyncio.create_task(self._control(wish, job_id))

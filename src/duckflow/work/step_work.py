@@ -6,11 +6,7 @@ import logging
 from itertools import takewhile
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.agents import AgentReport, Agents, AgentTask
 from duckflow.agent.dispatcher import Dispatched
-from duckflow.agent.policies.step_ends import StepEnds
-from duckflow.agent.step_tasks import StepTasks
-from duckflow.agent.task_runner import TaskRunner
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import JobChanged, StepChanged
@@ -26,6 +22,10 @@ from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
+from duckflow.work.agents import AgentReport, Agents, AgentTask
+from duckflow.work.step_ends import StepEnds
+from duckflow.work.step_tasks import StepTasks
+from duckflow.work.task_runner import TaskRunner
 
 log = logging.getLogger(__name__)
 

@@ -4,12 +4,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.agents import usable_by_agents
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.preparation import Preparation
 from duckflow.agent.settings import AgentSettings
-from duckflow.agent.shared_ground import SharedGround
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
@@ -18,6 +16,8 @@ from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.sub_agent import SubAgent
 from duckflow.tools.toolbox import Toolbox
+from duckflow.work.agents import usable_by_agents
+from duckflow.work.shared_ground import SharedGround
 
 NEARLY = 0.85
 """After this share of its tokens or time an agent is asked for its report."""

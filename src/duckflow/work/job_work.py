@@ -4,18 +4,18 @@ import asyncio
 from collections import Counter
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.agents import Agents
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.lanes import Lanes
 from duckflow.agent.settings import AgentSettings
-from duckflow.agent.step_tasks import StepTasks
-from duckflow.agent.step_work import StepWork
-from duckflow.agent.task_runner import TaskRunner
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.job import Job
 from duckflow.state.plan import Plan
 from duckflow.state.schedule import startable
 from duckflow.tools.plan.drafting import Drafter
+from duckflow.work.agents import Agents
+from duckflow.work.lanes import Lanes
+from duckflow.work.step_tasks import StepTasks
+from duckflow.work.step_work import StepWork
+from duckflow.work.task_runner import TaskRunner
 
 STARTS = 2
 """So often a job begins a step: a check of another step may open it again, but not for ever."""

@@ -1,0 +1,1 @@
+"""Jobs, steps and agents: work that goes on beside the conversation, through the same turn and dispatcher."""
