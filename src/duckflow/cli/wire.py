@@ -55,8 +55,7 @@ from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.tools.web.settings import FETCH, SEARCH
 from duckflow.work.jobs import JobRunner
-from duckflow.work.planned_work import PlanAnswer, PlanApproval, PlannedWork
-from duckflow.work.step_checks import StepChecks
+from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks
 
 if TYPE_CHECKING:
     from duckflow.cli.outside import Outside

@@ -1,4 +1,4 @@
-"""What an agent is held to: the tools of its kind, its own files, and limits of replies, tokens and time."""
+"""The bounds of an agent: the tools of its kind, its own files, and limits of replies, tokens and time."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -24,8 +24,8 @@ NEARLY = 0.85
 
 
 class AgentBounds(Policy):
-    """Carries out what an agent decides, as far as it may. Near a limit it is asked once for its report; what it wants
-    to do after that is not done."""
+    """Carries out an agent's decisions within its bounds. Near a limit the agent is asked once for its report; after
+    that nothing else of it is carried out."""
 
     def __init__(
         self,
@@ -50,19 +50,20 @@ class AgentBounds(Policy):
         self._loops = 0
         self._time_left = settings.agent_seconds
         self._spent: Phrase | None = None
-        """The limit for which it was asked to report."""
+        """The limit that the agent was near when it was asked for its report."""
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         self._loops += 1
         decision = reading.decision
-        actions = [self._toolbox.meant(one) for one in decision.actions]
+        actions = [self._toolbox.meant(action) for action in decision.actions]
         await self._toolbox.get_ready(actions)
-        refused = {one.action_id: why for one in actions if (why := self._objection(one))}
-        allowed = [one for one in decision.actions if one.action_id not in refused]
-        done, given = Dispatched(), reading._replace(decision=decision.model_copy(update={"actions": allowed}))
+        refused = {action.action_id: why for action in actions if (why := self._objection(action))}
+        allowed = [action for action in decision.actions if action.action_id not in refused]
+        done = Dispatched()
         if allowed:
-            async with self._floor([one for one in actions if one.action_id not in refused], actor):
-                done = await self._dispatcher.run(given, actor)
+            async with self._floor([action for action in actions if action.action_id not in refused], actor):
+                narrowed = decision.model_copy(update={"actions": allowed})
+                done = await self._dispatcher.run(reading._replace(decision=narrowed), actor)
         for action in actions:
             if why := refused.get(action.action_id):
                 self._refuse(action, why, done, actor)
@@ -88,14 +89,15 @@ class AgentBounds(Policy):
         return None
 
     def _objection(self, action: Action) -> str:
-        """Why an action may not be done, for the model."""
+        """Tells the model why an action may not be done; nothing when it may."""
         operation = self._operation(action.operation)
         if action.operation == RESPOND:
             return ""
         if self._spent:
             return self._note("agent_report_now")
         if operation is None or not self._may_use(operation):
-            known = [one.name for one in self._toolbox.operations() if one.name != RESPOND and self._may_use(one)]
+            usable = [other for other in self._toolbox.operations() if other.name != RESPOND and self._may_use(other)]
+            known = [other.name for other in usable]
             return self._note("agent_no_tool", operation=action.operation, known=", ".join(known))
         if not self._preparation.changes(action):
             return ""
@@ -113,22 +115,22 @@ class AgentBounds(Policy):
         return ""
 
     def _floor(self, actions: list[Action], actor: Actor) -> AbstractAsyncContextManager[None]:
-        changing = [one for one in actions if self._preparation.changes(one)]
+        changing = [action for action in actions if self._preparation.changes(action)]
         if not changing:
             return nullcontext()
-        known = [(self._operation(one.operation), one.args) for one in changing]
+        known = [(self._operation(action.operation), action.args) for action in changing]
         alone = any(operation is None or not operation.touched(args) for operation, args in known)
         return self._ground.changing(alone, actor.timeout)
 
     def _may_use(self, operation: Operation) -> bool:
-        """No plans and no further agents, whatever its kind."""
+        """Plans and further agents are for no agent, whatever its kind."""
         return bool(usable_by_agents((operation,))) and self._uses(operation)
 
     def _operation(self, name: str) -> Operation | None:
-        """Also one that the model is not told of at the beginning."""
-        told = next((one for one in self._toolbox.operations() if one.name == name), None)
-        tool = None if told else self._preparation.tool(name)
-        return tool.describe() if tool else told
+        """Finds also an operation that the model is not told of at the beginning."""
+        listed = next((operation for operation in self._toolbox.operations() if operation.name == name), None)
+        tool = None if listed else self._preparation.tool(name)
+        return tool.describe() if tool else listed
 
     def _refuse(self, action: Action, why: str, done: Dispatched, actor: Actor) -> None:
         refused = say("agent.not_done", operation=action.operation, why=why)
@@ -136,8 +138,8 @@ class AgentBounds(Policy):
         result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refused)
         actor.emit(ActionStarted(action=action))
         actor.emit(ActionFinished(result=result))
-        told = Message(role="tool", operation=action.operation, text=f"ERROR: {why}", answers=action.action_id)
-        actor.emit(MessageAdded(message=told))
+        answer = Message(role="tool", operation=action.operation, text=f"ERROR: {why}", answers=action.action_id)
+        actor.emit(MessageAdded(message=answer))
         done.results.append(result)
         done.stop, done.failed = done.stop or "error", action.operation
 

@@ -1,7 +1,7 @@
-"""An agent of its own: the same loop on a fresh context, in somebody's name, with a report at its end.
+"""An agent of its own runs the same loop on a fresh context, as some actor, and reports at its end.
 
-What it does is on the record of the session it works for, and passes the same Gate and undo; what it thinks stays in
-its context: messages, phase, vitals, history."""
+Its actions are on the record of the session it works for, and pass the same Gate and undo; its thoughts stay in its
+context: messages, phase, vitals, history."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -53,20 +53,20 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.sub_agent import AgentReport
 
 THOUGHT, THOUGHTS = 200, 6
-TOLD = (
+FOR_SESSION = (
     MessageAdded, ActionStarted, ActionFinished, OutputStreamed, GateOpened, GateAnswered, DuckCalled, DuckAnswered,
     Intervened, Noticed, UsageReported,
 )  # fmt: skip
-"""What the session hears of an agent."""
+"""The events of an agent that go on to the session."""
 
 
 def usable_by_agents(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """An agent does things and tells what came of it; it makes no plans and no further agents."""
-    return tuple(one for one in operations if one.in_tasks or one.name == RESPOND)
+    """Leaves out plans and further agents: an agent acts and reports."""
+    return tuple(operation for operation in operations if operation.in_tasks or operation.name == RESPOND)
 
 
 class AgentTask(NamedTuple):
-    """What an agent is asked to do, by whom its calls are carried out, and what watches over its turn."""
+    """Says what an agent is asked to do, who carries out its calls, and which policies watch over its turn."""
 
     asked: str
     goal: str
@@ -74,57 +74,57 @@ class AgentTask(NamedTuple):
     policies: tuple[Policy, ...] = ()
     constraints: tuple[str, ...] = ()
     uses: Callable[[Operation], bool] = lambda _: True
-    """Which of the operations that agents may use."""
+    """Narrows the operations that agents may use."""
     model: Provider | None = None
-    """Another one than the conversation's."""
+    """A model of its own, where it has another than the conversation."""
     max_tokens: int = 0
     loops: int = 0
-    """So many at least, before the Pacemaker asks for their number."""
+    """The Pacemaker does not ask about the number of loops before this one."""
     earlier: tuple[Message, ...] = ()
-    """What was said where it goes on."""
+    """The messages of an earlier agent whose work it goes on with."""
 
 
 class AgentContext(StateOwner):
-    """The state of an agent. What others have to know goes on to the session, signed by its actor."""
+    """Owns the state of an agent. Events that others need go on to the session, signed by its actor."""
 
     def __init__(self, actor: Actor, state: AgentState) -> None:
         super().__init__(state)
         self._actor = actor
-        self.found = ""
-        self.open: Phrase | None = None
+        self.last_word = ""
+        self._why_ended: Phrase | None = None
         self._thoughts: list[str] = []
 
     def emit(self, event: Event) -> None:
         match event:
             case ActionFinished() if event.result.effect == "talk":
-                self.found = event.result.said or self.found
+                self.last_word = event.result.said or self.last_word
             case ActionStarted() if event.action.operation in (RESPOND, EXIT):
                 pass
             case DecisionMade():
                 self._thoughts.append(shorten(event.decision.rationale.strip("-"), THOUGHT))
             case TurnEnded():
-                self.open = event.why if event.outcome != "done" else None
-            case _ if isinstance(event, TOLD):
+                self._why_ended = event.why if event.outcome != "done" else None
+            case _ if isinstance(event, FOR_SESSION):
                 self._actor.emit(event)
             case _:
                 pass
         super().emit(event)
 
     def report(self, asked: str, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
-        """Of one that had no last word, what it said on the way: the latest."""
+        """An agent that was cut off without a last word reports its latest thoughts instead."""
         thoughts = "\n".join(dict.fromkeys(filter(None, self._thoughts[-THOUGHTS:])))
         return AgentReport(
             asked=asked,
             outcome=outcome,
-            found=self.found or ("" if outcome == "done" else thoughts),
+            found=self.last_word or ("" if outcome == "done" else thoughts),
             changed=tuple(self.state.files_changed),
-            evidence=tuple(one.text for one in self.state.evidence),
-            open=why or self.open,
+            evidence=tuple(evidence.text for evidence in self.state.evidence),
+            open=why or self._why_ended,
         )
 
 
 class AgentWork:
-    """One agent, made and not yet begun."""
+    """One agent, from its beginning to its report."""
 
     def __init__(
         self, context: AgentContext, actor: Actor, make_turn: Callable[[AgentContext, Actor], Turn], asked: str
@@ -135,19 +135,19 @@ class AgentWork:
         self._asked = asked
 
     async def run(self, seconds: float | None = None) -> AgentReport:
-        """Until it is done or cannot go on; TimeoutError when it takes longer. What it asks is put to the user with its
-        name, and it goes on with the answer."""
-        asked = self._asked
+        """Runs the agent until it is done or cannot go on; raises a TimeoutError when it takes longer. Its questions
+        are put to the user with its name, and it goes on with the answer."""
+        request = self._asked
         async with self._actor.at_most(seconds) as actor:
             turn = self._make_turn(self._context, actor)
-            while (outcome := await turn.run(asked, (), lambda: "", None)) == "pending_user":
-                asked = await _answer(self._context, actor)
-                if not asked:
+            while (outcome := await turn.run(request, (), lambda: "", None)) == "pending_user":
+                request = await _answer(self._context, actor)
+                if not request:
                     break
         return self.report(outcome)
 
     def report(self, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
-        """How far it has come."""
+        """Says how far the agent has come."""
         return self._context.report(self._asked, outcome, why)
 
 
@@ -164,7 +164,7 @@ class Agents:
         settings: AgentSettings,
         memory: MemorySettings,
     ) -> None:
-        """`compiler`: for the operations that agents may use."""
+        """`compiler` knows only the operations that agents may use."""
         self._outer = outer
         self.connection = connection
         self._compiler = compiler
@@ -174,15 +174,15 @@ class Agents:
         self._memory = memory
 
     async def available(self) -> bool:
-        """Whether the model may hand tasks to agents: a small one loses itself."""
+        """Says whether the model may hand tasks to agents: a small one loses itself."""
         return not (await self.connection.ready()).profile.led
 
     async def usable(self) -> bool:
-        """Whether the model can be left alone with a step of a plan: one that calls tools."""
+        """Says whether the model can be left alone with a step of a plan: it must call tools."""
         return (await self.connection.ready()).profile.native_tools
 
     async def run(self, task: AgentTask, actor: Actor) -> AgentReport:
-        """One agent, from its beginning to its end."""
+        """Begins an agent and waits for its end."""
         return await self.begin(task, actor).run()
 
     def begin(self, task: AgentTask, actor: Actor) -> AgentWork:
@@ -224,9 +224,9 @@ class Agents:
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:
-    """What the user says to an agent's question; nothing when it is to stop."""
+    """Puts the agent's question to the user. Gives what they say; nothing when the agent is to stop."""
     stop = Choice(key="stop", label=say("agent.stop"))
-    question = Question(kind="duck_call", title=say("agent.asks", text=context.found), choices=(stop,))
+    question = Question(kind="duck_call", title=say("agent.asks", text=context.last_word), choices=(stop,))
     context.emit(DuckCalled(question=question, reason="asks"))
     answer = await actor.ask(question)
     context.emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=answer.choice))

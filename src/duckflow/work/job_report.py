@@ -1,4 +1,4 @@
-"""The report of a job: counts from the state, words from the model, or computed when there is none."""
+"""The report of a job: its counts come from the state, its words from the model where one can be reached."""
 
 from duckflow.errors import DuckflowError
 from duckflow.forms.schema import strict_schema
@@ -16,14 +16,14 @@ CAUSE = 500
 
 
 async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
-    """By the model; computed when it cannot be reached or says nothing usable."""
+    """Asks the model for the words; without usable ones the report is computed from the state."""
     from duckflow.tools.plan.drafts import ReportDraft, read_draft
 
     counts, language = count_results(drafter, job), drafter.state.language
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     results = [
-        f"- [{task.status}] {task_line(task)}: {_told(task, 200)}"
+        f"- [{task.status}] {task_line(task)}: {_result_line(task, 200)}"
         for step in steps_of(drafter.state, job)
         for task in step.tasks
     ]
@@ -46,7 +46,7 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
     return counts.model_copy(
         update={
             "summary": words.summary,
-            # What did not fail has no cause, whatever is said of it; what did is told as it was, too.
+            # A completed job has no causes, whatever the model says; to its words the failures are added as they were.
             "causes": (*words.causes, *counts.causes) if status != "completed" else (),
             "next_action": words.next_action,
             "lesson": words.lesson,
@@ -56,7 +56,7 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
 
 
 def count_results(drafter: Drafter, job: Job) -> JobReport:
-    """From the state alone."""
+    """Computes the report from the state alone."""
     now = progress(drafter.state, job)
     steps = steps_of(drafter.state, job)
     failed = [task for step in steps for task in step.tasks if task.status == "failed"]
@@ -64,15 +64,15 @@ def count_results(drafter: Drafter, job: Job) -> JobReport:
         done=now.done,
         failed=now.failed,
         left=now.left,
-        causes=tuple(f"{task_line(task)}: {_told(task, 0)}" for task in failed),
+        causes=tuple(f"{task_line(task)}: {_result_line(task, 0)}" for task in failed),
         shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
         unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,
     )
 
 
-def _told(task: Task, room: int) -> str:
-    """What came of a task; of a failure the lines that say why."""
+def _result_line(task: Task, room: int) -> str:
+    """Shortens the result of a task; of a failure it gives the lines that say why."""
     if task.status != "failed":
         return shorten(task.result or "", room)
     from duckflow.tools.shell.causes import telling_part
@@ -81,7 +81,7 @@ def _told(task: Task, room: int) -> str:
 
 
 def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> str:
-    """What the model is told of a job that has ended."""
+    """Gives the message by which the model learns that the job has ended."""
     return render(
         language,
         "job_ended",

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job's asyncio task, and in whose name it acts; `ending` says why it was cancelled."""
+    """A job's asyncio task and the actor it acts as; `ending` is the status that the job gets when it is cancelled."""
 
     actor: Actor
     task: asyncio.Task[None] | None = None
@@ -46,7 +46,7 @@ class RunningJob:
 
 
 class JobRunner:
-    """Starts, pauses, resumes and cancels jobs. What cannot be done is a ToolError."""
+    """Starts, pauses, resumes and cancels jobs; raises a ToolError where that cannot be done."""
 
     def __init__(
         self,
@@ -70,11 +70,12 @@ class JobRunner:
         self._running: dict[str, RunningJob] = {}
         self._settling = False
         self._heard = asyncio.Event()
+        """Not set while it is open whether the user's last words concern the jobs."""
         self._heard.set()
         self._lanes = Lanes(session)
-        session.subscribe(self._hear)
+        session.subscribe(self._hear, JobChanged, DecisionMade, ActionFinished, TurnEnded)
         for job in session.state.live_jobs():
-            # A crash has cut it off; it waits to be resumed.
+            # A crash has cut the job off; it waits to be resumed.
             _mark_interrupted(self._session, job)
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
@@ -84,14 +85,14 @@ class JobRunner:
                 raise ToolError(self._note("job_at_it", job=other.job_id), "job.already", job=other.name)
         plan = state.plans[plan_id]
         only = plan.step(step_ids[0]) if len(step_ids) == 1 else None
-        name = _told_apart(only.name if only else plan.name, state)
+        name = _numbered(only.name if only else plan.name, state)
         job = Job(name=name, plan_id=plan_id, step_ids=list(step_ids))
         self._session.emit(JobStarted(job=job))
         self._run_in_background(job)
         return state.jobs[job.job_id]
 
     async def pause(self, job_id: str) -> Job:
-        """Returns when everything it runs stands still."""
+        """Returns when everything that the job runs stands still."""
         job = self._find(job_id, ("running",))
         self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
         running = self._running.get(job.job_id)
@@ -107,7 +108,7 @@ class JobRunner:
         return job
 
     async def cancel(self, job_id: str) -> Job:
-        """Returns when everything it ran is gone."""
+        """Returns when everything that the job ran is gone."""
         job = self._find(job_id, ("running", "paused", "interrupted"))
         running = self._running.get(job.job_id)
         if running is None or running.task is None:
@@ -121,12 +122,13 @@ class JobRunner:
         return job
 
     def hold(self) -> None:
-        """The user has said something: no job begins a task before it is clear whether that concerns it."""
+        """Keeps jobs from beginning a task until it is clear whether the user's words concern them."""
         if self._session.state.live_jobs():
             self._heard.clear()
 
     async def settle(self) -> None:
-        """Until no task is in the middle of its deed; none is begun any more. Given up, the jobs go on as before."""
+        """Returns when no task is in the middle of its work; none is begun any more. When this is cancelled the jobs go
+        on."""
         self._settling = True
         self._heard.clear()
         try:
@@ -137,12 +139,12 @@ class JobRunner:
             raise
 
     async def rest(self) -> None:
-        """Until no job runs any more."""
+        """Returns when no job runs any more."""
         while tasks := self._tasks():
             await asyncio.wait(tasks)
 
     async def aclose(self) -> None:
-        """Stop everything; what was running can be resumed in the next session."""
+        """Stops every job; it can be resumed in the next session."""
         for task in self._tasks():
             task.cancel()
         await self.rest()
@@ -166,7 +168,7 @@ class JobRunner:
             self._running.pop(job_id, None)
 
     async def _carry_out(self, job: Job, running: RunningJob) -> None:
-        from duckflow.work.job_work import JobWork
+        from duckflow.work.steps import JobWork
 
         work = JobWork(
             job,
@@ -193,7 +195,7 @@ class JobRunner:
             self._end(job, "failed", count_results(self._drafter, job))
 
     async def _offer_lesson(self, job: Job, actor: Actor) -> None:
-        """What a completed plan or a failed job has taught goes through the Gate like any other change."""
+        """Offers the lesson of a completed plan or a failed job, through the Gate like any other change."""
         state = self._session.state
         plan, lesson = state.plans.get(job.plan_id), job.report.lesson if job.report else ""
         if not (self._settings.offer_lessons and lesson and plan):
@@ -208,8 +210,8 @@ class JobRunner:
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
         state, emit = self._session.state, self._session.emit
         emit(JobEnded(job_id=job.job_id, status=status, report=report))
-        told = tell_end(state.language, job, status, report)
-        emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        text = tell_end(state.language, job, status, report)
+        emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
         if status != "cancelled":
             self._phases.job_ended(status == "completed", "\n".join(report.causes))
 
@@ -218,11 +220,11 @@ class JobRunner:
             self._heard.set()
 
     def _note(self, key: str, **values: str) -> str:
-        """For the model, in the session's language."""
+        """Gives a sentence for the model, in the session's language."""
         return note(self._session.state.language, key, **values)
 
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
-        """The job meant; without an id the latest that fits."""
+        """Finds the job by its id or name; without one, the latest with such a status."""
         jobs = self._session.state.jobs
         fitting = [job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)]
         if not fitting:
@@ -246,15 +248,15 @@ class JobRunner:
                 pass
 
 
-def _told_apart(name: str, state: AgentState) -> str:
-    """Of two jobs with one name the second has a number: a question must say whose it is."""
+def _numbered(name: str, state: AgentState) -> str:
+    """Adds a number to a name that another job has: a question must say whose it is."""
     taken = {job.name for job in state.jobs.values()}
     numbered = (f"{name} ({number})" for number in count(2))
-    return name if name not in taken else next(told for told in numbered if told not in taken)
+    return name if name not in taken else next(free for free in numbered if free not in taken)
 
 
 async def _until_settled(session: Session) -> None:
-    """Until no job is in the middle of a task's deed, however long that takes."""
+    """Returns when no job is in the middle of a task, however long that takes."""
     happened = asyncio.Event()
     unsubscribe = session.subscribe(lambda _: happened.set())
     try:
@@ -266,8 +268,8 @@ async def _until_settled(session: Session) -> None:
 
 
 def _mark_interrupted(session: Session, job: Job) -> None:
-    """What was begun is marked, and asked about before it is run again; a task that only waited at the Gate begins
-    anew, with its question."""
+    """Marks the tasks that were begun: the user is asked before they run again. A task that only waited at the Gate
+    begins anew, with its question."""
     status = "pending" if only_asked(session.state, job) else "interrupted"
     for step in steps_of(session.state, job):
         for task in step.tasks:
@@ -279,7 +281,7 @@ def _mark_interrupted(session: Session, job: Job) -> None:
 
 
 def _wait_for_model(session: Session, job: Job, problem: ProviderUnreachable) -> None:
-    """It goes on from where it is when the model is there again, and the user says so."""
+    """Interrupts the job: it goes on where it is when the model can be reached again and the user says so."""
     _mark_interrupted(session, job)
-    for what in (said(problem), say("job.interrupted", job=job.name)):
-        session.emit(Noticed(what=what))
+    for line in (said(problem), say("job.interrupted", job=job.name)):
+        session.emit(Noticed(what=line))

@@ -1,7 +1,8 @@
-"""Agents in the conversation: a task is handed to one with a fresh context, and its report comes back."""
+"""Agents in the conversation: each is handed a task and gives back a report. What they said and did is on the record of
+the session, from which an agent can go on."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from duckflow.agent.actor import Actor
@@ -11,19 +12,20 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.ports import Ask
-from duckflow.events.types import MessageAdded, Noticed
+from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PastForgotten
 from duckflow.events.work import AgentEnded, AgentStarted
 from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
 from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
+from duckflow.state.action import evidence_of
 from duckflow.state.message import Message
+from duckflow.state.noun import holds
 from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agent_bounds import AgentBounds
-from duckflow.work.agent_record import messages_of
 from duckflow.work.agents import Agents, AgentTask
 from duckflow.work.shared_ground import SharedGround
 
@@ -37,12 +39,12 @@ STATUSES: dict[str, SubAgentStatus] = {
     "provider": "failed",
     "usage": "failed",
 }
-"""By how its turn ended; else a person has stopped it."""
+"""The status of an agent by how its turn ended; with any other outcome a person has stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """What agents act through: the same for all, and the conversation's own."""
+    """The conversation's own parts through which all agents act."""
 
     dispatcher: Dispatcher
     toolbox: Toolbox
@@ -51,7 +53,7 @@ class Conduct:
 
 
 class SubAgents:
-    """Runs them, so many side by side; more wait for their turn."""
+    """Runs agents, a limited number side by side; the others wait."""
 
     def __init__(
         self,
@@ -70,14 +72,14 @@ class SubAgents:
         self._slots = asyncio.Semaphore(settings.agents_at_once)
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
-        """Until it is over; the report, also of part of the work."""
+        """Runs one agent to its end and gives its report, also of part of the work."""
         if not await self._agents.available():
             raise ToolError(self._note("agent_not_here"), "agent.not_here")
-        agent, how = self._made(task, kind, tuple(files))
+        agent, how = self._make(task, kind, tuple(files))
         earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
         if taken := self._ground.claim(agent.agent_id, agent.files if not how.only_reads else ()):
-            told = self._note("agent_file_taken", path=taken[0], owner=taken[1])
-            raise ToolError(told, "agent.file_taken", path=taken[0], owner=taken[1])
+            why = self._note("agent_file_taken", path=taken[0], owner=taken[1])
+            raise ToolError(why, "agent.file_taken", path=taken[0], owner=taken[1])
         # From now on its name is taken.
         self._session.emit(AgentStarted(agent=agent))
         try:
@@ -88,21 +90,21 @@ class SubAgents:
             if self._session.state.agents[agent.agent_id].status == "running":
                 self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
 
-    def _made(self, task: str, kind: str, files: tuple[str, ...]) -> tuple[SubAgent, AgentKind]:
-        """A new agent, or the earlier one that is named."""
-        known, kinds = self._session.state.agents, PACKAGED | {one.name: one for one in self._own_kinds()}
+    def _make(self, task: str, kind: str, files: tuple[str, ...]) -> tuple[SubAgent, AgentKind]:
+        """Makes a new agent, or takes up the earlier one that is named as its kind."""
+        known, kinds = self._session.state.agents, PACKAGED | {own.name: own for own in self._own_kinds()}
         before = known.get(kind)
         if before and before.status == "running":
             raise ToolError(self._note("agent_runs", agent=kind), "agent.runs", agent=kind)
         how = kinds.get(before.kind if before else kind)
         if how is None:
-            told = self._note("agent_no_kind", kind=kind, known=", ".join([*kinds, *known]))
-            raise ToolError(told, "agent.no_kind", kind=kind)
+            why = self._note("agent_no_kind", kind=kind, known=", ".join([*kinds, *known]))
+            raise ToolError(why, "agent.no_kind", kind=kind)
         if before:
             again = {"task": task, "files": files or before.files, "status": "running", "report": None}
             return before.model_copy(update=again), how
-        named = {"agent_id": next_agent_id(kind, known), "kind": kind, "task": task, "files": files}
-        return SubAgent.model_validate({**named, "only_reads": how.only_reads}), how
+        agent_id = next_agent_id(kind, known)
+        return SubAgent(agent_id=agent_id, kind=kind, task=task, files=files, only_reads=how.only_reads), how
 
     async def _run(self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...]) -> Done:
         state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
@@ -136,27 +138,27 @@ class SubAgents:
             return self._ended(agent, work.report("budget", why))
         except asyncio.CancelledError:
             self._session.emit(Noticed(what=self._ended(agent, work.report("interrupted")).for_user))
-            told = self._note("agents_cut_off", agents=agent.agent_id)
-            self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+            text = self._note("agents_cut_off", agents=agent.agent_id)
+            self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
             raise
         finally:
             if model:
                 await model.aclose()
 
     async def _model_of(self, how: AgentKind) -> Provider | None:
-        """A model of the kind's own. What a folder brings does not say to whom prompts are sent: another model of the
-        same provider at most."""
+        """Connects the model that the kind names. A kind that a folder brings may name only another model of the same
+        provider: a folder does not decide to whom prompts are sent."""
         if not how.model:
             return None
         name, now = how.model, self._session.state.model
         try:
-            found = (await self._agents.connection.find(name)).provider
+            provider = (await self._agents.connection.find(name)).provider
         except DuckflowError as problem:
             self._session.emit(Noticed(what=said(problem)))
         else:
-            if how.own or found.model.partition(":")[0] == now.partition(":")[0]:
-                return found
-            await found.aclose()
+            if how.own or provider.model.partition(":")[0] == now.partition(":")[0]:
+                return provider
+            await provider.aclose()
         self._session.emit(Noticed(what=say("agent.other_model", kind=how.name, wanted=name, model=now)))
         return None
 
@@ -174,12 +176,12 @@ class SubAgents:
             "loops": str(self._settings.agent_loops),
             "constraints": "; ".join(state.five.constraints),
             "diff": await self._diff() if how.name == REVIEW else "",
-            "evidence": "; ".join(one.text for one in state.evidence) if how.name == REVIEW else "",
+            "evidence": "; ".join(evidence.text for evidence in state.evidence) if how.name == REVIEW else "",
         }
         return render(language, "agent", **values)
 
     async def _diff(self) -> str:
-        """What the latest turn with changes did."""
+        """Gives what the latest turn with changes did."""
         try:
             diff = (await self._conduct.undo.diff()).diff
         except DuckflowError:
@@ -187,7 +189,7 @@ class SubAgents:
         return quoted(self._session.state.language, "diff", diff[:LONGEST_DIFF]) if diff else ""
 
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
-        """The record first, then what the conversation is told."""
+        """Records the agent's end, and gives what the conversation is told of it."""
         state = self._session.state
         status = STATUSES.get(report.outcome, "stopped")
         evidence = () if agent.only_reads else report.evidence
@@ -206,8 +208,8 @@ class SubAgents:
             found=_cut(report.found) or "-",
         )
         tokens = usage.prompt_tokens + usage.completion_tokens
-        told = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)
-        return Done(text, told, ok=status != "failed")
+        line = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)
+        return Done(text, line, ok=status != "failed")
 
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
@@ -215,3 +217,50 @@ class SubAgents:
 
 def _cut(found: str) -> str:
     return found if len(found) <= LONGEST_FOUND else f"{found[:LONGEST_FOUND]}\n[…]"
+
+
+def messages_of(session: Session, agent_id: str) -> tuple[Message, ...]:
+    """Reads from the record all that was said in an agent's context, but for what the user wanted forgotten."""
+    messages: list[Message] = []
+    for _, event in session.record():
+        match event:
+            case MessageAdded() if event.message.job == agent_id:
+                messages.append(event.message.model_copy(update={"job": ""}))
+            case PastForgotten() if event.words:
+                messages = [message for message in messages if not holds(message.whole, event.words)]
+            case _:
+                pass
+    return tuple(messages)
+
+
+def mark_interrupted(session: Session) -> str:
+    """Ends the agents that were at work when the program ended, with what they had done. Gives what the model is told
+    of them."""
+    state = session.state
+    cut_off = [agent for agent in state.agents.values() if agent.status == "running"]
+    for agent in cut_off:
+        report = _report_so_far(agent, _results_of(session, agent.agent_id))
+        session.emit(AgentEnded(agent_id=agent.agent_id, status="interrupted", report=report))
+    names = ", ".join(agent.agent_id for agent in cut_off)
+    return note(state.language, "agents_cut_off", agents=names) if cut_off else ""
+
+
+def _results_of(session: Session, agent_id: str) -> Iterator[ActionFinished]:
+    for _, event in session.record():
+        if isinstance(event, ActionFinished) and event.job == agent_id:
+            yield event
+
+
+def _report_so_far(agent: SubAgent, finished: Iterator[ActionFinished]) -> AgentReport:
+    changed, shown = dict[str, None](), list[str]()
+    for event in finished:
+        changed |= dict.fromkeys(event.result.changed)
+        if evidence := evidence_of(event.result):
+            shown.append(evidence.text)
+    return AgentReport(
+        asked=agent.task,
+        outcome="interrupted",
+        changed=tuple(changed),
+        evidence=tuple(shown[-4:]),
+        open=say("agent.cut_off"),
+    )

@@ -1,7 +1,7 @@
-"""The plan and its jobs, as the user controls them: the word on a draft, changes, pause and resume."""
+"""The plan and its jobs as the user controls them, and the checks that keep a completed step completed."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from duckflow.agent.connection import ModelConnection
@@ -10,20 +10,22 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
 from duckflow.errors import ToolError
-from duckflow.events.types import Noticed, Outcome, PlanChanged
+from duckflow.events.types import ActionFinished, Event, Noticed, Outcome, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
+from duckflow.events.work import StepChanged
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import wish_in
+from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.phrase import Phrase, said, say
-from duckflow.state.plan import Plan
+from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
-from duckflow.tools.plan.ports import Jobs
+from duckflow.tools.plan.ports import Folder, Jobs
 from duckflow.work.jobs import JobRunner
 
 
 class PlanApproval:
-    """Approves or drops a plan: by events, whoever the yes or no came from."""
+    """Approves or drops a plan by events, whoever said yes or no."""
 
     def __init__(self, session: Session, phases: Phases, jobs: Jobs, connection: ModelConnection) -> None:
         self._session = session
@@ -32,7 +34,7 @@ class PlanApproval:
         self._connection = connection
 
     async def approve(self, plan: Plan) -> str | Ending:
-        """What the model is told to begin with, or how the turn ends at once."""
+        """Gives what the model is told to begin with, or how the turn ends at once."""
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
@@ -44,8 +46,8 @@ class PlanApproval:
         step = plan.next_step()
         first = f"{step.name} ({step.step_id})" if step else "-"
         # A model that calls tools makes the calls of a step when its time comes: no list is needed before.
-        told = "plan_approved_native" if profile.native_tools else "plan_approved"
-        return note(self._session.state.language, told, plan=plan.name, step=first)
+        key = "plan_approved_native" if profile.native_tools else "plan_approved"
+        return note(self._session.state.language, key, plan=plan.name, step=first)
 
     def drop(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))
@@ -53,7 +55,8 @@ class PlanApproval:
 
 
 class PlanAnswer(Policy):
-    """Yes approves, no drops; everything else goes to the model, which may revise."""
+    """Takes a message as the word on a draft: yes approves and no drops it. Everything else goes to the model, which
+    may revise the draft."""
 
     def __init__(self, approval: PlanApproval) -> None:
         self._approval = approval
@@ -71,6 +74,60 @@ class PlanAnswer(Policy):
         return turn.note("plan_waits", plan=plan.name)
 
 
+class StepChecks:
+    """Opens a completed step again when a result speaks against it, and closes it when a result shows it after all.
+    It hears of results everywhere: in the conversation, in a job, and of the user's own undo."""
+
+    def __init__(self, session: Session, folder: Folder) -> None:
+        self._session = session
+        self._folder = folder
+        self._opened: set[str] = set()
+        session.subscribe(self._hear, ActionFinished, TurnUndone)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case ActionFinished():
+                self._look(evidence_of(event.result), event.result.changed)
+            case TurnUndone():
+                self._look(None, event.changed)
+            case _:
+                pass
+
+    def _look(self, evidence: Evidence | None, changed: Sequence[str]) -> None:
+        plan = self._session.state.plan
+        if plan is None or plan.status in ("draft", "failed") or not (evidence or changed):
+            return
+        from duckflow.tools.plan.proof import refuted
+
+        why, opened = "", list[str]()
+        for step in plan.steps:
+            if step.status == "completed" and step.evidence:
+                against = refuted(step, evidence, changed, self._folder)
+                if against:
+                    why, opened = against, [*opened, step.name]
+                    self._opened.add(step.step_id)
+                    self._change(plan, step, "")
+            elif step.status == "completed" or step.step_id in self._opened:
+                self._close(plan, step)
+        if opened:
+            self._session.emit(Noticed(what=say("plan.step_reopened", step=", ".join(opened), why=why)))
+
+    def _close(self, plan: Plan, step: Step) -> None:
+        """Completes a step that a result shows: one that was called done too early, or one that a check opened."""
+        from duckflow.state.criterion import named_in
+        from duckflow.tools.plan.proof import proof
+
+        evidence = proof(self._session.state, step, self._folder) if named_in(step.success) else ""
+        if evidence:
+            self._opened.discard(step.step_id)
+            self._change(plan, step, evidence)
+            self._session.emit(Noticed(what=say("plan.step_shown", step=step.name, evidence=evidence)))
+
+    def _change(self, plan: Plan, step: Step, evidence: str) -> None:
+        status = "completed" if evidence else "pending"
+        self._session.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=status, evidence=evidence))
+
+
 class PlannedWork:
     """Approves, changes and drops the plan; pauses, resumes and cancels its jobs."""
 
@@ -79,7 +136,7 @@ class PlannedWork:
         self._session = session
         self._turns = turns
         self._jobs = jobs
-        self._errands: set[asyncio.Task[Any]] = set()
+        self._controls: set[asyncio.Task[Any]] = set()
 
     def approve_plan(self) -> Awaitable[Outcome]:
         return self._turns.begin(self._approve)
@@ -94,7 +151,6 @@ class PlannedWork:
         await self._jobs.settle()
 
     async def resume_all(self) -> None:
-        """Those that were running when they were cut off."""
         for job in list(self._session.state.jobs.values()):
             if job.status == "interrupted" and job.was_running:
                 await self._jobs.resume(job.job_id)
@@ -103,7 +159,7 @@ class PlannedWork:
         await self._jobs.rest()
 
     def end_cut_off_agents(self) -> str:
-        from duckflow.work.agent_record import mark_interrupted
+        from duckflow.work.sub_agents import mark_interrupted
 
         return mark_interrupted(self._session)
 
@@ -111,12 +167,11 @@ class PlannedWork:
         await self._jobs.aclose()
 
     def control(self, wish: JobWish, job_id: str = "") -> None:
-        errand = asyncio.create_task(self._control(wish, job_id))
-        self._errands.add(errand)
-        errand.add_done_callback(self._errands.discard)
+        task = asyncio.create_task(self._control(wish, job_id))
+        self._controls.add(task)
+        task.add_done_callback(self._controls.discard)
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
-        """What is said about running work (how far? pause, resume, cancel) is answered at once; else nothing."""
         state = self._session.state
         match wish_in(text, state):
             case None:
@@ -128,7 +183,7 @@ class PlannedWork:
                 return ()
 
     async def _approve(self) -> str | Ending:
-        """The draft as it is when its turn comes."""
+        """Approves the draft as it is when its turn comes."""
         plan = self._session.state.plan
         if plan is None or plan.status != "draft":
             return Ending("done")

@@ -1,39 +1,84 @@
-"""One step of a plan, carried out. Its tasks are the calls of an agent with a context of its own, or a drafted list
-where the model cannot call tools; as long as they succeed nobody is asked between them."""
+"""The steps of a job. The tasks of a step are the calls of an agent with a context of its own, or a drafted list where
+the model cannot call tools; as long as they succeed the model is not asked between them."""
 
+import asyncio
 import json
 import logging
+import re
+from collections import Counter
+from collections.abc import Callable
 from itertools import takewhile
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.dispatcher import Dispatched
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import JobChanged, StepChanged
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
-from duckflow.state.action import Action
+from duckflow.pacemaker.pacemaker import Pacemaker
+from duckflow.state.action import Action, succeeded
+from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
-from duckflow.state.plan import Step, StepStatus, Task
+from duckflow.state.plan import Plan, Step, StepStatus, Task
 from duckflow.state.progress import task_line
-from duckflow.state.schedule import has_none_left, next_task
+from duckflow.state.schedule import has_none_left, next_task, startable
+from duckflow.state.sub_agent import AgentReport
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
-from duckflow.work.agents import AgentReport, Agents, AgentTask
-from duckflow.work.step_ends import StepEnds
-from duckflow.work.step_tasks import StepTasks
-from duckflow.work.task_runner import TaskRunner
+from duckflow.work.agents import Agents, AgentTask
+from duckflow.work.lanes import Lanes
+from duckflow.work.tasks import StepTasks, TaskRunner
 
 log = logging.getLogger(__name__)
 
+STARTS = 2
+"""A job begins a step at most so often: a check of another step may open it again, but not for ever."""
 CAUSE = 160
+PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
+"""Times and addresses: they differ each time something fails in the same way."""
+
+
+class StepEnds(Policy):
+    """Ends an agent's turn without another request where all calls succeeded and show what the step should reach. A
+    failure goes back to the agent with its cause; the same failure again ends the turn, too."""
+
+    def __init__(self, lacking: Callable[[], str]) -> None:
+        """`lacking` gives what the step is to reach and no result shows."""
+        self._lacking = lacking
+        self._cause = ""
+        self._asked_for_proof = False
+
+    async def after(self, turn: TurnSoFar) -> str | Ending | None:
+        results = turn.last.done.results
+        failed = [result for result in results if not succeeded(result)]
+        if causes := [result.for_model for result in failed if result.effect != "read"]:
+            before, self._cause = self._cause, PASSING.sub("", causes[0])
+            return Ending("failed", say("agent.fails_again")) if self._cause == before else None
+        acted = not failed and any(result.effect not in ("read", "talk") for result in results)
+        if not turn.ending and (not acted or _more_follows(turn)):
+            return None
+        lacking = self._lacking()
+        if not lacking or self._asked_for_proof:
+            return turn.ending or Ending("done")
+        self._asked_for_proof = True
+        return turn.note("step_not_shown", lacking=lacking)
+
+
+def _more_follows(turn: TurnSoFar) -> bool:
+    """The model must have said `continue` itself: calls alone do not mean that more follows."""
+    decision = turn.last.decision
+    return decision.next_step == "continue" and "next_step" in decision.declared
 
 
 class StepWork:
-    """Runs what is open; asks the model when nothing is and the step is not over; ends the step by its record."""
+    """Carries out one step: it runs the open tasks, asks the model when none is open and the step is not over, and ends
+    the step by its record."""
 
     def __init__(
         self, tasks: StepTasks, actor: Actor, drafter: Drafter, runner: TaskRunner, agents: Agents, alone: bool
@@ -48,12 +93,12 @@ class StepWork:
         self._alone = alone
         self._repaired = False
         self._anew = False
-        """It was opened again with all its tasks done: other ones are needed."""
+        """The step was opened again with all its tasks done: it needs other tasks."""
         self._mended = ""
-        """What failed on the way: the report and later steps are told."""
+        """The last failure on the way, in words for the report and for later steps."""
 
     async def carry_out(self) -> bool:
-        """Whether the step is completed, or gone from the plan."""
+        """Gives whether the step is completed, or gone from the plan."""
         await self._actor.wait_until_clear()
         if (step := self._tasks.step()) and step.status != "in_progress":
             self._anew = has_none_left(step)
@@ -73,18 +118,18 @@ class StepWork:
         return ended
 
     def _over(self, step: Step) -> bool:
-        """Whether the model need not be asked: everything succeeded and shows what it should, or it is not wanted."""
+        """The model need not be asked where everything succeeded and shows what it should, or the user refused."""
         if any(task.status == "failed" for task in step.tasks):
             return self._tasks.unwanted
         return not self._anew and not self._lacking() and any(task.effect != "read" for task in step.tasks)
 
     def _lacking(self) -> str:
-        """What the step's criterion names and no result shows."""
+        """Gives what the step's criterion names and no result shows."""
         step = self._tasks.step()
         return lacking(self._state, step, self._drafter.folder) if step else ""
 
     async def _ask_model(self, step: Step) -> bool | None:
-        """How the step ends; nothing when there are tasks to be run now."""
+        """Gives how the step ends; nothing when there are tasks to be run now."""
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
@@ -103,7 +148,7 @@ class StepWork:
         return None
 
     async def _draft(self, step: Step) -> None:
-        """Tasks for a step that has none, or others in place of what failed: once, with its cause."""
+        """Drafts tasks for a step that has none, or once, with the cause, in place of a task that failed."""
         failed = _failed_task(step)
         await self._runner.read_files(self._tasks.plan, step)
         tasks = await self._drafter.tasks(self._tasks.plan, step)
@@ -121,30 +166,33 @@ class StepWork:
         return await self._agents.run(task, self._runner.actor_of(step))
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
-        """An agent's reply: its calls are the tasks of the step now, beside those that are done."""
+        """Carries out an agent's reply: its calls become the tasks of the step, beside those that are done."""
         decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
-        if step is None or decision.objection() or any(one.operation in talk for one in decision.actions):
+        if step is None or decision.objection() or any(action.operation in talk for action in decision.actions):
             return await self._runner.dispatch(reading, actor)
         self._note_failure(step)
-        readable = list(takewhile(lambda one: one.action_id not in reading.broken, decision.actions))
-        tasks = [self._task(one) for one in readable]
+        readable = list(takewhile(lambda action: action.action_id not in reading.broken, decision.actions))
+        tasks = [self._task(action) for action in readable]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
         done = await self._tasks.run(actor, decision.rationale)
         if not done.stop and (left := decision.actions[len(readable) :]):
-            # One that cannot be read is no task: it is answered with the reason, and what follows is not run.
+            # A call that cannot be read is no task: it is answered with the reason, and what follows is not run.
             first = decision.model_copy(update={"actions": left[:1]})
             done.add(await self._runner.dispatch(reading._replace(decision=first), actor))
+        self._answer_left_out(decision.actions, step, done, actor)
+        return done
+
+    def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
+        """Answers the calls that were not made: each call of a reply must have an answer."""
         ran = {result.action_id for result in done.results}
         key = "not_run_refused" if done.stop == "refused" else "not_run_error"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
-        told = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
-        for action in decision.actions:
-            # A call that was not made is answered too.
+        failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
+        for action in actions:
             if action.action_id not in ran:
-                text = told.get(action.action_id) or why
+                text = failures.get(action.action_id) or why
                 message = Message(role="tool", operation=action.operation, text=text, answers=action.action_id)
                 actor.emit(MessageAdded(message=message))
-        return done
 
     def _note_failure(self, step: Step) -> None:
         if failed := _failed_task(step):
@@ -157,11 +205,10 @@ class StepWork:
             if operation.name == action.operation:
                 return Task.of(operation, action.args, action.reasoning, action.action_id)
         # The dispatcher says that there is no such operation.
-        given = action.model_dump(include={"operation", "args", "reasoning", "action_id"})
-        return Task.model_validate(given)
+        return Task.model_validate(action.model_dump(include={"operation", "args", "reasoning", "action_id"}))
 
     async def _end_by(self, report: AgentReport) -> bool | None:
-        """How the agent's work ended is how the step ends."""
+        """Ends the step as the agent's work has ended; nothing when the job pauses instead."""
         step = self._tasks.step()
         if step is None:
             return True
@@ -190,9 +237,9 @@ class StepWork:
     def _completed(self, step: Step, found: str = "") -> bool:
         evidence = proof(self._state, step, self._drafter.folder)
         self._mark("completed", evidence, " ".join(filter(None, (self._mended, found))))
-        told = say("plan.step_shown", step=step.name, evidence=evidence)
+        shown = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
-            self._actor.emit(Noticed(what=told if evidence else say("plan.step_unverified", step=step.name)))
+            self._actor.emit(Noticed(what=shown if evidence else say("plan.step_unverified", step=step.name)))
         return True
 
     def _mark(self, status: StepStatus, evidence: str = "", found: str = "") -> None:
@@ -201,5 +248,69 @@ class StepWork:
 
 
 def _failed_task(step: Step) -> Task | None:
-    """A look that found nothing is no failure of the step."""
+    """Gives the task by which the step fails. A look that found nothing is no failure of the step."""
     return next((task for task in step.tasks if task.status == "failed" and task.effect != "read"), None)
+
+
+class JobWork:
+    """Runs the steps of one job as their dependencies allow, side by side where they are independent."""
+
+    def __init__(
+        self,
+        job: Job,
+        actor: Actor,
+        dispatcher: Dispatcher,
+        drafter: Drafter,
+        agents: Agents,
+        pacemaker: Pacemaker,
+        settings: AgentSettings,
+        lanes: Lanes,
+    ) -> None:
+        self._plan_id = job.plan_id
+        self._step_ids = job.step_ids
+        self._actor = actor
+        self._drafter = drafter
+        self._agents = agents
+        self._pacemaker = pacemaker
+        self._at_once = settings.steps_at_once
+        self._lanes = lanes
+        self._runner = TaskRunner(actor, dispatcher, drafter, settings)
+
+    async def run(self) -> bool:
+        """Gives whether all steps are completed. After a failure no step is started; those that run come to their
+        end."""
+        running: dict[asyncio.Task[bool], str] = {}
+        going_well, begun = True, Counter[str]()
+        try:
+            while True:
+                ready = startable(self._plan, self._step_ids, running.values()) if going_well else []
+                ready = [step for step in ready if begun[step.step_id] < STARTS]
+                for step in ready[: self._at_once - len(running)]:
+                    begun[step.step_id] += 1
+                    running[asyncio.create_task(self._carry_out(step.step_id))] = step.step_id
+                if not running:
+                    break
+                over, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in over:
+                    del running[task]
+                    going_well &= task.result()
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return all(step.status == "completed" for step in self._plan.steps if step.step_id in self._step_ids)
+
+    @property
+    def _plan(self) -> Plan:
+        return self._drafter.state.plans[self._plan_id]
+
+    async def _carry_out(self, step_id: str) -> bool:
+        tasks = StepTasks(
+            self._plan_id, step_id, self._actor, self._drafter.state, self._runner, self._pacemaker, self._lanes
+        )
+        alone = len(self._step_ids) == 1
+        self._lanes.begin(step_id)
+        try:
+            return await StepWork(tasks, self._actor, self._drafter, self._runner, self._agents, alone).carry_out()
+        finally:
+            self._lanes.end(step_id)

@@ -1,0 +1,254 @@
+"""The tasks of a step, carried out in order, each through the dispatcher, up to the first that fails."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.dispatcher import Dispatched, Dispatcher
+from duckflow.agent.settings import AgentSettings
+from duckflow.agent.turn_pacemaker import intervention
+from duckflow.errors import DuckflowError
+from duckflow.events.types import DuckAnswered, DuckCalled, MessageAdded, Noticed
+from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
+from duckflow.forms.form import Reading
+from duckflow.i18n.template import note, render
+from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
+from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
+from duckflow.pacemaker.signatures import step_of
+from duckflow.pacemaker.vitals import Signal
+from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile, succeeded
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message
+from duckflow.state.phase import Phase
+from duckflow.state.phrase import said, say
+from duckflow.state.plan import Plan, Step, Task, TaskList, TaskStatus
+from duckflow.state.progress import only_asked, task_line
+from duckflow.state.question import Choice, Question
+from duckflow.state.schedule import next_task
+from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.folder import made_by
+from duckflow.tools.plan.step_context import files_of, left_behind
+from duckflow.tools.shell.causes import telling_part
+from duckflow.work.lanes import Lanes
+
+AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
+RESULT = 800
+LOOKED_AT = 3
+
+
+class TaskRunner:
+    """Runs one task within its time limit. Before a text is written, the model is shown what it builds on: the file
+    itself and the files that this plan has made."""
+
+    def __init__(self, actor: Actor, dispatcher: Dispatcher, drafter: Drafter, settings: AgentSettings) -> None:
+        self._actor = actor
+        self._dispatcher = dispatcher
+        self._drafter = drafter
+        self._seconds = settings.task_seconds
+        self._looked_at: set[tuple[str, str]] = set()
+        """Pairs of a step and a path: the step's context holds the file as it is now."""
+        self._explained: set[str] = set()
+        """The steps whose context says what their texts are for."""
+
+    def changes(self, task: Task) -> bool:
+        operation = self._operation(task.operation)
+        return operation is None or operation.changes
+
+    def actor_of(self, step: Step) -> Actor:
+        """The job's actor, acting for the step."""
+        return replace(self._actor, step_id=step.step_id)
+
+    async def dispatch(self, reading: Reading, actor: Actor) -> Dispatched:
+        """Carries out a reply that is no task."""
+        return await self._dispatcher.run(reading, actor)
+
+    async def run(self, plan: Plan, step: Step, action: Action, actor: Actor, why: str) -> tuple[Dispatched, str]:
+        """Gives the results of the action, and the same in words for the model."""
+        language = self._drafter.state.language
+        try:
+            async with replace(actor, step_id=step.step_id).at_most(self._seconds) as actor:
+                operation = self._operation(action.operation)
+                if operation and operation.body and operation.body not in action.args:
+                    self._explain(plan, step, actor)
+                    await self._look(plan, step, action, actor)
+                done = await self._dispatcher.run(_reading(action, why), actor)
+        except TimeoutError:
+            return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
+        except DuckflowError as problem:
+            return Dispatched(), f"{problem}"
+        for result in done.results:
+            self._looked_at -= {(step_id, path) for step_id, path in self._looked_at if path in result.changed}
+        if not done.results:
+            return done, note(language, "task_not_run")
+        return done, telling_part(done.results[-1].for_model, RESULT)
+
+    async def put_differently(self, plan: Plan, step: Step, task: Task, action: Action, wish: str) -> Action:
+        """Gives the action as the user wishes it: its text is written anew, or its arguments are drafted anew. Where
+        that fails the action stays as it is."""
+        language = self._drafter.state.language
+        if (operation := self._operation(task.operation)) and operation.body:
+            purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
+            args = {name: value for name, value in action.args.items() if name != operation.body}
+            return action.model_copy(update={"reasoning": purpose, "args": args})
+        request = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
+        try:
+            drafted = (await self._drafter.tasks(plan, step.model_copy(update={"task_list": TaskList()}), request))[0]
+        except DuckflowError as problem:
+            self._actor.emit(Noticed(what=said(problem)))
+            return action
+        changes = {"operation": drafted.operation, "args": drafted.args, "status": "in_progress"}
+        tasks = tuple(
+            other.model_copy(update=changes) if other.task_id == task.task_id else other for other in step.tasks
+        )
+        self._actor.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
+        return Action(operation=drafted.operation, args=drafted.args, reasoning=drafted.reasoning or action.reasoning)
+
+    async def read_files(self, plan: Plan, step: Step) -> None:
+        """Reads the step's files before tasks are drafted with their texts: a file that counts as read is not
+        overwritten when somebody changes it meanwhile."""
+        if await self._drafter.writes_texts():
+            await self._read(files_of(plan, step), step, self.actor_of(step))
+
+    def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
+        """Says once in the step's own context what its texts are for."""
+        if step.step_id in self._explained:
+            return
+        self._explained.add(step.step_id)
+        values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
+        values |= {"before": left_behind(plan, step), "constraints": "; ".join(self._drafter.state.five.constraints)}
+        text = render(self._drafter.state.language, "task_purpose", **values)
+        actor.emit(MessageAdded(message=Message(role="system", text=text)))
+
+    async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
+        made = [path for earlier in plan.steps for path in made_by(earlier)]
+        await self._read([*made[-LOOKED_AT:], str(action.args.get("path", ""))], step, actor)
+
+    async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:
+        for path in dict.fromkeys(paths):
+            if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
+                why = note(self._drafter.state.language, "task_builds_on")
+                look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
+                await self._dispatcher.run(_reading(look, why), actor)
+                self._looked_at.add((step.step_id, path))
+
+    def _operation(self, name: str) -> Operation | None:
+        return next((operation for operation in self._drafter.operations() if operation.name == name), None)
+
+
+def _reading(action: Action, why: str) -> Reading:
+    return Reading(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
+
+
+class StepTasks:
+    """Runs the open tasks of a step. It looks at the state before every task, so that a change of the plan counts at
+    once.
+
+    To the job's Pacemaker a task is a loop, and every completed task is progress; the limit of loops counts for each
+    step. An agent has a Pacemaker of its own, which watches over its tasks."""
+
+    def __init__(
+        self,
+        plan_id: str,
+        step_id: str,
+        actor: Actor,
+        state: AgentState,
+        runner: TaskRunner,
+        pacemaker: Pacemaker,
+        lanes: Lanes,
+    ) -> None:
+        self.plan_id = plan_id
+        self.step_id = step_id
+        self._actor = actor
+        self._state = state
+        self._runner = runner
+        self._pacemaker = pacemaker
+        self._lanes = lanes
+        self._loops = 0
+        self.unwanted = False
+        """The user has refused a task without a word about what they want instead."""
+
+    @property
+    def plan(self) -> Plan:
+        return self._state.plans[self.plan_id]
+
+    def step(self) -> Step | None:
+        """Gives the step as it is now; nothing when it has left the plan."""
+        return next((step for step in self.plan.steps if step.step_id == self.step_id), None)
+
+    def plan_anew(self, tasks: list[Task]) -> None:
+        """Replaces the step's tasks; those that are done must be among the new ones."""
+        self._actor.emit(TasksPlanned(plan_id=self.plan_id, step_id=self.step_id, tasks=tuple(tasks)))
+
+    async def run(self, actor: Actor, why: str = "") -> Dispatched:
+        """Runs the open tasks when no other list touches their files. `why` is what an agent says of them; the user
+        reads it at the Gate."""
+        done = Dispatched()
+        async with self._lanes.through(self.step_id):
+            while (step := self.step()) and (task := next_task(step)):
+                await actor.wait_until_clear()
+                if not actor.inner:
+                    await self._beat()
+                if (step := self.step()) is None or next_task(step) is not task:
+                    continue
+                if await self._may_run(task):
+                    await self._run_task(step, task, done, actor, why or step.name)
+                else:
+                    self._tell(task, "cancelled", note(self._state.language, "task_left_out"))
+        return done
+
+    async def _run_task(self, step: Step, task: Task, done: Dispatched, actor: Actor, why: str) -> None:
+        self._tell(task, "in_progress", None)
+        action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
+        action = action.model_copy(update={"action_id": task.action_id}) if task.action_id else action
+        try:
+            ran, text = await self._runner.run(self.plan, step, action, actor, why)
+            while ran.stop == "refused" and ran.refusal and not actor.inner:
+                # A no with a wish is no failure: the task is put as the user wants it, and asked for again.
+                action = await self._runner.put_differently(self.plan, step, task, action, ran.refusal)
+                ran, text = await self._runner.run(self.plan, step, action, actor, why)
+        except asyncio.CancelledError:
+            job = self._state.jobs[self._actor.job_id]
+            status = "pending" if only_asked(self._state, job) else "interrupted"
+            self._tell(task, status, task.result)
+            raise
+        ok = bool(ran.results) and not ran.stop and all(map(succeeded, ran.results))
+        done.add(ran)
+        self.unwanted |= ran.stop == "refused" and not ran.refusal
+        self._tell(task, "completed" if ok else "failed", text)
+        if actor.inner:
+            return
+        for result in ran.results:
+            self._pacemaker.observe(step_of(action, result))
+        if ok:
+            self._pacemaker.notice(Signal.DONE)
+
+    async def _beat(self) -> None:
+        """Asks the Pacemaker before a task. It may show a line or ask the user; the answer may pause the job."""
+        view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
+        self._loops += 1
+        verdict, emit = self._pacemaker.beat(view), self._actor.emit
+        if isinstance(verdict, Replan) and (intervened := intervention(verdict)):
+            emit(intervened)
+        if not isinstance(verdict, DuckCall):
+            return
+        question = verdict.question()
+        emit(DuckCalled(question=question, reason=verdict.reason, severity=verdict.severity))
+        answer = await self._actor.ask(question)
+        resolution = self._pacemaker.answered(verdict, answer.choice, answer.text, loop=view.loop)
+        emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value))
+        if resolution.effect in ENDS_TURN:
+            emit(JobChanged(job_id=self._actor.job_id, status="paused"))
+            await self._actor.wait_until_clear()
+
+    async def _may_run(self, task: Task) -> bool:
+        """A task that was cut off may have been done already: it runs again only when the user says so."""
+        if task.status == "pending" or not self._runner.changes(task):
+            return True
+        question = Question(kind="gate", title=say("job.again", task=task_line(task)), choices=AGAIN)
+        return (await self._actor.ask(question)).choice == "yes"
+
+    def _tell(self, task: Task, status: TaskStatus, result: str | None) -> None:
+        self._actor.emit(
+            TaskChanged(plan_id=self.plan_id, step_id=self.step_id, task_id=task.task_id, status=status, result=result)
+        )
