@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import ProviderRefused
-from duckflow.events.types import ActionFinished, MessageAdded
-from duckflow.events.work import AgentEnded, AgentStarted
+from duckflow.events.types import ActionFinished, MessageAdded, Noticed
+from duckflow.events.work import AgentEnded, AgentStarted, TaskChanged
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply, called
 from duckflow.state.message import ToolCall
@@ -21,8 +21,9 @@ from duckflow.ui.console.glyphs import Glyphs
 from duckflow.ui.console.status_bar import job_bars
 from tests.cli.shell import Shell
 from tests.journeys.cast import calls, hand, on_stage, reading
-from tests.journeys.plans import until
+from tests.journeys.plans import PROPOSE, job_ended, until, when
 from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_steps import REPORT, RUN_ALL, a_plan
 
 PIECES, LINES = 36, 250
 DONE = decide(respond("Done."))
@@ -225,6 +226,29 @@ async def test_two_that_want_the_same_file_and_one_that_leaves_its_own(tmp_path:
     assert "other.py is not yours" in cast.asked("work-1") and "other.py needs B." in told
     assert "src/b.py belongs to work-1" in cast.asked("work-2", 1)
     assert sorted(path.name for path in story.folder.rglob("*.py")) == ["a.py", "mine.py"]
+
+
+async def test_a_step_of_a_job_waits_until_the_agent_with_its_file_is_over(tmp_path: Path) -> None:
+    step = replace(called(calls(written("a.py", "A = 2\n"))), when="Your step: first", delay=0.3)
+    main = [
+        PROPOSE,
+        when("Make a plan for this goal", a_plan(("first", ""))),
+        RUN_ALL,
+        calls(hand("one", "work", files=["a.py"])),
+        DONE,
+        step,
+        REPORT,
+    ]
+    agent = [calls(written("a.py")), replace(called(DONE), delay=1)]
+    story, _ = on_stage(tmp_path, main, {"work-1": agent})
+    await story.tell("do the work")
+    await story.tell("yes")
+    assert await story.tell("and one thing more") == "done"
+    await job_ended(story)
+    waits = next(event for event in story.all(Noticed) if event.what.key == "job.step_waits")
+    assert dict(waits.what.values) == {"step": "first", "other": "work-1"}
+    order = [event for event in story.events if isinstance(event, AgentEnded | TaskChanged)]
+    assert isinstance(order[0], AgentEnded) and isinstance(order[1], TaskChanged)
 
 
 async def test_no_spelling_of_a_path_leads_out_of_its_files(tmp_path: Path) -> None:

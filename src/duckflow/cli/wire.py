@@ -54,6 +54,7 @@ from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.tools.web.settings import FETCH, SEARCH
+from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
 from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks
 
@@ -273,7 +274,7 @@ def _work(
     model: ModelSide,
     guard: Guard,
 ) -> Work:
-    settings, ask = wiring.settings, ground.questions.ask
+    settings, ask, locks = wiring.settings, ground.questions.ask, FileLocks(session)
 
     @cache
     def agents() -> "Agents":
@@ -290,10 +291,12 @@ def _work(
         from duckflow.work.sub_agents import Conduct, SubAgents
 
         conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo)
-        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent)
+        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent, locks)
 
     pacemaker = partial(Pacemaker, settings.pacemaker)
-    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, guard.phases, pacemaker, settings.agent, agents)
+    jobs = JobRunner(
+        session, ask, guard.dispatcher, model.drafter, guard.phases, pacemaker, settings.agent, agents, locks
+    )
     return Work(jobs, sub_agents)
 
 

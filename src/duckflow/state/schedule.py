@@ -51,7 +51,13 @@ def next_task(step: Step) -> Task | None:
 
 
 def clash(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether both may change the same file."""
-    if not one or not other:
-        return False
-    return bool(one & other) or ANYTHING in one or ANYTHING in other
+    """Says whether both may change the same file. A folder stands for all that lies in it."""
+    if ANYTHING in one or ANYTHING in other:
+        return bool(one and other)
+    return any(lies_in(path, place) or lies_in(place, path) for path in one for place in other)
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Says whether a path is this one or lies below it. Both are plain and relative to the work folder, which is `.`"""
+    inside = not f"{path}/".startswith("../")
+    return (folder == "." and inside) or f"{path}/".startswith(f"{folder}/")

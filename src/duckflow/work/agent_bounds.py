@@ -17,7 +17,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.sub_agent import SubAgent
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agents import usable_by_agents
-from duckflow.work.shared_ground import SharedGround
+from duckflow.work.file_locks import FileLocks
 
 NEARLY = 0.85
 """After this share of its tokens or time an agent is asked for its report."""
@@ -34,7 +34,7 @@ class AgentBounds(Policy):
         only_reads: bool,
         dispatcher: Dispatcher,
         toolbox: Toolbox,
-        ground: SharedGround,
+        locks: FileLocks,
         settings: AgentSettings,
         language: str,
     ) -> None:
@@ -44,7 +44,7 @@ class AgentBounds(Policy):
         self._dispatcher = dispatcher
         self._toolbox = toolbox
         self._preparation = Preparation(toolbox)
-        self._ground = ground
+        self._locks = locks
         self._settings = settings
         self._language = language
         self._loops = 0
@@ -61,7 +61,7 @@ class AgentBounds(Policy):
         allowed = [action for action in decision.actions if action.action_id not in refused]
         done = Dispatched()
         if allowed:
-            async with self._floor([action for action in actions if action.action_id not in refused], actor):
+            async with self._changing([action for action in actions if action.action_id not in refused], actor):
                 narrowed = decision.model_copy(update={"actions": allowed})
                 done = await self._dispatcher.run(reading._replace(decision=narrowed), actor)
         for action in actions:
@@ -108,19 +108,24 @@ class AgentBounds(Policy):
     def _not_its_own(self, paths: tuple[str, ...]) -> str:
         files = self._agent.files
         for path in paths:
-            if files and not self._ground.within(path, files):
+            if files and not self._locks.within(path, files):
                 return self._note("agent_other_file", path=path, files=", ".join(files))
-        if taken := self._ground.claim(self._agent.agent_id, paths):
-            return self._note("agent_file_taken", path=taken[0], owner=taken[1])
+        if taken := self._locks.claim(self._agent.agent_id, paths):
+            return self._note("agent_file_taken", path=taken.path, owner=taken.owner)
         return ""
 
-    def _floor(self, actions: list[Action], actor: Actor) -> AbstractAsyncContextManager[None]:
+    def _changing(self, actions: list[Action], actor: Actor) -> AbstractAsyncContextManager[None]:
         changing = [action for action in actions if self._preparation.changes(action)]
         if not changing:
             return nullcontext()
-        known = [(self._operation(action.operation), action.args) for action in changing]
-        alone = any(operation is None or not operation.touched(args) for operation, args in known)
-        return self._ground.changing(alone, actor.timeout)
+        paths: list[str] = []
+        for action in changing:
+            operation = self._operation(action.operation)
+            touched = operation.touched(action.args) if operation else ()
+            if not touched:
+                return self._locks.changing(self._agent.agent_id, (), actor.timeout)
+            paths += touched
+        return self._locks.changing(self._agent.agent_id, paths, actor.timeout)
 
     def _may_use(self, operation: Operation) -> bool:
         """Plans and further agents are for no agent, whatever its kind."""

@@ -27,8 +27,8 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
+from duckflow.work.file_locks import FileLocks
 from duckflow.work.job_report import count_results, tell_end, write_report
-from duckflow.work.lanes import Lanes
 
 if TYPE_CHECKING:
     from duckflow.work.agents import Agents
@@ -58,6 +58,7 @@ class JobRunner:
         make_pacemaker: Callable[[], Pacemaker],
         settings: AgentSettings,
         agents: "Callable[[], Agents]",
+        locks: FileLocks,
     ) -> None:
         self._session = session
         self._ask = ask
@@ -67,12 +68,12 @@ class JobRunner:
         self._make_pacemaker = make_pacemaker
         self._settings = settings
         self._agents = agents
+        self._locks = locks
         self._running: dict[str, RunningJob] = {}
         self._settling = False
         self._heard = asyncio.Event()
         """Not set while it is open whether the user's last words concern the jobs."""
         self._heard.set()
-        self._lanes = Lanes(session)
         session.subscribe(self._hear, JobChanged, DecisionMade, ActionFinished, TurnEnded)
         for job in session.state.live_jobs():
             # A crash has cut the job off; it waits to be resumed.
@@ -178,7 +179,7 @@ class JobRunner:
             self._agents(),
             self._make_pacemaker(),
             self._settings,
-            self._lanes,
+            self._locks,
         )
         try:
             status: JobStatus = "completed" if await work.run() else "failed"

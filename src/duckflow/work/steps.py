@@ -32,7 +32,7 @@ from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
 from duckflow.work.agents import Agents, AgentTask
-from duckflow.work.lanes import Lanes
+from duckflow.work.file_locks import FileLocks
 from duckflow.work.tasks import StepTasks, TaskRunner
 
 log = logging.getLogger(__name__)
@@ -264,8 +264,9 @@ class JobWork:
         agents: Agents,
         pacemaker: Pacemaker,
         settings: AgentSettings,
-        lanes: Lanes,
+        locks: FileLocks,
     ) -> None:
+        self._job_name = job.name
         self._plan_id = job.plan_id
         self._step_ids = job.step_ids
         self._actor = actor
@@ -273,7 +274,7 @@ class JobWork:
         self._agents = agents
         self._pacemaker = pacemaker
         self._at_once = settings.steps_at_once
-        self._lanes = lanes
+        self._locks = locks
         self._runner = TaskRunner(actor, dispatcher, drafter, settings)
 
     async def run(self) -> bool:
@@ -306,11 +307,8 @@ class JobWork:
 
     async def _carry_out(self, step_id: str) -> bool:
         tasks = StepTasks(
-            self._plan_id, step_id, self._actor, self._drafter.state, self._runner, self._pacemaker, self._lanes
+            self._plan_id, step_id, self._actor, self._drafter.state, self._runner, self._pacemaker, self._locks
         )
         alone = len(self._step_ids) == 1
-        self._lanes.begin(step_id)
-        try:
+        with self._locks.holding(step_id, self._job_name):
             return await StepWork(tasks, self._actor, self._drafter, self._runner, self._agents, alone).carry_out()
-        finally:
-            self._lanes.end(step_id)

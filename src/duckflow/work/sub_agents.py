@@ -27,7 +27,7 @@ from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agent_bounds import AgentBounds
 from duckflow.work.agents import Agents, AgentTask
-from duckflow.work.shared_ground import SharedGround
+from duckflow.work.file_locks import FileLocks
 
 REVIEW = "review"
 LONGEST_FOUND = 8_000
@@ -62,13 +62,14 @@ class SubAgents:
         conduct: Conduct,
         own_kinds: Callable[[], Iterable[AgentKind]],
         settings: AgentSettings,
+        locks: FileLocks,
     ) -> None:
         self._session = session
         self._agents = agents
         self._conduct = conduct
         self._own_kinds = own_kinds
         self._settings = settings
-        self._ground = SharedGround(session.state)
+        self._locks = locks
         self._slots = asyncio.Semaphore(settings.agents_at_once)
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
@@ -77,16 +78,16 @@ class SubAgents:
             raise ToolError(self._note("agent_not_here"), "agent.not_here")
         agent, how = self._make(task, kind, tuple(files))
         earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
-        if taken := self._ground.claim(agent.agent_id, agent.files if not how.only_reads else ()):
-            why = self._note("agent_file_taken", path=taken[0], owner=taken[1])
-            raise ToolError(why, "agent.file_taken", path=taken[0], owner=taken[1])
+        if taken := self._locks.claim(agent.agent_id, agent.files if not how.only_reads else ()):
+            why = self._note("agent_file_taken", path=taken.path, owner=taken.owner)
+            raise ToolError(why, "agent.file_taken", path=taken.path, owner=taken.owner)
         # From now on its name is taken.
         self._session.emit(AgentStarted(agent=agent))
         try:
             async with self._slots:
                 return await self._run(agent, how, earlier)
         finally:
-            self._ground.release(agent.agent_id)
+            self._locks.release(agent.agent_id)
             if self._session.state.agents[agent.agent_id].status == "running":
                 self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
 
@@ -114,7 +115,7 @@ class SubAgents:
             how.only_reads,
             conduct.dispatcher,
             conduct.toolbox,
-            self._ground,
+            self._locks,
             self._settings,
             state.language,
         )

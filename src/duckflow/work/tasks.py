@@ -30,7 +30,7 @@ from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
 from duckflow.tools.plan.step_context import files_of, left_behind
 from duckflow.tools.shell.causes import telling_part
-from duckflow.work.lanes import Lanes
+from duckflow.work.file_locks import FileLocks
 
 AGAIN = (Choice(key="yes", label=say("job.again.yes")), Choice(key="no", label=say("job.again.no")))
 RESULT = 800
@@ -155,7 +155,7 @@ class StepTasks:
         state: AgentState,
         runner: TaskRunner,
         pacemaker: Pacemaker,
-        lanes: Lanes,
+        locks: FileLocks,
     ) -> None:
         self.plan_id = plan_id
         self.step_id = step_id
@@ -163,7 +163,7 @@ class StepTasks:
         self._state = state
         self._runner = runner
         self._pacemaker = pacemaker
-        self._lanes = lanes
+        self._locks = locks
         self._loops = 0
         self.unwanted = False
         """The user has refused a task without a word about what they want instead."""
@@ -184,7 +184,7 @@ class StepTasks:
         """Runs the open tasks when no other list touches their files. `why` is what an agent says of them; the user
         reads it at the Gate."""
         done = Dispatched()
-        async with self._lanes.through(self.step_id):
+        async with self._locks.when_free(self.step_id):
             while (step := self.step()) and (task := next_task(step)):
                 await actor.wait_until_clear()
                 if not actor.inner:

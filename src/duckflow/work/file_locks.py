@@ -1,0 +1,173 @@
+"""Who may write a file, while steps of plans and agents work side by side."""
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.agent.session import Session
+from duckflow.events.types import Noticed
+from duckflow.state.phrase import say
+from duckflow.state.plan import Step
+from duckflow.state.schedule import ANYTHING, clash, held, lies_in, touched
+from duckflow.tools.pausing import PausableTimeout
+
+WILD = re.compile(r"[*?\[]")
+
+
+class TakenFile(NamedTuple):
+    """A file that belongs to somebody else."""
+
+    path: str
+    owner: str
+
+
+class FileLocks:
+    """A file belongs to the step or agent that changed or named it first, until that one is over.
+
+    A step waits until its files are free. Where all steps wait for each other, the first of the plan goes on: the
+    others stand still, and no file is overwritten that changed since it was read. An agent is refused a file instead:
+    two agents that wait could wait for each other.
+
+    A command may change anything: a step's command runs while no other step runs its tasks, and an agent's command runs
+    while no other agent changes something."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._begun: dict[str, str] = {}
+        """The steps that are being carried out, with the names of their jobs."""
+        self._running: set[str] = set()
+        """The steps whose list of tasks runs now."""
+        self._waiting: set[str] = set()
+        self._claims: dict[str, frozenset[str]] = {}
+        """The files of each agent."""
+        self._changing: dict[str, frozenset[str]] = {}
+        """The files that each agent changes at this moment."""
+        self._freed = asyncio.Event()
+
+    @contextmanager
+    def holding(self, step_id: str, job: str) -> Generator[None]:
+        """Inside, the step is being carried out: the files that it has changed stay its own."""
+        self._begun[step_id] = job
+        try:
+            yield
+        finally:
+            del self._begun[step_id]
+            self._tell()
+
+    @asynccontextmanager
+    async def when_free(self, step_id: str) -> AsyncGenerator[None]:
+        """Waits for the files of the step's open tasks; inside, these can be run."""
+        named: set[str] = set()
+        self._waiting.add(step_id)
+        self._tell()
+        try:
+            while (step := self._step(step_id)) and (owner := self._in_the_way(step)):
+                if owner not in named:
+                    self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=owner)))
+                named.add(owner)
+                await self._freed.wait()
+        finally:
+            self._waiting.discard(step_id)
+        self._running.add(step_id)
+        try:
+            yield
+        finally:
+            self._running.discard(step_id)
+            self._tell()
+
+    def claim(self, agent: str, paths: Iterable[str]) -> TakenFile | None:
+        """Takes all of the files for an agent. Where one is somebody else's it takes none, and gives that one."""
+        wanted = [self._place(path) for path in paths]
+        for path in wanted:
+            if owner := self._owner(agent, path):
+                return TakenFile(path, owner)
+        self._claims[agent] = self._claims.get(agent, frozenset()).union(wanted)
+        return None
+
+    def release(self, agent: str) -> None:
+        """The agent is over: its files are free."""
+        self._claims.pop(agent, None)
+        self._tell()
+
+    def within(self, path: str, files: Iterable[str]) -> bool:
+        """Says whether the path is one of these, or lies below one."""
+        place = self._place(path)
+        return any(lies_in(place, self._place(file)) for file in files)
+
+    @asynccontextmanager
+    async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:
+        """Inside, the agent changes these files; without any it cannot be told which. Waiting for that takes none of
+        the agent's time."""
+        wanted = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
+        if timeout:
+            timeout.hold()
+        try:
+            while any(clash(wanted, files) for files in self._changing.values()):
+                await self._freed.wait()
+        finally:
+            if timeout:
+                timeout.release()
+        self._changing[agent] = wanted
+        try:
+            yield
+        finally:
+            del self._changing[agent]
+            self._tell()
+
+    def _in_the_way(self, step: Step) -> str:
+        """Gives the name of whoever has files that the step would change; nothing when it may go on."""
+        wanted, named = self._files(touched(step)), self._files(touched(step, named=True))
+        for agent, files in self._claims.items():
+            if clash(named, files):
+                return agent
+        others = [other for other in self._steps() if other.step_id in self._begun and other is not step]
+        for other in others:
+            if other.step_id in self._running and clash(wanted, self._files(touched(other) | held(other))):
+                return other.name
+        if all(other.step_id in self._waiting for other in others) and self._is_first(step):
+            return ""
+        return next((other.name for other in others if clash(named, self._files(held(other)))), "")
+
+    def _owner(self, agent: str, path: str) -> str:
+        wanted = frozenset((path,))
+        for other, files in self._claims.items():
+            if other != agent and clash(wanted, files):
+                return other
+        for step in self._steps():
+            job = self._begun.get(step.step_id)
+            if job and clash(wanted, self._files(touched(step, named=True) | held(step))):
+                return job
+        return ""
+
+    def _steps(self) -> list[Step]:
+        return [step for plan in self._session.state.plans.values() for step in plan.steps]
+
+    def _step(self, step_id: str) -> Step | None:
+        return next((step for step in self._steps() if step.step_id == step_id), None)
+
+    def _is_first(self, step: Step) -> bool:
+        return next((other for other in self._steps() if other.step_id in self._waiting), None) is step
+
+    def _tell(self) -> None:
+        self._freed.set()
+        self._freed = asyncio.Event()
+
+    def _files(self, names: Iterable[str]) -> frozenset[str]:
+        """The same files as plain paths, but for what stands for any file."""
+        return frozenset(name if name == ANYTHING else self._real(name) for name in names)
+
+    def _place(self, path: str) -> str:
+        """Gives the plain path; a pattern stands for the folder that it looks in."""
+        parts = takewhile(lambda part: not WILD.search(part), self._real(path).split("/"))
+        return "/".join(parts) or "."
+
+    def _real(self, path: str) -> str:
+        """Gives the path as it lies below the work folder, wherever links and `..` lead."""
+        folder = os.path.realpath(self._session.state.folder)
+        meant = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
+        return os.path.relpath(os.path.realpath(meant), folder)
