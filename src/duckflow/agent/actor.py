@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from duckflow.clock import PausableTimeout
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import (
     ActionFinished,
@@ -17,7 +18,7 @@ from duckflow.events.types import (
     UsageReported,
 )
 from duckflow.state.question import Answer, Question
-from duckflow.tools.pausing import PausableTimeout, PauseControl
+from duckflow.tools.pausing import PauseControl
 from duckflow.tools.tool import CallContext
 
 
@@ -60,11 +61,8 @@ class Actor:
         question = self._signed_question(question)
         if self.timeout is None:
             return await self.put_question(question)
-        self.timeout.hold()
-        try:
+        with self.timeout.standing_still():
             return await self.put_question(question)
-        finally:
-            self.timeout.release()
 
     def call(self) -> CallContext:
         """What a tool may know of who runs it."""

@@ -6,6 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
+from duckflow.clock import PausableTimeout
 from duckflow.commands.plan_tree import plan_tree
 from duckflow.errors import DuckflowError
 from duckflow.events import types as happened
@@ -44,8 +45,7 @@ class AttemptTalk:
         self._order = order
         self._desk = desk
         self._words = words
-        self._timeout = timeout
-        self._left, self._open = 0.0, 0
+        self._clock = PausableTimeout(timeout)
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._inbox: dict[str, Asked] = {}
         self._ended: happened.TurnEnded | None = None
@@ -125,9 +125,10 @@ class AttemptTalk:
             case _:
                 pass
 
-    def _tell_progress(self, doing: str = "") -> None:
+    def _tell_progress(self) -> None:
         usage = self._conversation.state.usage
-        self._desk.progress(usage.cost_usd, usage.prompt_tokens + usage.completion_tokens, doing or self.doing)
+        doing = "waiting" if self._clock.stands_still else self.doing
+        self._desk.progress(usage.cost_usd, usage.prompt_tokens + usage.completion_tokens, doing)
 
     async def _settle(self, question: Question) -> None:
         """Until it has an answer that fits."""
@@ -157,11 +158,12 @@ class AttemptTalk:
             fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
         )
         self._inbox[question.question_id] = asked
-        self._stand_still(1)
         try:
-            return await self._desk.ask(asked)
+            with self._clock.standing_still():
+                self._tell_progress()
+                return await self._desk.ask(asked)
         finally:
-            self._stand_still(-1)
+            self._tell_progress()
 
     def _same(self, question: Question) -> str:
         """Equal for those who ask the same, each in a folder of its own, in whatever language."""
@@ -171,16 +173,3 @@ class AttemptTalk:
         folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
         text = json.dumps([re.sub(folder, ".", one) for one in told])
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def _stand_still(self, more: int) -> None:
-        self._open += more
-        if self._timeout.expired():
-            return
-        now = asyncio.get_running_loop().time()
-        if more > 0 and self._open == 1:
-            self._left = (self._timeout.when() or now) - now
-            self._timeout.reschedule(None)
-            self._tell_progress("waiting")
-        elif self._open == 0:
-            self._timeout.reschedule(now + self._left)
-            self._tell_progress()

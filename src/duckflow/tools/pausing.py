@@ -1,54 +1,29 @@
-"""Pausing: the commands that somebody has running stand still while they are paused, and their time-outs with them."""
+"""Pausing: running commands stand still during a pause, and their time limits with them."""
 
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
+from duckflow.clock import PausableTimeout
+
 
 class Pausable(Protocol):
-    """Something that runs by itself, such as a command."""
+    """A command, or something else that runs by itself."""
 
     async def stop(self) -> bool:
-        """Whether it really stands still now."""
+        """Stops it, and says whether it really stands still now."""
         ...
 
     def go_on(self) -> None: ...
 
     async def end(self) -> bool:
-        """Whether it is really gone now."""
+        """Ends it, and says whether it is really gone."""
         ...
 
 
-class PausableTimeout:
-    """A time-out that stands still while anyone holds it."""
-
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
-        self._holding = 0
-        self._left: float | None = None
-
-    def hold(self) -> None:
-        self._holding += 1
-        end = self._timeout.when()
-        if self._holding == 1 and end is not None and not self._timeout.expired():
-            self._left = end - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
-
-    def release(self) -> None:
-        self._holding -= 1
-        if self._holding == 0 and self._left is not None and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
-            self._left = None
-
-    def left(self) -> float:
-        """Seconds; none when it is over."""
-        end = self._timeout.when()
-        return self._left or (max(0.0, end - asyncio.get_running_loop().time()) if end is not None else 0.0)
-
-
 class PauseControl:
-    """Pauses everything that was added to it; what is added during a pause stands still from its first moment on."""
+    """Pauses every command that was added to it; one that is added during a pause is stopped at once."""
 
     def __init__(self) -> None:
         self._commands: set[Pausable] = set()
@@ -76,14 +51,14 @@ class PauseControl:
             timeout.release()
 
     async def all_stopped(self) -> bool:
-        """Whether everything that was to stand still does."""
+        """Says whether everything that was to stand still does."""
         return all(await asyncio.gather(*self._stopping))
 
     async def wait_while_paused(self) -> None:
         await self._running.wait()
 
     async def end_commands(self) -> bool:
-        """End every command; whether all are gone."""
+        """Ends every command, and says whether all are gone."""
         return all(await asyncio.gather(*(command.end() for command in self._commands)))
 
     def add(self, command: Pausable) -> None:
@@ -96,7 +71,7 @@ class PauseControl:
 
     @contextmanager
     def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
-        """Inside, the time-out stands still during a pause."""
+        """Inside, the time limit stands still during a pause."""
         pausable = PausableTimeout(timeout)
         self._timeouts.add(pausable)
         if not self._running.is_set():

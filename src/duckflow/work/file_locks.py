@@ -4,17 +4,17 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.session import Session
+from duckflow.clock import PausableTimeout
 from duckflow.events.types import Noticed
 from duckflow.state.phrase import say
 from duckflow.state.plan import Step
 from duckflow.state.schedule import ANYTHING, clash, held, lies_in, touched
-from duckflow.tools.pausing import PausableTimeout
 
 WILD = re.compile(r"[*?\[]")
 
@@ -104,14 +104,9 @@ class FileLocks:
         """Inside, the agent changes these files; without any it cannot be told which. Waiting for that takes none of
         the agent's time."""
         wanted = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
-        if timeout:
-            timeout.hold()
-        try:
+        with timeout.standing_still() if timeout else nullcontext():
             while any(clash(wanted, files) for files in self._changing.values()):
                 await self._freed.wait()
-        finally:
-            if timeout:
-                timeout.release()
         self._changing[agent] = wanted
         try:
             yield

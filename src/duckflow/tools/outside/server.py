@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from duckflow.clock import PausableTimeout
 from duckflow.programs import find_program
 from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase, say
@@ -16,7 +17,6 @@ from duckflow.tools.outside.client import Client, Elicit, Show, Table
 from duckflow.tools.outside.http import LOGIN_NEEDED
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import child_environment, filled_in
-from duckflow.tools.pausing import PausableTimeout
 
 log = logging.getLogger(__name__)
 
@@ -193,14 +193,10 @@ class OutsideServer:
         return headers | ({"authorization": f"Bearer {token}"} if token else {})
 
     async def _elicit(self, params: Table) -> Table:
-        held = list(self._timeouts)
-        for timeout in held:
-            timeout.hold()
-        try:
+        with contextlib.ExitStack() as waiting:
+            for timeout in self._timeouts:
+                waiting.enter_context(timeout.standing_still())
             return await self._ask(params)
-        finally:
-            for timeout in held:
-                timeout.release()
 
     def _end(self, why: str) -> None:
         self.why = why

@@ -1,0 +1,46 @@
+"""A time limit that stands still while somebody is waited for: a person who answers, the end of a pause, a file."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+class PausableTimeout:
+    """Makes a time limit of asyncio stand still while anyone holds it."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._holding = 0
+        self._left: float | None = None
+
+    @property
+    def stands_still(self) -> bool:
+        return self._holding > 0
+
+    def hold(self) -> None:
+        self._holding += 1
+        end = self._timeout.when()
+        if self._holding == 1 and end is not None and not self._timeout.expired():
+            self._left = end - asyncio.get_running_loop().time()
+            self._timeout.reschedule(None)
+
+    def release(self) -> None:
+        self._holding -= 1
+        if self._holding == 0 and self._left is not None and not self._timeout.expired():
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
+            self._left = None
+
+    @contextmanager
+    def standing_still(self) -> Generator[None]:
+        self.hold()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def left(self) -> float:
+        """Gives the seconds that are left; none when it is over, or when there is no limit."""
+        if self._left is not None:
+            return self._left
+        end = self._timeout.when()
+        return max(0.0, end - asyncio.get_running_loop().time()) if end is not None else 0.0
