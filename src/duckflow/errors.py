@@ -1,6 +1,6 @@
 """What can go wrong, drawn as a tree.
 
-DuckflowError                  has a phrase for people (`key`, `values`) and an exit code
+DuckflowError                  has a phrase for people (`key`, `values`) and an outcome, which has an exit code
 ├── UsageError                 the command line or a setting makes no sense            (exit 2)
 ├── ModelError                 a model could not be used                               (exit 1)
 │   ├── ProviderUnreachable    no answer: network, time-out, server down               (exit 5)
@@ -22,20 +22,26 @@ People never see a traceback: every error ends as one phrase in their language.
 
 from typing import ClassVar
 
+from duckflow.outcome import Outcome, exit_code_of
+
 
 class DuckflowError(Exception):
-    """Base of everything Duckflow raises on purpose."""
+    """Base of everything Duckflow raises on purpose. `outcome` is how a turn ends that it breaks off."""
 
-    exit_code: ClassVar[int] = 1
+    outcome: ClassVar[Outcome] = "failed"
 
     def __init__(self, key: str, **values: str | int | float) -> None:
         self.key = key
         self.values = values
         super().__init__(key + "".join(f" {name}={value}" for name, value in values.items()))
 
+    @property
+    def exit_code(self) -> int:
+        return exit_code_of(self.outcome)
+
 
 class UsageError(DuckflowError):
-    exit_code = 2
+    outcome = "usage"
 
 
 class ModelError(DuckflowError):
@@ -43,11 +49,11 @@ class ModelError(DuckflowError):
 
 
 class ProviderUnreachable(ModelError):
-    exit_code = 5
+    outcome = "provider"
 
 
 class ProviderRefused(ModelError):
-    exit_code = 5
+    outcome = "provider"
 
 
 class ContextTooLong(ModelError):
@@ -99,4 +105,4 @@ class LeaseLost(DuckflowError):
 
 
 class BudgetSpent(DuckflowError):
-    exit_code = 6
+    outcome = "budget"

@@ -18,10 +18,11 @@ from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
 from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
-from duckflow.events.types import Event, MessageAdded, Noticed, Outcome, TurnEnded
+from duckflow.events.types import Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import means_stop, read_line
+from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message

@@ -14,11 +14,12 @@ from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policies, Pol
 from duckflow.agent.session import StateOwner
 from duckflow.agent.thinker import BegunReply, Thinker, accept
 from duckflow.agent.turn_pacemaker import TurnPacemaker
-from duckflow.errors import BudgetSpent, DuckflowError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.events.types import LoopBegan, MessageAdded, Noticed, Outcome, TurnBegan, TurnEnded
+from duckflow.errors import DuckflowError
+from duckflow.events.types import LoopBegan, MessageAdded, Noticed, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import notes
+from duckflow.outcome import Outcome
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
@@ -81,7 +82,7 @@ class Turn:
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
         except DuckflowError as problem:
-            outcome, why = _outcome(problem), said(problem)
+            outcome, why = problem.outcome, said(problem)
         except Exception:
             # A mistake of ours must not take the conversation with it.
             log.exception("a turn broke off")
@@ -288,15 +289,3 @@ def _note(turn: TurnSoFar) -> str:
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""
-
-
-def _outcome(problem: DuckflowError) -> Outcome:
-    match problem:
-        case ProviderUnreachable() | ProviderRefused():
-            return "provider"
-        case BudgetSpent():
-            return "budget"
-        case UsageError():
-            return "usage"
-        case _:
-            return "failed"

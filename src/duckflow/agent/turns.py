@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
 from duckflow.agent.turn import Begin, Turn
-from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment, Unheard
+from duckflow.outcome import Outcome
 
 
 class WaitingMessage(NamedTuple):

@@ -27,11 +27,11 @@ from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
 FOLLOW_SECONDS = 0.5
-INTERRUPTED = 130
 NAMES_TOLD = 5
 NO_LIMIT = 1_000_000
 
@@ -116,7 +116,7 @@ async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Wor
         print_out(json.dumps({"fleet": fleet}) if options.json else fleet)
         return 0
     if not await work_and_watch(engine, fleet, options, words):
-        return INTERRUPTED
+        return exit_code_of("interrupted")
     states = engine.tasks(fleet)
     if options.json:
         print_out(json.dumps(_as_json(engine, fleet), ensure_ascii=False))
@@ -218,7 +218,7 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
         engine.retry(fleet, task, options.attempt or 0)
         tell(words("fleet.again", task=task))
         if not options.no_work and not asyncio.run(work_and_watch(engine, fleet, options, words)):
-            return INTERRUPTED
+            return exit_code_of("interrupted")
     return 0
 
 

@@ -5,8 +5,6 @@ import gc
 import os
 import sys
 
-INTERRUPTED = 130
-
 
 def main() -> None:
     """Entry point of the console script."""
@@ -18,7 +16,9 @@ def main() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        from duckflow.outcome import exit_code_of
+
+        code = exit_code_of("interrupted")
     except BrokenPipeError:
         # Whoever read our output has gone, and has what it wanted.
         code = 0

@@ -13,6 +13,7 @@ from duckflow.cli.log import Log
 from duckflow.errors import DuckflowError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
+from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths, require_current_folder
 from duckflow.ui.streams import never_fail, print_err
 
@@ -29,7 +30,6 @@ def read_language(path: Path) -> str:
     return found[1] if found else ""
 
 
-INTERRUPTED = 130
 COMMANDS = {
     "": "start:start",
     "models": "models:run_models",
@@ -78,7 +78,7 @@ def run(argv: list[str]) -> int:
         print_err(plain(words.error(problem)))
         return problem.exit_code
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return exit_code_of("interrupted")
 
 
 def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:

@@ -22,6 +22,7 @@ from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.words import Words, language_of
+from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
 from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
@@ -145,7 +146,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         state = chosen.session.state
         alone = state.turn == 1 and all(one.role == "user" for one in state.messages)
         # Nothing was said, or nobody could be asked: there is nothing to go on with. Where something was done it stays.
-        if not state.messages or (code == UsageError.exit_code and alone):
+        if not state.messages or (code == exit_code_of("usage") and alone):
             chosen.session.discard()
 
 

@@ -10,13 +10,14 @@ from duckflow.editor.asking import Asker
 from duckflow.editor.options import choose, config_options, mode_state
 from duckflow.editor.prompt import read_prompt
 from duckflow.editor.tool_calls import Update, fenced
-from duckflow.editor.updates import FAILED, Updates
+from duckflow.editor.updates import Updates
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import QuestionAsked, QuestionClosed
-from duckflow.events.types import Event, LanguageChosen, Outcome, TurnEnded
+from duckflow.events.types import Event, LanguageChosen, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
+from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
 
 OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
@@ -100,7 +101,7 @@ class EditorSession:
             work.add_done_callback(self._turns.discard)
             waited_for = {work}
         outcome = await self._ended(waited_for) if waited_for else "done"
-        if outcome in FAILED:
+        if OUTCOMES[outcome].kind == "failed":
             raise RpcError(INTERNAL, self._why)
         return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
 
@@ -184,7 +185,7 @@ class EditorSession:
             case _:
                 self._send(self._updates.of(event, live=not self._past))
         if isinstance(event, TurnEnded):
-            self._why = self._words.phrase(event.why) if event.why else event.outcome
+            self._why = self._words.phrase(event.why) if event.why else self._words(OUTCOMES[event.outcome].key)
         if isinstance(event, LanguageChosen):
             self._send(self._commands())
 

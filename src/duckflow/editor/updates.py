@@ -11,10 +11,10 @@ from duckflow.events.ports import Conversation
 from duckflow.events.work import WorkEvent
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.outcome import OUTCOMES
 from duckflow.state.phrase import Phrase
 
 RETRY = "model.retry."
-FAILED: frozenset[happened.Outcome] = frozenset(("failed", "usage", "provider"))
 """Endings that the editor is told as an error."""
 PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed", "failed": "pending"}
 
@@ -188,7 +188,7 @@ class Updates:
 
     def _end(self, event: happened.TurnEnded, live: bool) -> list[Update]:
         told = self._calls.turn_ended()
-        if event.why and event.outcome != "interrupted" and not (live and event.outcome in FAILED):
+        if event.why and event.outcome != "interrupted" and not (live and OUTCOMES[event.outcome].kind == "failed"):
             told += self._messages.own(plain(self._words.phrase(event.why)))
         bar, worked, self._worked = self._health(), self._worked, False
         changed = any(bar.values[name] != value for name, value in self._faces.items() if name.endswith("_face"))

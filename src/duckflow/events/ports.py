@@ -6,7 +6,7 @@ Everything that crosses is text, plain values and events with numbers, so that a
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
-from duckflow.events.types import Event, Outcome
+from duckflow.events.types import Event
 from duckflow.events.views import (
     Attachment,
     CommandInfo,
@@ -20,6 +20,7 @@ from duckflow.events.views import (
     UndoPort,
     Unheard,
 )
+from duckflow.outcome import Outcome
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan

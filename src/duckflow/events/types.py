@@ -23,6 +23,7 @@ from duckflow.events.work import (
     TaskChanged,
     TasksPlanned,
 )
+from duckflow.outcome import Outcome
 from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKind
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
@@ -32,11 +33,6 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
-
-Outcome = Literal[
-    "done", "pending_user", "deferred", "exit",
-    "failed", "usage", "interrupted", "gate", "pacemaker", "provider", "budget",
-]  # fmt: skip
 
 
 class TurnBegan(Event):

@@ -14,25 +14,25 @@ from duckflow.events.ports import Conversation
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, Desk
 from duckflow.i18n.words import Words
+from duckflow.outcome import Outcome, ended_well
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import SAID, Phrase, say
 from duckflow.state.question import Choice, Question
 
-FINE = ("done", "pending_user", "deferred", "exit")
 UNFINISHED = ("draft", "approved", "in_progress")
 
 
 class TurnResult(NamedTuple):
     """How what was said has ended."""
 
-    outcome: happened.Outcome
+    outcome: Outcome
     why: Phrase | None = None
     question: str = ""
     """What the model waits for an answer to."""
 
     @property
     def fine(self) -> bool:
-        return self.outcome in FINE
+        return ended_well(self.outcome)
 
 
 class AttemptTalk:
@@ -83,7 +83,7 @@ class AttemptTalk:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
 
-    def _result(self, outcome: happened.Outcome) -> TurnResult:
+    def _result(self, outcome: Outcome) -> TurnResult:
         why = self._ended.why if self._ended else None
         asked = self._conversation.state.asked if outcome == "pending_user" else ""
         return TurnResult(outcome, why, (asked and self.said) or asked)

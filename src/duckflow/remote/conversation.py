@@ -10,8 +10,9 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event
 from duckflow.events.ports import Hear
 from duckflow.events.talking import ConversationLeft
-from duckflow.events.types import Noticed, Outcome
+from duckflow.events.types import Noticed
 from duckflow.events.views import Attachment, ContextPart, JobWish, NextSession, Taken
+from duckflow.outcome import Outcome
 from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
 from duckflow.state.phrase import Phrase, say

@@ -9,6 +9,7 @@ from duckflow.events.ports import Conversation
 from duckflow.events.talking import QuestionAsked
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.outcome import OUTCOMES, Outcome, ended_well
 from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal
 from duckflow.state.action import evidence_of
 from duckflow.state.phrase import Phrase
@@ -16,7 +17,6 @@ from duckflow.state.question import Question
 
 Table = dict[str, Any]
 Elicit = Callable[[Table], Awaitable[Table]]
-FINE = frozenset(("done", "pending_user", "deferred", "exit"))
 
 
 class McpTurn:
@@ -51,7 +51,7 @@ class McpTurn:
                 task.cancel()
         return self._result(outcome)
 
-    def _result(self, outcome: str) -> Table:
+    def _result(self, outcome: Outcome) -> Table:
         told = [*self._said, *self._refused]
         content = "\n\n".join(told) or self._why
         structured = {
@@ -61,11 +61,11 @@ class McpTurn:
             "evidence": self._evidence,
             "outcome": outcome,
         }
-        text = content if outcome in FINE or not self._why else f"{content}\n{self._why}".strip()
+        text = content if ended_well(outcome) or not self._why else f"{content}\n{self._why}".strip()
         return {
-            "content": [{"type": "text", "text": text or outcome}],
+            "content": [{"type": "text", "text": text or self._words(OUTCOMES[outcome].key)}],
             "structuredContent": structured,
-            "isError": outcome not in FINE,
+            "isError": not ended_well(outcome),
         }
 
     def _hear(self, _: int, event: happened.Event) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from duckflow.outcome import Outcome
 from duckflow.state.noun import Noun, Value
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
@@ -20,7 +21,7 @@ class AgentReport(Value):
     """What came of an agent's work. `found` is its own last word; the rest is computed."""
 
     asked: str
-    outcome: str
+    outcome: Outcome
     found: str = ""
     changed: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()

@@ -24,11 +24,11 @@ from duckflow.events.types import (
     Waiting,
 )
 from duckflow.events.work import AgentEnded, AgentStarted, JobEnded, JobStarted
+from duckflow.outcome import ended_well
 
 INTERNAL, CLIENT = 1, 3
 FAILED = 2
 ASKS_MODEL = "wait.model"
-WELL = ("done", "pending_user", "deferred", "exit")
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Tracer:
                 self._turn = self._agent("duckflow", event.at)
             case TurnEnded() if self._turn:
                 self._turn.attributes["duckflow.outcome"] = event.outcome
-                self._turn.failure = "" if event.outcome in WELL else event.outcome
+                self._turn.failure = "" if ended_well(event.outcome) else event.outcome
                 self._close(self._turn, event.at)
                 self._turn = None
             case JobStarted():

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
-from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.outcome import ended_well, exit_code_of
 from duckflow.state.agent import AgentState
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
@@ -20,21 +20,6 @@ from duckflow.ui.streams import print_err, print_out
 
 if TYPE_CHECKING:
     from duckflow.ui.answer_shape import AnswerShape
-
-EXIT_CODES: dict[Outcome, int] = {
-    "done": 0,
-    "pending_user": 0,
-    "deferred": 0,
-    "exit": 0,
-    "failed": 1,
-    "usage": 2,
-    "gate": 3,
-    "pacemaker": 4,
-    "provider": 5,
-    "budget": 6,
-    "interrupted": 130,
-}
-
 
 RETRY = "model.retry."
 SHAPE_TRIES = 2
@@ -98,7 +83,7 @@ class Headless:
                 self._value = self._shape.read(self._said[-1] if self._said else "")
                 return True
             except Unfit as problem:
-                if again == SHAPE_TRIES or not self._ended or EXIT_CODES[self._ended.outcome]:
+                if again == SHAPE_TRIES or not self._ended or not ended_well(self._ended.outcome):
                     return False
                 wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
             await self._conversation.say(wish)
@@ -188,7 +173,8 @@ class Headless:
         why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
-        code = EXIT_CODES[outcome] or EXIT_CODES["failed"] * (self._job_failed or not fits)
+        broken = ended_well(outcome) and (self._job_failed or not fits)
+        code = exit_code_of("failed" if broken else outcome)
         answer = "\n\n".join(self._said)
         if self._shape:
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""

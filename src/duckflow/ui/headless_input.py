@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.events.ports import Conversation
-from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
+from duckflow.outcome import Outcome
 from duckflow.ui.headless import Headless, print_json
 
 LONGEST_ECHO = 200

@@ -32,13 +32,13 @@ from duckflow.events.types import (
     GateOpened,
     MessageAdded,
     Noticed,
-    Outcome,
     OutputStreamed,
     TurnEnded,
     UsageReported,
 )
 from duckflow.llm.provider import Provider
 from duckflow.memory.settings import MemorySettings
+from duckflow.outcome import Outcome
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler

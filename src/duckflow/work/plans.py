@@ -10,12 +10,13 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
 from duckflow.errors import ToolError
-from duckflow.events.types import ActionFinished, Event, Noticed, Outcome, PlanChanged, TurnUndone
+from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
 from duckflow.events.work import StepChanged
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import wish_in
+from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step

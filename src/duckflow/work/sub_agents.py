@@ -18,6 +18,7 @@ from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
 from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
+from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.state.action import evidence_of
 from duckflow.state.message import Message
 from duckflow.state.noun import holds
@@ -32,14 +33,6 @@ from duckflow.work.file_locks import FileLocks
 REVIEW = "review"
 LONGEST_FOUND = 8_000
 LONGEST_DIFF = 24_000
-STATUSES: dict[str, SubAgentStatus] = {
-    "done": "done",
-    "budget": "capped",
-    "failed": "failed",
-    "provider": "failed",
-    "usage": "failed",
-}
-"""The status of an agent by how its turn ended; with any other outcome a person has stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +185,7 @@ class SubAgents:
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
         """Records the agent's end, and gives what the conversation is told of it."""
         state = self._session.state
-        status = STATUSES.get(report.outcome, "stopped")
+        status = _status(report.outcome)
         evidence = () if agent.only_reads else report.evidence
         report = report.model_copy(update={"asked": agent.task, "evidence": evidence})
         self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
@@ -214,6 +207,17 @@ class SubAgents:
 
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
+
+
+def _status(outcome: Outcome) -> SubAgentStatus:
+    """An agent that neither is done nor failed nor has reached a limit of its own was stopped by a person."""
+    match outcome:
+        case "done":
+            return "done"
+        case "budget":
+            return "capped"
+        case _:
+            return "failed" if OUTCOMES[outcome].kind == "failed" else "stopped"
 
 
 def _cut(found: str) -> str:

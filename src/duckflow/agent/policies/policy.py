@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
-from duckflow.events.types import Outcome
 from duckflow.events.views import Attachment
 from duckflow.i18n.template import note
+from duckflow.outcome import Outcome
 from duckflow.state.action import Decision, evidence_of
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten

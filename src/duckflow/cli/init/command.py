@@ -10,11 +10,10 @@ from duckflow.cli.init.set_up import CHANGE, set_up
 from duckflow.cli.parser import Options
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.outcome import exit_code_of
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
-
-INTERRUPTED = 130
 
 
 def run_init(options: Options, words: Words, paths: Paths) -> int:
@@ -26,7 +25,7 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
         told = asyncio.run(set_up(ask, given, words, paths, Path.cwd()))
     except InterviewLeft:
         print_out(words("init.nothing"))
-        return INTERRUPTED
+        return exit_code_of("interrupted")
     for phrase in told:
         print_out(plain(words.phrase(phrase)))
     return 0

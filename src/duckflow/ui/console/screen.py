@@ -12,6 +12,7 @@ from duckflow.events import types as happened
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
+from duckflow.outcome import ended_well
 from duckflow.state.action import DUCK_CALL
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
@@ -294,4 +295,4 @@ class Screen:
         self.wait.end()
         if event.why:
             text = self._words.phrase(event.why)
-            (self.say if event.outcome in ("done", "pending_user", "deferred") else self.warn)(text)
+            (self.say if ended_well(event.outcome) else self.warn)(text)

@@ -1,0 +1,27 @@
+"""Each way a turn can end has a meaning, an exit code and words."""
+
+from typing import get_args
+
+import pytest
+
+from duckflow import errors
+from duckflow.i18n.words import catalogue
+from duckflow.outcome import OUTCOMES, Outcome, ended_well, exit_code_of
+
+
+def test_every_outcome_means_something_and_shells_hear_of_what_did_not_end_well() -> None:
+    assert OUTCOMES.keys() == set(get_args(Outcome))
+    assert all((exit_code_of(outcome) == 0) == ended_well(outcome) for outcome in OUTCOMES)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_every_outcome_has_words_of_its_own(language: str) -> None:
+    texts = [catalogue(language)[meaning.key] for meaning in OUTCOMES.values()]
+    assert len(set(texts)) == len(OUTCOMES)
+
+
+def test_an_error_ends_the_program_with_the_code_of_its_outcome() -> None:
+    codes = {type(error): error.exit_code for error in (errors.UsageError("x"), errors.ToolError("x"))}
+    assert codes == {errors.UsageError: 2, errors.ToolError: 1}
+    assert errors.ProviderRefused("x").exit_code == errors.ProviderUnreachable("x").exit_code == 5
+    assert errors.BudgetSpent("x").exit_code == 6
