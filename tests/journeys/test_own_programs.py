@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.state.question import Answer
 from tests.cli.shell import Shell
 from tests.journeys.story import Story, act, decide, respond

@@ -14,7 +14,7 @@ from duckflow.errors import DuckflowError
 from duckflow.events.ports import CommandTable
 from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded, OutputStreamed
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
@@ -70,9 +70,9 @@ class UserCommands:
     async def run_own(self, command: str) -> int:
         """In the user's own shell, to its end. Nobody asks, since the user typed it. Cancelled, it is ended with
         everything it started, and that is a result too."""
-        from duckflow.safety.sandbox.sandbox import Launch
+        from duckflow.programs.launch import Launch
+        from duckflow.programs.process import Process
         from duckflow.tools.shell.output import CommandOutput
-        from duckflow.tools.shell.process import Process
 
         start = time.monotonic()
         output = CommandOutput(HEAD, TAIL, CAUSES, self._show)

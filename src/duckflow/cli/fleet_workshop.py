@@ -15,7 +15,7 @@ from duckflow.fleet.review import AttemptReview, review_prompt, run_review
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.remote.wire import SUFFIX
 from duckflow.safety.repository import git_runs_programs
 from duckflow.state.mode import Mode
@@ -64,9 +64,10 @@ def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
 async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool) -> CheckResult:
     """In the sandbox of the repository's own settings, not of those that the attempt may have changed. Where there is
     none, nobody would be asked: only who has turned it off wants that."""
+    from duckflow.programs.process import Process
+    from duckflow.safety.environment import caches, environment
     from duckflow.safety.sandbox.choose import choose
     from duckflow.tools.shell.output import CommandOutput
-    from duckflow.tools.shell.process import Process, caches, environment
 
     settings = load(paths.user_config, Path(order.task.repository), {}).settings
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.extensions.hook_files import FOLDER_NAMES, Hook
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
+from duckflow.programs.process import Pipe
+from duckflow.safety.environment import looks_secret
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
-from duckflow.tools.shell.process import Pipe, looks_secret
 
 MOST_PRINTED = 1_000_000
 LONGEST_TEXT = 10_000

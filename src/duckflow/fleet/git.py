@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),

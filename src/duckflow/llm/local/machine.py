@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from duckflow.llm.local.catalogue import LocalModel
 from duckflow.llm.local.server import SYSTEM, usable_cores
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 GIB = 1024**3
 SPARED = 2 * GIB

@@ -20,7 +20,7 @@ from duckflow.errors import ProviderUnreachable
 from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import REPORT_SECONDS, Incoming, Meter, SourceUnavailable, Stage
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300

@@ -9,9 +9,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
+from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.sandbox.paths import SandboxPaths, between, outermost
 from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
-from duckflow.safety.sandbox.sandbox import Launch, Sandbox, close_all
+from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine
 from duckflow.state.phrase import say

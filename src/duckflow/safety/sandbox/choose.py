@@ -6,15 +6,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.safety.sandbox.paths import SandboxPaths
-from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox, Unconfined
 from duckflow.safety.sandbox.scratch import sweep_scratch
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import machine
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.sandbox.syscalls import Machine
-from duckflow.safety.sandbox.unconfined import Unconfined
 from duckflow.state.phrase import Phrase, say
 
 TRY_SECONDS = 10.0

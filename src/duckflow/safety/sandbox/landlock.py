@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from duckflow.programs.launch import Launch, launch_by_orders
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
-from duckflow.safety.sandbox.sandbox import Launch, Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine
-from duckflow.safety.sandbox.unconfined import launch_by_orders
 from duckflow.state.phrase import Phrase
 
 CREATE_RULESET = 444

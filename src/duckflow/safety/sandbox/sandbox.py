@@ -1,49 +1,16 @@
 """What a sandbox is: it turns a command into one that cannot do harm."""
 
-import contextlib
-import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from duckflow.programs.launch import Launch, launch_by_orders
 from duckflow.safety.sandbox.paths import SandboxPaths
+from duckflow.safety.sandbox.repositories import repositories
 from duckflow.state.phrase import Phrase
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
-
-
-def nothing() -> tuple[str, ...]:
-    return ()
-
-
-@dataclass
-class Launch:
-    """How to start one command: spawn `argv` with `fds` inherited, call `started`, and `close` when it has ended."""
-
-    argv: Sequence[str]
-    environment: dict[str, str] = field(default_factory=dict[str, str])
-    fds: tuple[int, ...] = ()
-    meddled: Callable[[], tuple[str, ...]] = nothing
-    """Called at the end: files that make git run programs, and that the command changed all the same."""
-    info: int | None = None
-    """Where bubblewrap tells its first process."""
-    lifeline: int | None = None
-    """Closing it ends everything that the launcher looks after."""
-
-    def __post_init__(self) -> None:
-        self.takes_along = self.info is not None or self.lifeline is not None
-        """Whether all processes of the command end with it, those that left its group too."""
-
-    def started(self) -> None:
-        """The child has its own copies now."""
-        close_all(self.fds)
-        self.fds = ()
-
-    def close(self) -> None:
-        self.started()
-        close_all(fd for fd in (self.info, self.lifeline) if fd is not None)
-        self.info = self.lifeline = None
 
 
 class Sandbox(ABC):
@@ -64,7 +31,15 @@ class Sandbox(ABC):
         self.paths.scratch.close()
 
 
-def close_all(fds: Iterable[int]) -> None:
-    for fd in fds:
-        with contextlib.suppress(OSError):
-            os.close(fd)
+class Unconfined(Sandbox):
+    """No sandbox: the command can do what the user can, but nothing outlives it. Every command must be asked for."""
+
+    kind = "none"
+
+    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+        found = repositories(self.paths.folder)
+        before = found.traces()
+        launch = launch_by_orders(command) if sys.platform == "linux" else Launch(argv=command)
+        launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
+        launch.meddled = lambda: found.meddled(before, self.paths.folder)
+        return launch

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
-from duckflow.safety.sandbox.sandbox import Launch, Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.phrase import say
 
 PROGRAM = "/usr/bin/sandbox-exec"

@@ -10,7 +10,7 @@ from itertools import groupby
 from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import secret_files, secret_name
 from duckflow.state.phrase import Texts, say

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from duckflow.clock import PausableTimeout
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table

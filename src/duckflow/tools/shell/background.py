@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from duckflow.tools.shell.process import Process
+from duckflow.programs.process import Process
 
 
 @dataclass

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from itertools import chain, repeat
 from pathlib import Path
 
-from duckflow.safety.sandbox.launcher import descendants
+from duckflow.programs.launcher import descendants
+from duckflow.programs.process import Process
 from duckflow.state.phrase import Phrase, say
-from duckflow.tools.shell.process import Process
 from duckflow.tools.shell.settings import ShellSettings
 
 MIB = 1024 * 1024

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 NOT_FOUND = re.compile(
     r"(?:^|[\s:'\"`‘])([A-Za-z][\w.+-]*)['\"`’]?: (?:command not found|not found|No such file or directory)",

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
+from duckflow.programs.process import Process
 from duckflow.safety.commands.verdict import CommandVerdict
+from duckflow.safety.environment import caches, environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -24,7 +26,6 @@ from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.shell.limits import LimitWatch
 from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
-from duckflow.tools.shell.process import Process, caches, environment
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 

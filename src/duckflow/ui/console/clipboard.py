@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 SECONDS = 5.0
 MAC_DATA = re.compile(rb"data PNGf([0-9A-F]+)")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prompt_toolkit.input import Input, create_input
 
-from duckflow.programs import find_program
+from duckflow.programs.find import find_program
 
 
 def keyboard() -> Input:

@@ -6,8 +6,8 @@ import re
 import signal
 import time
 
-from duckflow.safety.sandbox.launcher import descendants, state
-from duckflow.safety.sandbox.sandbox import Launch
+from duckflow.programs.launch import Launch
+from duckflow.programs.launcher import descendants, state
 
 CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 STOPPED = frozenset("TtZX")

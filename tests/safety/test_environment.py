@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.tools.shell.process import caches, environment
+from duckflow.safety.environment import caches, environment
 
 GIVEN = {
     "PATH": "/usr/bin:/home/duck/.npm-packages-of-all-kinds/bin",

@@ -1,0 +1,56 @@
+"""The environment that commands get: harmless variables of the user's, and what keeps programs from waiting."""
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+SEEN = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "DUCKFLOW_FLEET_ATTEMPT",
+)  # fmt: skip
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+ALWAYS = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PYTHONUNBUFFERED": "1",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+# These tools refuse to work when they cannot write to their cache in the home folder.
+CACHES = {"GOCACHE": "go-build", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
+SECRET_NAME = re.compile(
+    r"key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$", re.IGNORECASE
+)
+SECRET_VALUE = re.compile(
+    r"\b(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|xox[abprs]|npm|pypi|AKIA|ASIA|AIza|eyJ)[-_]?[\w-]{16,}"
+    r"|://[^/\s:@]*:[^/\s@]+@|-----BEGIN"
+)
+
+
+def environment(given: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
+    """Of the given variables the harmless ones, and what keeps programs from waiting for a person."""
+    named = frozenset(also)
+    unsure = (*named, *(name for proxy in PROXIES for name in (proxy, proxy.upper()) if network))
+    seen = {
+        name: value
+        for name, value in given.items()
+        if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not looks_secret(name, value))
+    }
+    return seen | ALWAYS
+
+
+def caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """Places for the caches that would otherwise be in the home folder, where commands cannot write."""
+    return {name: str(Path(temporary) / folder) for name, folder in CACHES.items() if name not in seen}
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def looks_secret(name: str, value: str) -> bool:
+    return bool(SECRET_NAME.search(name) or SECRET_VALUE.search(value))
