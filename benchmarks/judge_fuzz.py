@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.judge_grammar import CommandMaker
+from duckflow.programs.launch import Launch
 from duckflow.safety.commands.judge import judge_command
 from duckflow.safety.commands.paths import CommandFacts
 from duckflow.safety.repository import git_runs_programs
@@ -193,9 +194,9 @@ def run_batch(batch: list[str], pond: Pond, which: int, sandbox: Sandbox, tally:
     given = {"folder": str(pond.works[which]), "commands": batch, "marks": MARKS, "refused": REFUSED}
     orders.write_text(json.dumps(given))
     python = str(Path(sys.executable).resolve())
-    launch = sandbox.launch((python, "-I", "-c", RUNNER, str(orders), str(results)), network=True, writes=True)
-    environment = launch.environment | pond.environment
-    subprocess.run(launch.argv, cwd=pond.top.parent, env=environment, pass_fds=launch.fds, check=True)
+    argv = (python, "-I", "-c", RUNNER, str(orders), str(results))
+    launch = sandbox.confine(Launch(argv, pond.top.parent, pond.environment), network=True)
+    subprocess.run(launch.argv, cwd=launch.folder, env=launch.environment, pass_fds=launch.fds, check=True)
     launch.close()
     found: list[tuple[int, list[str]]] = json.loads(results.read_text())
     for number, told in found:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -25,7 +26,7 @@ def plain(folder: Path) -> None:
 
 
 def shut_in(sandbox: Sandbox, folder: Path) -> None:
-    launch = sandbox.launch(COMMAND)
+    launch = sandbox.confine(Launch(COMMAND, folder, {}))
     try:
         subprocess.run(launch.argv, cwd=folder, pass_fds=launch.fds, env=launch.environment, check=True)
         launch.meddled()

@@ -72,6 +72,13 @@ def test_only_the_wiring_knows_the_terminal(house: House) -> None:
     assert knowing == {("duckflow.config.settings", "duckflow.ui.settings")}
 
 
+def test_processes_are_spawned_in_one_place(house: House) -> None:
+    """What cannot wait in an event loop (a thread, a terminal's editor, a process that outlives this one) has Python's
+    own `subprocess`."""
+    spawning = {name for name, module in house.modules.items() if "create_subprocess" in module.text}
+    assert spawning == {"duckflow.programs.launch"}
+
+
 def test_both_languages_have_the_same_templates_with_the_same_placeholders() -> None:
     english = {path.name: path for path in (LANGUAGES / "en/prompts").iterdir()}
     japanese = {path.name: path for path in (LANGUAGES / "ja/prompts").iterdir()}

@@ -71,22 +71,16 @@ class UserCommands:
         """In the user's own shell, to its end. Nobody asks, since the user typed it. Cancelled, it is ended with
         everything it started, and that is a result too."""
         from duckflow.programs.launch import Launch
-        from duckflow.programs.process import Process
+        from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
 
         start = time.monotonic()
         output = CommandOutput(HEAD, TAIL, CAUSES, self._show)
-        shell = find_program(os.environ.get("SHELL", ""), Path(self._session.state.folder)) or "/bin/sh"
-        launch = Launch((shell, "-c", command))
-        process: Process | None = None
+        folder = Path(self._session.state.folder)
+        shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
         try:
-            folder = self._session.state.folder
-            process = await Process.start(launch, folder, {**os.environ, **WITHOUT_PAGER}, output.take)
-            code = await process.wait()
+            code = await run(Launch((shell, "-c", command), folder, os.environ | WITHOUT_PAGER), output.take)
         except asyncio.CancelledError:
-            # Cancelled while it was being started, it is ended already.
-            if process:
-                await process.end()
             code = INTERRUPTED
         finally:
             output.take(b"", last=True)

@@ -1,7 +1,6 @@
 """What attempts need of this machine: a Duckflow process, commands in the sandbox, a review, a place for worktrees."""
 
 import asyncio
-import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from duckflow.fleet.review import AttemptReview, review_prompt, run_review
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
-from duckflow.programs.find import find_program
 from duckflow.remote.wire import SUFFIX
 from duckflow.safety.repository import git_runs_programs
 from duckflow.state.mode import Mode
@@ -28,12 +26,13 @@ KEPT = 4000
 """Characters of a command's output."""
 TOO_LONG = 124
 """The exit code of a command that was ended, as `timeout` gives it."""
+KILLED = 137
 
 
 def make_workshop(words: Words, paths: Paths) -> Workshop:
     # Beside Duckflow's own files, which no command may see.
     worktrees = paths.data.with_name(f"{paths.data.name}-worktrees")
-    call, run, review = partial(_call, words, paths), partial(_run, paths), partial(_review, words)
+    call, run, review = partial(_call, words, paths), partial(_run, words, paths), partial(_review, words)
     return Workshop(worktrees, partial(require_harmless, paths), call, run, review, words)
 
 
@@ -61,13 +60,15 @@ def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
     return (*(("-m", task.model) if task.model else ()), *limit, "--lang", words.language)
 
 
-async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool) -> CheckResult:
+async def _run(
+    words: Words, paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool
+) -> CheckResult:
     """In the sandbox of the repository's own settings, not of those that the attempt may have changed. Where there is
     none, nobody would be asked: only who has turned it off wants that."""
-    from duckflow.programs.process import Process
-    from duckflow.safety.environment import caches, environment
+    from duckflow.programs.run import OverrunError, run
     from duckflow.safety.sandbox.choose import choose
     from duckflow.tools.shell.output import CommandOutput
+    from duckflow.tools.shell.run import overrun_phrase, shell_launch
 
     settings = load(paths.user_config, Path(order.task.repository), {}).settings
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
@@ -75,20 +76,14 @@ async def _run(paths: Paths, order: AttemptOrder, folder: Path, command: str, ne
     try:
         if sandbox.kind == "none" != settings.sandbox.kind:
             raise UsageError("fleet.no_sandbox", command=command)
-        shell = find_program("bash", folder) or "/bin/sh"
-        launch = sandbox.launch((shell, "-c", command), network)
-        seen = environment(os.environ, settings.shell.environment, network) | marks_of(order)
-        seen |= caches(seen, launch.environment.get("TMPDIR", "")) | settings.shell.set_environment
-        process = await Process.start(launch, str(folder), seen, output.take)
-        try:
-            async with asyncio.timeout(settings.shell.longest_seconds):
-                code = await process.wait()
-        except TimeoutError:
-            await process.end()
-            code = TOO_LONG
-        except BaseException:
-            await process.end()
-            raise
+        launch = shell_launch(sandbox, settings.shell, command, network)
+        launch.environment = {**launch.environment, **marks_of(order)}
+        code = await run(sandbox.confine(launch, network), output.take, seconds=settings.shell.longest_seconds)
+    except TimeoutError:
+        code = TOO_LONG
+    except OverrunError as problem:
+        code = KILLED
+        output.take(f"\n{words.phrase(overrun_phrase(problem.overrun, command))}\n".encode())
     finally:
         sandbox.close()
     return CheckResult(command=command, code=code, output=output.text(failed=bool(code)).strip()[-KEPT:])

@@ -2,10 +2,13 @@
 the chat over its socket, so that no page can slow the keys down; it ends with this one, however that ends."""
 
 import asyncio
+import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 from duckflow.cli.web import require_parts
+from duckflow.programs.launch import Launch
 
 START_SECONDS = 20.0
 
@@ -23,10 +26,8 @@ class PageBeside:
         if begins:
             pipe = asyncio.subprocess.PIPE
             command = (sys.executable, "-P", "-m", "duckflow", "web", "--beside")
-            # A Ctrl+C is for the chat.
-            self._process = await asyncio.create_subprocess_exec(
-                *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, start_new_session=True
-            )
+            launch = Launch(command, Path.cwd(), os.environ)
+            self._process = await launch.spawn(pipe, pipe, asyncio.subprocess.DEVNULL)
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return ""

@@ -1,26 +1,20 @@
 """Running one hook: told on stdin, heard on stdout and stderr, ended with all it started when it takes too long."""
 
-import asyncio
-import contextlib
 import json
-import os
-import signal
-import tempfile
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.extensions.hook_files import FOLDER_NAMES, Hook
-from duckflow.programs.find import find_program
-from duckflow.programs.process import Pipe
+from duckflow.programs.find import find_shell
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import FloodError, Printed, collect
 from duckflow.safety.environment import looks_secret
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
 MOST_PRINTED = 1_000_000
 LONGEST_TEXT = 10_000
-DRAINED_SECONDS = 0.5
 REFUSED = 2
 SHOWN = 120
 SPEAKING = ("UserPromptSubmit", "SessionStart")
@@ -44,29 +38,25 @@ class HookReply(NamedTuple):
     problem: Phrase | None = None
 
 
-class Printed(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class FloodError(Exception):
-    """It printed more than anybody reads."""
-
-
 def hook_environment(given: Mapping[str, str], also: tuple[str, ...], folder: Path) -> dict[str, str]:
     """The user's own, without what looks like a secret."""
     seen = {name: value for name, value in given.items() if name in also or not looks_secret(name, value)}
     return seen | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
+def launch_of(hook: Hook, environment: Mapping[str, str]) -> Launch:
+    """What a hook leaves in the background, such as a sound that is played, goes on."""
+    line = (find_shell(hook.folder), "-c", hook.command)
+    argv = line if hook.arguments is None else (hook.command, *hook.arguments)
+    return Launch(argv, hook.folder, environment, leaves_rest=True)
+
+
 async def run_hook(hook: Hook, told: Mapping[str, Any], environment: Mapping[str, str]) -> HookReply:
     """Never raises but when it is cancelled: then everything it started is ended as well."""
     name = shorten(hook.shown, SHOWN)
     try:
-        async with asyncio.timeout(hook.seconds):
-            about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-            printed = await _printed(hook, about, environment)
+        about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        printed = await collect(launch_of(hook, environment), about, hook.seconds, MOST_PRINTED)
     except TimeoutError:
         return HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
     except FloodError:
@@ -79,7 +69,7 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], environment: Mapping[str
 
 def read_reply(event: str, name: str, printed: Printed) -> HookReply:
     """2 refuses, with what stands on stderr as the reason; 0 counts with what stdout says; all else is a failure."""
-    out, err = printed.out.strip(), printed.err.strip()
+    out, err = (stream.decode("utf-8", "replace").strip() for stream in (printed.out, printed.err))
     if printed.code == REFUSED:
         return HookReply("deny", (err or name)[:LONGEST_TEXT])
     if printed.code:
@@ -117,60 +107,3 @@ def _from_json(event: str, name: str, given: dict[str, Any]) -> HookReply:
 
 def _text(value: Any) -> str:
     return value.strip()[:LONGEST_TEXT] if isinstance(value, str) else ""
-
-
-async def _printed(hook: Hook, told: bytes, environment: Mapping[str, str]) -> Printed:
-    shell = find_program("bash", hook.folder) or "/bin/sh"
-    argv = (hook.command, *hook.arguments) if hook.arguments is not None else (shell, "-c", hook.command)
-    out, err, flooded = bytearray(), bytearray(), asyncio.Event()
-    # Pipes of our own: asyncio would wait for whatever still holds its pipes after the program has ended.
-    pipes = [Pipe(partial(_take, into, flooded)) for into in (out, err)]
-    try:
-        child = await _start(argv, told, hook.folder, environment, pipes)
-        ended = asyncio.create_task(child.wait())
-        too_much = asyncio.create_task(flooded.wait())
-        try:
-            await asyncio.wait([ended, too_much], return_when=asyncio.FIRST_COMPLETED)
-            if flooded.is_set():
-                raise FloodError
-            code = await ended
-            for pipe in pipes:
-                await pipe.drained(DRAINED_SECONDS)
-        finally:
-            if child.returncode is None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(child.pid, signal.SIGKILL)
-            too_much.cancel()
-            await asyncio.gather(ended, too_much, return_exceptions=True)
-    finally:
-        for pipe in pipes:
-            pipe.close()
-    return Printed(128 - code if code < 0 else code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
-
-
-async def _start(
-    argv: Sequence[str], told: bytes, folder: Path, environment: Mapping[str, str], pipes: Sequence[Pipe]
-) -> asyncio.subprocess.Process:
-    with tempfile.TemporaryFile() as given:
-        given.write(told)
-        given.seek(0)
-        child = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=given,
-            stdout=pipes[0].end,
-            stderr=pipes[1].end,
-            cwd=folder,
-            env=dict(environment),
-            start_new_session=True,
-        )
-    for pipe in pipes:
-        pipe.started()
-    return child
-
-
-def _take(into: bytearray, flooded: asyncio.Event, piece: bytes) -> None:
-    """What comes after too much is read and dropped, so that nobody waits at a full pipe."""
-    if len(into) <= MOST_PRINTED:
-        into += piece
-    else:
-        flooded.set()

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import collect
 
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
@@ -69,22 +71,9 @@ class Git:
         program = find_program("git", self.folder)
         if program is None:
             raise UsageError("fleet.no_git")
-        process = await asyncio.create_subprocess_exec(
-            *(program, *QUIET, *words),
-            cwd=self.folder,
-            env={**_environment(), **self._pinned, **self.marks},
-            stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            output, errors = await process.communicate(os.fsencode(given) if given else None)
-        except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            raise
-        return GitResult(process.returncode or 0, os.fsdecode(output), os.fsdecode(errors))
+        launch = Launch((program, *QUIET, *words), self.folder, {**_environment(), **self._pinned, **self.marks})
+        printed = await collect(launch, os.fsencode(given))
+        return GitResult(printed.code, os.fsdecode(printed.out), os.fsdecode(printed.err))
 
     async def names(self, *words: str) -> tuple[str, ...]:
         """What it prints with `-z`."""

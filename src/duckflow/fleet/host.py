@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from duckflow.errors import DuckflowError
+from duckflow.programs.launch import Launch
 from duckflow.remote.conversation import RemoteConversation
 
 START_SECONDS = 60.0
@@ -41,15 +42,8 @@ class Host:
         handle, name = tempfile.mkstemp()
         Path(name).unlink()
         errors = os.fdopen(handle, "w+b")
-        process = await asyncio.create_subprocess_exec(
-            *call.command,
-            cwd=folder,
-            env={**os.environ, **marks},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
+        launch = Launch(call.command, folder, {**os.environ, **marks})
+        process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL, errors)
         host = cls(process, errors, call)
         try:
             await host._reach()

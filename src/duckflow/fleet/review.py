@@ -1,16 +1,15 @@
 """A look at an attempt by somebody who has not made it: a run of its own that reads only."""
 
-import asyncio
-import contextlib
 import json
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.words import Words
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import ignore, run
 from duckflow.state.noun import shorten
 
 LONGEST_DIFF, LONGEST_TASK = 60_000, 8_000
@@ -45,28 +44,16 @@ def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
 async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
     """Nothing where it gave no answer that can be read: a review is a help, and nobody waits for it for ever."""
     shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
-    process = await asyncio.create_subprocess_exec(
-        *(*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json"),
-        cwd=folder,
-        env={**os.environ, **marks},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    argv = (*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json")
+    output = bytearray()
     try:
-        async with asyncio.timeout(SECONDS):
-            output, _ = await process.communicate(os.fsencode(shown))
+        await run(Launch(argv, folder, {**os.environ, **marks}), output.extend, ignore, os.fsencode(shown), SECONDS)
     except TimeoutError:
         return None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
     return _read(output)
 
 
-def _read(output: bytes) -> AttemptReview | None:
+def _read(output: bytearray) -> AttemptReview | None:
     try:
         told: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
         found, usage = cast("dict[str, Any]", told["structured"]), cast("dict[str, Any]", told["usage"])

@@ -18,6 +18,11 @@ def find_program(name: str, folder: Path | None = None, search_path: str | None 
     return _found.get(wanted)
 
 
+def find_shell(folder: Path) -> str:
+    """The shell for a command in that folder."""
+    return find_program("bash", folder) or "/bin/sh"
+
+
 def _find(name: str, folder: str, search_path: str) -> str | None:
     places = (str(Path(name).parent),) if "/" in name else search_path.split(os.pathsep)
     for place in places:

@@ -1,30 +1,53 @@
-"""How one program is started."""
+"""How one program is started: what, where, with which variables, and what it may take of the machine."""
 
+import asyncio
 import contextlib
 import marshal
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO, NamedTuple
 
 # As a module and not as a script, so that Python keeps it compiled.
 START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main(int(sys.argv[2]), int(sys.argv[3]))"
 HERE = str(Path(__file__).parent)
 UNRESTRICTED = (0, 0, 0)
+AT_ONCE = 64 * 1024
+
+Stream = int | IO[bytes]
 
 
 def nothing() -> tuple[str, ...]:
     return ()
 
 
+class Limits(NamedTuple):
+    """For all processes of a command together, but `file_mib`: for each file that it writes."""
+
+    processes: int
+    memory_mib: int
+    """0: nine tenths of the machine's."""
+    file_mib: int
+    free_mib: int
+    """So much must stay free on the disk of its folder."""
+
+
 @dataclass
 class Launch:
-    """How to start one command: spawn `argv` with `fds` inherited, call `started`, and `close` when it has ended."""
+    """`argv` runs in `folder` with exactly this environment. A sandbox makes another launch of it, which starts the
+    same program where it can do no harm."""
 
     argv: Sequence[str]
-    environment: dict[str, str] = field(default_factory=dict[str, str])
+    folder: Path
+    environment: Mapping[str, str]
+    limits: Limits | None = None
+    leaves_rest: bool = False
+    """What the program has started and left behind goes on after its end."""
     fds: tuple[int, ...] = ()
+    """Open files that the program inherits."""
     meddled: Callable[[], tuple[str, ...]] = nothing
     """Called at the end: files that make git run programs, and that the command changed all the same."""
     info: int | None = None
@@ -35,6 +58,26 @@ class Launch:
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
         """Whether all processes of the command end with it, those that left its group too."""
+
+    async def spawn(self, stdin: Stream, stdout: Stream, stderr: Stream) -> asyncio.subprocess.Process:
+        """In a session of its own: Ctrl+C at the terminal is for Duckflow. When this fails, the launch is closed."""
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *self.argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                limit=AT_ONCE,
+                pass_fds=self.fds,
+                cwd=self.folder,
+                env=dict(self.environment),
+                start_new_session=True,
+            )
+        except BaseException:
+            self.close()
+            raise
+        self.started()
+        return child
 
     def started(self) -> None:
         """The child has its own copies now."""
@@ -47,21 +90,30 @@ class Launch:
         self.info = self.lifeline = None
 
 
-def launch_by_orders(
-    command: Sequence[str],
+def on_lifeline(
+    launch: Launch,
+    patience: float = 0.0,
     handled: tuple[int, int, int] = UNRESTRICTED,
     rules: Sequence[tuple[int, str]] = (),
     program: bytes = b"",
 ) -> Launch:
-    """A launch through the launcher, which ends everything when its lifeline is let go."""
-    orders = os.memfd_create("orders")
-    data = memoryview(marshal.dumps((list(command), handled, list(rules), program)))
+    """The same by the launcher, which ends everything when its lifeline is let go; first with a word and `patience`
+    seconds, if there are any. The rest is how Landlock and seccomp restrict it."""
+    orders = _orders_file()
+    data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
     while data:
         data = data[os.write(orders, data) :]
     os.lseek(orders, 0, os.SEEK_SET)
     lifeline, held = os.pipe()
     argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders), str(lifeline))
-    return Launch(argv=argv, fds=(orders, lifeline), lifeline=held)
+    return replace(launch, argv=argv, fds=(*launch.fds, orders, lifeline), lifeline=held)
+
+
+def _orders_file() -> int:
+    if sys.platform == "linux":
+        return os.memfd_create("orders")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def close_all(fds: Iterable[int]) -> None:

@@ -1,4 +1,5 @@
-"""Starts one command, shut in by Landlock and seccomp, and sees to it that none of its processes outlives it.
+"""Starts one program, shut in by Landlock and seccomp where that is ordered, and sees to it that none of its processes
+outlives it.
 
 A program of its own, given two open files (the orders, a lifeline), so that nothing is done between fork and exec in
 Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves
@@ -10,9 +11,14 @@ import marshal
 import os
 import select
 import struct
+import sys
+import time
 
-Orders = tuple[list[str], tuple[int, int, int], list[tuple[int, str]], bytes]
-"""The command, the rights that Landlock handles (none: nothing is restricted), its rules, and the filter."""
+Orders = tuple[list[str], float, tuple[int, int, int], list[tuple[int, str]], bytes]
+"""The command, how long it has to end by itself when it is told to, the rights that Landlock handles (none: nothing is
+restricted), its rules, and the filter."""
+
+LINUX = sys.platform == "linux"
 
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 SECCOMP_MODE_FILTER = 2
@@ -21,9 +27,9 @@ CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 BENEATH = 1
-SIGKILL = 9
+SIGKILL, SIGTERM = 9, 15
 IGNORED_BY_PYTHON = (13, 25)
-REAP_EVERY_MS = 1000
+REAP_EVERY_MS, LOOK_EVERY_MS = 1000, 100
 PAUSE_SECONDS = 0.001
 CANNOT_START, NOT_FOUND, ENDED = 126, 127, 128 + SIGKILL
 
@@ -31,15 +37,26 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(orders_file: int, lifeline: int) -> None:
-    orders = read(orders_file)
-    check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    command, patience, handled, rules, program = read(orders_file)
+    if LINUX:
+        check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
     child = os.fork()
     if not child:
         os.close(lifeline)
-        start(*orders)
+        start(command, handled, rules, program)
+    let_go_of_streams()
     code = watch(child, lifeline)
-    end_all()
+    if patience:
+        ask_to_end(child, patience)
+    end_all(child)
     os._exit(code)
+
+
+def let_go_of_streams() -> None:
+    """The streams are the program's: its end must show at their other ends."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
 
 
 def read(file: int) -> Orders:
@@ -53,10 +70,12 @@ def read(file: int) -> Orders:
 def watch(child: int, lifeline: int) -> int:
     """The command's exit code, once it or the lifeline has ended."""
     poll = select.poll()
-    poll.register(os.pidfd_open(child), select.POLLIN)
+    if LINUX:
+        poll.register(os.pidfd_open(child), select.POLLIN)
     poll.register(lifeline, select.POLLIN)
     while True:
-        poll.poll(REAP_EVERY_MS)
+        # Where the end of a process cannot be waited for together with the lifeline, it is looked for often.
+        poll.poll(REAP_EVERY_MS if LINUX else LOOK_EVERY_MS)
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == child:
@@ -75,7 +94,8 @@ def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[i
         os.setsid()
         for number in IGNORED_BY_PYTHON:
             libc.signal(number, None)
-        check(libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+        if LINUX:
+            check(libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
         if any(handled):
             drop_capabilities()
             check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -124,15 +144,29 @@ def check(result: int) -> int:
     return result
 
 
-def end_all() -> None:
-    """Until no child is left: what a killed process leaves behind becomes a child of this one."""
-    while children_left():
-        for pid in descendants(os.getpid()):
-            try:
-                os.kill(pid, SIGKILL)
-            except OSError:
-                continue
+def ask_to_end(child: int, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    send_all(child, SIGTERM)
+    while children_left() and time.monotonic() < deadline:
         select.select([], [], [], PAUSE_SECONDS)
+
+
+def end_all(child: int) -> None:
+    """Until no child is left: what a killed process leaves behind becomes a child of this one, where it can adopt."""
+    if not LINUX:
+        send_all(child, SIGKILL)
+    while children_left():
+        send_all(child, SIGKILL)
+        select.select([], [], [], PAUSE_SECONDS)
+
+
+def send_all(child: int, number: int) -> None:
+    """Where the system does not tell who descends from whom, at least the group of the child hears it."""
+    for pid in descendants(os.getpid()) if LINUX else (-child,):
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue
 
 
 def children_left() -> bool:

@@ -4,16 +4,20 @@ import asyncio
 import contextlib
 import logging
 import os
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Sequence
 
-from duckflow.programs.launch import Launch
+from duckflow.programs.launch import Launch, Stream
+from duckflow.programs.limits import LimitWatch, Overrun
 from duckflow.programs.tree import ProcessTree
 
 log = logging.getLogger(__name__)
 
 READ_AT_ONCE = 64 * 1024
 PATIENCE_SECONDS = 5.0
+REST_SECONDS = 0.5
+"""How long what is left to go on may hold up the end of the output."""
 LOOK_AGAIN_SECONDS = 0.02
 LOOKS = 100
 CALM_LOOKS = 2
@@ -22,15 +26,19 @@ Take = Callable[[bytes], None]
 
 
 class Process:
-    """Started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left."""
+    """Started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left, unless the
+    launch says so."""
 
-    def __init__(self, launch: Launch, child: asyncio.subprocess.Process, output: "Pipe") -> None:
+    def __init__(self, launch: Launch, child: asyncio.subprocess.Process, pipes: "Sequence[Pipe]") -> None:
         self._launch = launch
         self._tree = ProcessTree(launch, child.pid)
         self._child = child
-        self._output = output
+        self._pipes = pipes
         self._settled = False
         self._stopped = 0.0
+        self._watch: LimitWatch | None = None
+        if launch.limits:
+            self._watch = LimitWatch(launch.limits, launch.folder, child.pid, self._has_ended, self.end)
         self.stood_seconds = 0.0
         """How long it was made to stand still, all in all."""
         self.gone = False
@@ -39,9 +47,10 @@ class Process:
         """Files that make git run programs, and that changed while the command ran; known at the end."""
 
     @classmethod
-    async def start(cls, launch: Launch, folder: str, environment: Mapping[str, str], take: Take) -> "Process":
-        """Everything printed goes to `take`, on both streams, in order. The launch is closed when this fails."""
-        spawning = asyncio.ensure_future(cls._spawn(launch, folder, environment, take))
+    async def start(cls, launch: Launch, take: Take, take_errors: Take | None = None, given: bytes = b"") -> "Process":
+        """Everything printed goes to `take`, on both streams, in order, unless errors are taken apart. `given` is what
+        it reads. The launch is closed when this fails."""
+        spawning = asyncio.ensure_future(cls._spawn(launch, take, take_errors, given))
         try:
             # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
             return await asyncio.shield(spawning)
@@ -51,26 +60,19 @@ class Process:
             raise
 
     @classmethod
-    async def _spawn(cls, launch: Launch, folder: str, environment: Mapping[str, str], take: Take) -> "Process":
-        output = Pipe(take)
+    async def _spawn(cls, launch: Launch, take: Take, take_errors: Take | None, given: bytes) -> "Process":
+        # Pipes of our own: asyncio would wait for whatever still holds its pipes after the program has ended.
+        pipes = [Pipe(take)] + ([Pipe(take_errors)] if take_errors else [])
         try:
-            child = await asyncio.create_subprocess_exec(
-                *launch.argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output.end,
-                stderr=output.end,
-                pass_fds=launch.fds,
-                cwd=folder,
-                env={**environment, **launch.environment},
-                start_new_session=True,
-            )
+            with _source_of(given) as stdin:
+                child = await launch.spawn(stdin, pipes[0].end, pipes[-1].end)
         except BaseException:
-            output.close()
-            launch.close()
+            for pipe in pipes:
+                pipe.close()
             raise
-        launch.started()
-        output.started()
-        return cls(launch, child, output)
+        for pipe in pipes:
+            pipe.started()
+        return cls(launch, child, pipes)
 
     @property
     def pid(self) -> int:
@@ -81,6 +83,11 @@ class Process:
         """The exit code; none while it runs."""
         code = self._child.returncode
         return 128 - code if code is not None and code < 0 else code
+
+    @property
+    def overrun(self) -> Overrun | None:
+        """The limit for which it was ended."""
+        return self._watch.overrun if self._watch else None
 
     async def wait(self) -> int:
         """The exit code, once all its output is taken and its last process is gone."""
@@ -123,18 +130,24 @@ class Process:
         return await self._settle()
 
     async def _settle(self) -> bool:
-        if not self._launch.takes_along:
+        if self.gone:
+            return True
+        if not self._launch.takes_along and not self._launch.leaves_rest:
             # Nobody ends what the command left behind, so at least its group is ended here.
             self._tree.end()
         first = self._tree.first_process()
         gone = first is None or await _gone(first)
-        drained = await self._output.drained()
+        patience = REST_SECONDS if self._launch.leaves_rest else PATIENCE_SECONDS
+        drained = [await pipe.drained(patience) for pipe in self._pipes]
         if not self._settled:
             self._settled = True
             self.meddled = self._launch.meddled()
             self._launch.close()
-        self.gone = gone and drained
+        self.gone = gone and all(drained)
         return self.gone
+
+    def _has_ended(self) -> bool:
+        return self._child.returncode is not None
 
 
 class Pipe:
@@ -153,7 +166,7 @@ class Pipe:
         os.close(self.end)
         self.end = -1
 
-    async def drained(self, seconds: float = PATIENCE_SECONDS) -> bool:
+    async def drained(self, seconds: float) -> bool:
         """Whether everything was read; not so when a process that cannot be ended still holds the pipe."""
         try:
             await asyncio.wait_for(self._ended.wait(), seconds)
@@ -198,3 +211,15 @@ async def _gone(pid: int) -> bool:
         loop.remove_reader(handle)
         os.close(handle)
     return True
+
+
+@contextlib.contextmanager
+def _source_of(given: bytes) -> Generator[Stream]:
+    """A file instead of a pipe: nobody has to write on while the program reads."""
+    if not given:
+        yield asyncio.subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        yield file

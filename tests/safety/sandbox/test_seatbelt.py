@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.seatbelt import Seatbelt, profile
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -54,6 +55,6 @@ def test_the_network_is_denied_unless_allowed(paths: SandboxPaths) -> None:
 
 
 def test_the_command_runs_under_the_profile(paths: SandboxPaths) -> None:
-    launch = Seatbelt(paths).launch(("bash", "-c", "true"))
+    launch = Seatbelt(paths).confine(Launch(("bash", "-c", "true"), paths.folder, {}))
     assert launch.argv[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert launch.argv[3:] == ("bash", "-c", "true")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.bubblewrap import TEMPORARY
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -49,7 +50,8 @@ class Yard:
         return choose(settings, self.folder, private=[self.top / "private"], home=self.home)
 
     def run(self, sandbox: Sandbox, command: str, network: bool = False, writes: bool = True) -> Ran:
-        launch = sandbox.launch(("/bin/sh", "-c", command), network, writes)
+        plain = Launch(("/bin/sh", "-c", command), self.folder, self.environment())
+        launch = sandbox.confine(plain, network, writes)
         try:
             done = subprocess.run(
                 launch.argv,
@@ -57,8 +59,8 @@ class Yard:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                cwd=self.folder,
-                env=self.environment() | launch.environment,
+                cwd=launch.folder,
+                env=launch.environment,
                 start_new_session=True,
                 timeout=SECONDS,
                 check=False,

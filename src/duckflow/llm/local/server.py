@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.serve import Order
 from duckflow.llm.local.settings import LocalSettings
+from duckflow.programs.launch import Launch
 
 SYSTEM = Path("/sys")
 
@@ -155,18 +156,11 @@ class LocalServer:
 
     async def _spawn(self, log: BinaryIO) -> asyncio.subprocess.Process:
         weights = self._weights.resolve()
-        self._process = await asyncio.create_subprocess_exec(
-            # -P keeps a json.py or a duckflow/ in the work folder from being imported in place of the real one.
-            *(sys.executable, "-P", "-m", "duckflow.llm.local.serve", str(weights)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            cwd=weights.parent,
-            # Threads that spin while they wait are ten times slower where cores are shared.
-            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
-            # Ctrl+C at the terminal is for Duckflow, not for the server.
-            start_new_session=True,
-        )
+        # -P keeps a json.py or a duckflow/ in the work folder from being imported in place of the real one.
+        argv = (sys.executable, "-P", "-m", "duckflow.llm.local.serve", str(weights))
+        # Threads that spin while they wait are ten times slower where cores are shared.
+        launch = Launch(argv, weights.parent, os.environ | {"OMP_WAIT_POLICY": "PASSIVE"})
+        self._process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.PIPE, log)
         if not self._wanted:
             self._process.kill()
         return self._process

@@ -7,6 +7,7 @@ above it: a mount point cannot be renamed or removed, so it cannot be moved away
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from duckflow.programs.launch import Launch, close_all
@@ -32,7 +33,7 @@ class Bubblewrap(Sandbox):
         self._program = program
         self._machine = machine
 
-    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
         network = network or self.paths.settings.network
         found = repositories(self.paths.folder) if writes else NO_REPOSITORIES
         before = found.traces()
@@ -49,12 +50,13 @@ class Bubblewrap(Sandbox):
         argv = (
             *(self._program, *APART, *(["--share-net"] if network else [])),
             *mounts.arguments(),
-            *("--chdir", str(self.paths.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *command),
+            *("--chdir", str(launch.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *launch.argv),
         )
-        return Launch(
+        return replace(
+            launch,
             argv=argv,
-            environment={"TMPDIR": "/tmp"},
-            fds=tuple(mounts.fds),
+            environment=self.environment(launch, "/tmp"),
+            fds=(*launch.fds, *mounts.fds),
             meddled=lambda: found.meddled(before, self.paths.folder),
             info=info,
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.sandbox import Sandbox, Unconfined
 from duckflow.safety.sandbox.scratch import sweep_scratch
@@ -40,7 +41,7 @@ def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = ()
 def failure(sandbox: Sandbox) -> str:
     """Why the sandbox does not work; nothing when it does."""
     try:
-        launch = sandbox.launch(ATTEMPT)
+        launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}))
     except OSError as problem:
         return str(problem)
     try:
@@ -50,8 +51,8 @@ def failure(sandbox: Sandbox) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env={"PATH": os.defpath},
-            cwd=sandbox.paths.folder,
+            env=launch.environment,
+            cwd=launch.folder,
             timeout=TRY_SECONDS,
             check=False,
         )

@@ -5,10 +5,11 @@ beside it is allowed one by one. So it is inside the work folder, where nothing 
 git's hooks and configuration are not hidden but watched. See docs/sandbox.md for what else it cannot stop."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from duckflow.programs.launch import Launch, launch_by_orders
+from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -57,13 +58,13 @@ class Landlock(Sandbox):
         self._version = version
         self._machine = machine
 
-    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
         settings = self.paths.settings
         network = network or settings.network
         found = repositories(self.paths.folder)
         before = found.traces()
-        launch = launch_by_orders(
-            command,
+        restricted = on_lifeline(
+            launch,
             handled=self._handled(),
             rules=tuple(self._rules(writes)),
             program=bytecode(
@@ -74,9 +75,11 @@ class Landlock(Sandbox):
                 writes=writes,
             ),
         )
-        launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
-        launch.meddled = lambda: found.meddled(before, self.paths.folder)
-        return launch
+        return replace(
+            restricted,
+            environment=self.environment(launch, str(self.paths.scratch.folder)),
+            meddled=lambda: found.meddled(before, self.paths.folder),
+        )
 
     def _handled(self) -> tuple[int, int, int]:
         device_control = IOCTL_DEV if self._version >= DEVICE_CONTROL_SINCE else 0

@@ -1,11 +1,12 @@
-"""What a sandbox is: it turns a command into one that cannot do harm."""
+"""What a sandbox is: it turns the launch of a command into one that cannot do harm."""
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
-from duckflow.programs.launch import Launch, launch_by_orders
+from duckflow.programs.launch import Launch, on_lifeline
+from duckflow.safety.environment import caches
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.state.phrase import Phrase
@@ -23,8 +24,12 @@ class Sandbox(ABC):
         self.says = says
 
     @abstractmethod
-    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
-        """Without `writes` even the work folder is read-only, where the sandbox can do that."""
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
+        """The same in the sandbox. Without `writes` even the work folder is read-only, where that can be done."""
+
+    def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
+        """What the launch gives, with a place for temporary files and caches."""
+        return {**caches(launch.environment, temporary), **launch.environment, "TMPDIR": temporary}
 
     def close(self) -> None:
         """Remove what was kept for the commands: their temporary files."""
@@ -36,10 +41,11 @@ class Unconfined(Sandbox):
 
     kind = "none"
 
-    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
         found = repositories(self.paths.folder)
         before = found.traces()
-        launch = launch_by_orders(command) if sys.platform == "linux" else Launch(argv=command)
-        launch.environment["TMPDIR"] = str(self.paths.scratch.folder)
-        launch.meddled = lambda: found.meddled(before, self.paths.folder)
-        return launch
+        return replace(
+            on_lifeline(launch) if sys.platform == "linux" else launch,
+            environment=self.environment(launch, str(self.paths.scratch.folder)),
+            meddled=lambda: found.meddled(before, self.paths.folder),
+        )

@@ -1,6 +1,7 @@
 """Commands under macOS's own sandbox, by a profile in its language. Of two rules that match, the later one counts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from duckflow.programs.launch import Launch
@@ -24,13 +25,14 @@ class Seatbelt(Sandbox):
     def __init__(self, paths: SandboxPaths) -> None:
         super().__init__(paths, say("sandbox.seatbelt"))
 
-    def launch(self, command: Sequence[str], network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
         found = repositories(self.paths.folder)
         before = found.traces()
         text = profile(self.paths, network or self.paths.settings.network, writes)
-        return Launch(
-            argv=(PROGRAM, "-p", text, *command),
-            environment={"TMPDIR": str(self.paths.scratch.folder)},
+        return replace(
+            launch,
+            argv=(PROGRAM, "-p", text, *launch.argv),
+            environment=self.environment(launch, str(self.paths.scratch.folder)),
             meddled=lambda: found.meddled(before, self.paths.folder),
         )
 

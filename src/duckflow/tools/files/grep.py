@@ -17,7 +17,7 @@ from duckflow.state.phrase import Texts, say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
-from duckflow.tools.files.search import Match, Search, TextMatch, collect
+from duckflow.tools.files.search import Match, Search, TextMatch, find_matches
 from duckflow.tools.tool import Args, Done
 
 RIPGREP = (
@@ -104,7 +104,7 @@ class Grep(FileTool[GrepArgs]):
         """Matches of a command that runs in a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with told(self.workspace, path):
-            found = await collect(command, self.workspace.root / path, request, limit, seconds)
+            found = await find_matches(command, self.workspace.root / path, request, limit, seconds)
         if path != ".":
             found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
         return found

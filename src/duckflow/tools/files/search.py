@@ -1,23 +1,25 @@
 """Searching texts: line by line, in bounded time."""
 
 import asyncio
-import contextlib
 import json
+import os
 import re
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from duckflow.errors import ToolError
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import ignore, run
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
 from duckflow.tools.files.ignored import glob_matcher, ignored_in
 
 LONGEST = 1024 * 1024
+OUTPUT_LINE = re.compile(rb"([^\0]*)\0([^\n]*\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,57 +39,28 @@ class TextMatch:
     exit_code: int = 0
 
 
-async def collect(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
+async def find_matches(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
     """Runs a search that prints `path NUL line : text`, takes at most `limit` matches, and ends it."""
-    found = TextMatch()
-    async with _running(command, folder) as process:
-        try:
-            async with asyncio.timeout(seconds):
-                await _send(process, request)
-                async for match in _matches(process):
-                    if len(found.matches) == limit:
-                        found.more = True
-                        return found
-                    found.matches.append(match)
-                found.exit_code = await process.wait()
-        except TimeoutError:
-            found.timed_out = True
-    return found
+    found, enough, begun = TextMatch(), asyncio.Event(), bytearray()
 
+    def take(piece: bytes) -> None:
+        begun.extend(piece)
+        while len(found.matches) <= limit and (line := OUTPUT_LINE.match(begun)):
+            path, (number, _, text) = line[1].decode("utf-8", "surrogateescape"), line[2].partition(b":")
+            if number.isdigit():
+                found.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
+            del begun[: line.end()]
+        found.more = len(found.matches) > limit
+        if found.more or len(begun) > LONGEST:
+            enough.set()
 
-@contextlib.asynccontextmanager
-async def _running(command: Sequence[str], folder: Path) -> AsyncGenerator[Process]:
-    process = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=LONGEST
-    )
     try:
-        yield process
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-
-async def _send(process: Process, request: bytes) -> None:
-    if process.stdin:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(request)
-            await process.stdin.drain()
-        process.stdin.close()
-
-
-async def _matches(process: Process) -> AsyncGenerator[Match]:
-    if not process.stdout:
-        return
-    while True:
-        try:
-            path = await process.stdout.readuntil(b"\0")
-            number, _, text = (await process.stdout.readuntil(b"\n")).partition(b":")
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return
-        if number.isdigit():
-            yield Match(path[:-1].decode("utf-8", "surrogateescape").removeprefix("./"), int(number), line_text(text))
+        launch = Launch(command, folder, os.environ)
+        found.exit_code = await run(launch, take, ignore, request, seconds, enough)
+    except TimeoutError:
+        found.timed_out = True
+    del found.matches[limit:]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """Programs that a command did not find, and the other ways in which this machine has them."""
 
-import asyncio
-import contextlib
+import os
 import re
 import shutil
 from pathlib import Path
 
 from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import ignore, run
 
 NOT_FOUND = re.compile(
     r"(?:^|[\s:'\"`‘])([A-Za-z][\w.+-]*)['\"`’]?: (?:command not found|not found|No such file or directory)",
@@ -44,18 +45,8 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
 
 async def _has_module(python: str, module: str) -> bool:
     """The interpreter is asked in a folder that holds no modules of anybody's."""
-    process = await asyncio.create_subprocess_exec(
-        *(python, "-c", HAS_MODULE, module),
-        cwd="/",
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    launch = Launch((python, "-c", HAS_MODULE, module), Path("/"), os.environ)
     try:
-        async with asyncio.timeout(SECONDS):
-            return await process.wait() == 0
+        return await run(launch, ignore, seconds=SECONDS) == 0
     except TimeoutError:
         return False
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()

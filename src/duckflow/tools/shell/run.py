@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
-from duckflow.programs.find import find_program
+from duckflow.programs.find import find_shell
+from duckflow.programs.launch import Launch, Limits
+from duckflow.programs.limits import Overrun
 from duckflow.programs.process import Process
 from duckflow.safety.commands.verdict import CommandVerdict
-from duckflow.safety.environment import caches, environment
+from duckflow.safety.environment import environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -23,7 +25,6 @@ from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import telling_part
-from duckflow.tools.shell.limits import LimitWatch
 from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
@@ -86,7 +87,6 @@ class Running:
     output: CommandOutput
     writes: bool
     pause: PauseControl
-    watch: LimitWatch
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -175,19 +175,14 @@ class ShellRun(Tool[ShellArgs]):
         return args.network or args.background or self._judge(args.command).verdict != "safe"
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
-        writes = self._writes(args)
-        network = args.network or self._sandbox.paths.settings.network
-        seen = environment(os.environ, self._settings.environment, network)
-        kept = self._settings
-        output = CommandOutput(kept.head_characters, kept.tail_characters, kept.cause_characters, call.show)
-        shell = find_program("bash", self._sandbox.paths.folder) or "/bin/sh"
+        writes, settings = self._writes(args), self._settings
+        output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
+        launch = shell_launch(self._sandbox, settings, args.command, args.network)
         # Who only looks at the end of the output must not hide how the command ended.
-        piped = ("-o", "pipefail") if shell.endswith("bash") and re.search(LOOKED_AT, args.command) else ()
-        launch = self._sandbox.launch((shell, *piped, "-c", args.command), args.network, writes)
-        seen |= caches(seen, launch.environment.get("TMPDIR", "")) | self._settings.set_environment
-        process = await Process.start(launch, str(self._sandbox.paths.folder), seen, output.take)
-        watch = LimitWatch(process, self._settings, self._sandbox.paths.folder)
-        return Running(args, process, output, writes, call.pause, watch)
+        if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
+            launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
+        process = await Process.start(self._sandbox.confine(launch, args.network, writes), output.take)
+        return Running(args, process, output, writes, call.pause)
 
     async def _finish(self, running: Running) -> Done:
         limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
@@ -223,10 +218,11 @@ class ShellRun(Tool[ShellArgs]):
         output = running.output.text(failed=code != 0)
         if code and output.startswith(SANDBOX_BROKEN):
             raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
-        if overrun := running.watch.overrun:
-            what = f"{overrun.key.removeprefix('shell.').replace('_', ' ')}; the limit is {overrun.values['limit']}"
-            told = f"Ended after {running.seconds} s: {what}. Do it in smaller parts. Output until then:\n{output}"
-            raise ToolError(told, overrun.key, command=_short(running.args.command), **overrun.values)
+        if overrun := running.process.overrun:
+            what = f"{overrun.kind.replace('_', ' ')}; the limit is {overrun.limit}"
+            ended = f"Ended after {running.seconds} s: {what}. Do it in smaller parts. Output until then:\n{output}"
+            phrase = overrun_phrase(overrun, running.args.command)
+            raise ToolError(ended, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":
@@ -266,6 +262,18 @@ class ShellRun(Tool[ShellArgs]):
             "shell.too_many",
             count=self._settings.background_jobs,
         )
+
+
+def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, network: bool) -> Launch:
+    """A command line in the work folder, not confined yet."""
+    folder, allowed = sandbox.paths.folder, network or sandbox.paths.settings.network
+    variables = environment(os.environ, settings.environment, allowed) | settings.set_environment
+    limits = Limits(settings.max_processes, settings.max_memory_mib, settings.max_file_mib, settings.min_free_mib)
+    return Launch((find_shell(folder), "-c", command), folder, variables, limits)
+
+
+def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
+    return say(f"shell.{overrun.kind}", limit=overrun.limit, command=_short(command))
 
 
 def _short(command: str) -> str:

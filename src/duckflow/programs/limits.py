@@ -5,30 +5,40 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain, repeat
 from pathlib import Path
+from typing import NamedTuple
 
+from duckflow.programs.launch import Limits
 from duckflow.programs.launcher import descendants
-from duckflow.programs.process import Process
-from duckflow.state.phrase import Phrase, say
-from duckflow.tools.shell.settings import ShellSettings
 
 MIB = 1024 * 1024
 FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.2, 1.0
 SHARE_OF_MEMORY = 0.9
 
 
-class LimitWatch:
-    """Ends the command that takes too much; `overrun` says of what."""
+class Overrun(NamedTuple):
+    """A limit that was passed: `too_many_processes`, `too_much_memory` or `disk_full`."""
 
-    def __init__(self, process: Process, settings: ShellSettings, folder: Path) -> None:
-        self.overrun: Phrase | None = None
-        self._process = process
-        self._settings = settings
+    kind: str
+    limit: int
+
+
+class LimitWatch:
+    """Looks at a command until it has `ended`, and calls `end` when it takes too much; `overrun` says of what."""
+
+    def __init__(
+        self, limits: Limits, folder: Path, pid: int, ended: Callable[[], bool], end: Callable[[], Awaitable[bool]]
+    ) -> None:
+        self.overrun: Overrun | None = None
+        self._limits = limits
         self._folder = folder
-        self._memory = settings.max_memory_mib * MIB or int(_machine_memory() * SHARE_OF_MEMORY)
-        self._watches_disk = _free(folder) > settings.min_free_mib * MIB
+        self._pid = pid
+        self._ended = ended
+        self._end = end
+        self._memory = limits.memory_mib * MIB or int(_machine_memory() * SHARE_OF_MEMORY)
+        self._watches_disk = _free(folder) > limits.free_mib * MIB
         """A disk that was full before is not the command's doing."""
         if sys.platform == "linux":
             self._task = asyncio.create_task(self._watch(), name="limits")
@@ -37,10 +47,10 @@ class LimitWatch:
         """By the kernel as well, where it does: for all processes of an ordinary user together, and for each file."""
         import resource
 
-        most = len(_own_processes()) + self._settings.max_processes
-        limits = ((resource.RLIMIT_NPROC, most), (resource.RLIMIT_FSIZE, self._settings.max_file_mib * MIB))
+        most = len(_own_processes()) + self._limits.processes
+        limits = ((resource.RLIMIT_NPROC, most), (resource.RLIMIT_FSIZE, self._limits.file_mib * MIB))
         # It runs already, and so may what sets up its sandbox; whatever they start has their limits.
-        for pid in (self._process.pid, *descendants(self._process.pid)):
+        for pid in (self._pid, *descendants(self._pid)):
             for what, limit in limits:
                 with contextlib.suppress(OSError, ValueError):
                     _, highest = resource.prlimit(pid, what)
@@ -53,23 +63,23 @@ class LimitWatch:
             if seconds < LOOK_SECONDS:
                 # At the beginning it may just have been starting what sets up its sandbox.
                 await asyncio.to_thread(self._restrict)
-            if self._process.code is not None:
+            if self._ended():
                 return
             self.overrun = await asyncio.to_thread(self._look)
             if self.overrun:
-                await self._process.end()
+                await self._end()
                 return
 
-    def _look(self) -> Phrase | None:
-        family = descendants(self._process.pid)
-        most = self._settings.max_processes
+    def _look(self) -> Overrun | None:
+        family = descendants(self._pid)
+        most = self._limits.processes
         if len(family) > most:
-            return say("shell.too_many_processes", limit=most)
+            return Overrun("too_many_processes", most)
         # Memory that several share counts once; to find that out takes long, so it is only done where it matters.
         if _memory(family) > self._memory and _memory(family, fairly=True) > self._memory:
-            return say("shell.too_much_memory", limit=self._memory // MIB)
-        if self._watches_disk and _free(self._folder) < self._settings.min_free_mib * MIB:
-            return say("shell.disk_full", limit=self._settings.min_free_mib)
+            return Overrun("too_much_memory", self._memory // MIB)
+        if self._watches_disk and _free(self._folder) < self._limits.free_mib * MIB:
+            return Overrun("disk_full", self._limits.free_mib)
         return None
 
 

@@ -1,0 +1,76 @@
+"""Running one program to its end."""
+
+import asyncio
+from functools import partial
+from typing import NamedTuple
+
+from duckflow.programs.launch import Launch
+from duckflow.programs.limits import Overrun
+from duckflow.programs.process import Process, Take
+
+
+class OverrunError(Exception):
+    """The program was ended, since it took too much of the machine."""
+
+    def __init__(self, overrun: Overrun) -> None:
+        super().__init__(overrun.kind)
+        self.overrun = overrun
+
+
+class FloodError(Exception):
+    """The program was ended, since it printed more than anybody reads."""
+
+
+class Printed(NamedTuple):
+    """How a program ended, and what it printed."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+def ignore(piece: bytes) -> None:
+    """For output that nobody wants."""
+
+
+async def run(
+    launch: Launch,
+    take: Take,
+    take_errors: Take | None = None,
+    given: bytes = b"",
+    seconds: float | None = None,
+    enough: asyncio.Event | None = None,
+) -> int:
+    """Its exit code. A program that takes longer (a TimeoutError), takes too much (an OverrunError) or is cancelled is
+    ended with everything it started. So is one that has printed `enough`, whose exit code does not matter."""
+    process = await Process.start(launch, take, take_errors, given)
+    ended = asyncio.create_task(process.wait())
+    flooded = asyncio.create_task(enough.wait()) if enough else None
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.wait([ended, flooded] if flooded else [ended], return_when=asyncio.FIRST_COMPLETED)
+        if process.overrun:
+            raise OverrunError(process.overrun)
+        return ended.result() if ended.done() else 0
+    finally:
+        ended.cancel()
+        if flooded:
+            flooded.cancel()
+        await process.end()
+
+
+async def collect(launch: Launch, given: bytes = b"", seconds: float | None = None, most: int | None = None) -> Printed:
+    """What it printed. More than `most` bytes on one stream are a FloodError."""
+    out, err, flooded = bytearray(), bytearray(), asyncio.Event()
+
+    def keep(into: bytearray, piece: bytes) -> None:
+        """What comes after too much is dropped."""
+        if most is None or len(into) <= most:
+            into += piece
+        else:
+            flooded.set()
+
+    code = await run(launch, partial(keep, out), partial(keep, err), given, seconds, flooded)
+    if flooded.is_set():
+        raise FloodError
+    return Printed(code, bytes(out), bytes(err))
