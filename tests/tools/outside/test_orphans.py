@@ -1,7 +1,6 @@
 """Nothing of a server is left when Duckflow has gone, however it went."""
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.programs.launch import Launch, on_lifeline
+from duckflow.programs.process import Process
+from duckflow.programs.run import collect
 from tests.journeys.processes import processes
 from tests.journeys.story import Story, decide, respond
 from tests.journeys.test_outside_tools import entry, servers, settings, told, until
@@ -72,24 +74,22 @@ async def test_one_that_is_killed_takes_its_children_along_and_comes_back(tmp_pa
     async with told(story):
         await story.tell("hello")
         before = processes(mark)
-        server = next(pid for pid in before if "stdio_server" in Path(f"/proc/{pid}/cmdline").read_text() and led(pid))
+        server = next(pid for pid in before if "stdio_server" in Path(f"/proc/{pid}/cmdline").read_text())
         os.kill(server, signal.SIGKILL)
         await until(lambda: servers(story)["b"].state == "ready" and not before.keys() & processes(mark).keys())
 
 
-def led(pid: int) -> bool:
-    """Whether it is the server itself, not what launches it."""
-    return "launch.py" not in Path(f"/proc/{pid}/cmdline").read_text()
+async def test_the_launcher_says_what_cannot_be_started(tmp_path: Path) -> None:
+    done = await collect(on_lifeline(Launch((str(tmp_path / "none"),), tmp_path, os.environ)))
+    assert done.code == 127 and b"No such file" in done.err and done.out == b""
 
 
-def test_the_launcher_says_what_cannot_be_started(tmp_path: Path) -> None:
-    launcher = Path(__file__).parents[3] / "src/duckflow/tools/outside/launch.py"
-    watched, held = os.pipe()
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(launcher), str(watched), str(tmp_path / "none")],
-        pass_fds=(watched,), capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
-    os.close(held)
-    os.close(watched)
-    assert done.returncode == 127 and "No such file" in done.stderr
-    assert json.dumps(done.stdout) == '""'
+@pytest.mark.parametrize(("patience", "said"), [(5.0, "bye\n"), (0.0, "")])
+async def test_who_has_patience_lets_a_program_end_by_itself(tmp_path: Path, patience: float, said: str) -> None:
+    script = "trap 'echo bye > said; exit' TERM; echo ready; while :; do sleep 0.01; done"
+    launch, ready = Launch(("/bin/sh", "-c", script), tmp_path, os.environ), asyncio.Event()
+    process = await Process.start(on_lifeline(launch, patience), lambda piece: ready.set())
+    await ready.wait()
+    assert await process.end()
+    left = tmp_path / "said"
+    assert (left.read_text() if left.exists() else "") == said

@@ -7,6 +7,7 @@ from typing import Any
 
 from duckflow import __version__
 from duckflow.llm.json_fields import as_table, tables
+from duckflow.programs.launch import Launch
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Peer, RpcError
 from duckflow.tools.outside.http import LOGIN_NEEDED, Headers, HttpTransport
 from duckflow.tools.outside.stdio import StdioTransport
@@ -50,9 +51,9 @@ class Client:
         self.about: Table = {}
         """Its name and version."""
 
-    async def over_stdio(self, argv: list[str], folder: Path, environment: dict[str, str]) -> None:
+    async def over_stdio(self, launch: Launch) -> None:
         self._transport = transport = StdioTransport(self._peer.take, self._gone)
-        await transport.start(argv, folder, environment)
+        await transport.start(launch)
 
     def over_http(self, url: str, headers: Headers) -> None:
         self._transport = HttpTransport(url, headers, self._peer.take, self._peer.fail, self._gone)

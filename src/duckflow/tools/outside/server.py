@@ -11,6 +11,7 @@ from typing import Literal
 
 from duckflow.clock import PausableTimeout
 from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table
@@ -26,6 +27,8 @@ TRIES = 5
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 STEADY_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
+ENDING_SECONDS = 1.0
+"""A server that is told to end has so long to do it by itself."""
 CALM_SECONDS = 0.5
 """A list that changes is read again at most this often."""
 
@@ -174,11 +177,11 @@ class OutsideServer:
             client.over_http(filled_in(settings.url, variables), self._headers)
             return
         argv = [filled_in(one, variables) for one in (settings.command, *settings.args)]
-        where = self._where()
         if not self.theirs:
             # A program of the same name in the work folder is not the one that the user means.
             argv[0] = find_program(str(Path(argv[0]).expanduser()), self._folder) or argv[0]
-        await client.over_stdio(argv, where, child_environment(variables, settings.env))
+        launch = Launch(argv, self._where(), child_environment(variables, settings.env))
+        await client.over_stdio(on_lifeline(launch, ENDING_SECONDS))
 
     def _where(self) -> Path:
         if self.theirs or self.settings.cwd:

@@ -3,21 +3,17 @@
 import asyncio
 import contextlib
 import json
-import os
 import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from duckflow.programs.launch import AT_ONCE, Launch
+from duckflow.programs.tree import ProcessTree
 from duckflow.rpc import GONE, Message, RpcError
 
-LAUNCHER = Path(__file__).with_name("launch.py")
 INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 LONGEST_LINE = 16 * 1024 * 1024
-AT_ONCE = 64 * 1024
 BREATH_SECONDS = 0.005
 """After so much at once others get their turn, and a server that floods us waits."""
 LOG_TAIL = 2000
@@ -35,12 +31,6 @@ def child_environment(given: Mapping[str, str], named: Mapping[str, str]) -> dic
     return kept | {name: filled_in(value, given) for name, value in named.items()}
 
 
-@cache
-def _lifeline() -> tuple[int, int]:
-    """A pipe whose end every launcher watches: it closes when this process ends, however that happens."""
-    return os.pipe()
-
-
 class StdioTransport:
     """Started by `start`. `take` gets every message, `ended` the reason when it is over."""
 
@@ -48,24 +38,14 @@ class StdioTransport:
         self._take = take
         self._ended = ended
         self._process: asyncio.subprocess.Process | None = None
+        self._launch: Launch | None = None
         self._reading: list[asyncio.Task[None]] = []
         self._log = ""
         self._writing = asyncio.Lock()
 
-    async def start(self, argv: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
-        watched, _ = _lifeline()
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(LAUNCHER), str(watched), *argv),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=AT_ONCE,
-            pass_fds=(watched,),
-            cwd=folder,
-            env=environment,
-            # Ctrl+C at the terminal is for Duckflow, not for its servers.
-            start_new_session=True,
-        )
+    async def start(self, launch: Launch) -> None:
+        pipe = asyncio.subprocess.PIPE
+        self._process, self._launch = await launch.spawn(pipe, pipe, pipe), launch
         self._reading = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
 
     @property
@@ -86,18 +66,18 @@ class StdioTransport:
     async def aclose(self) -> None:
         """Ask it to end, then make it; whatever it started ends with it."""
         process = self._process
-        if process is None:
+        if process is None or self._launch is None:
             return
         if process.stdin:
             process.stdin.close()
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        ProcessTree(self._launch, process.pid).end()
         try:
             await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+        self._launch.close()
         for task in self._reading:
             task.cancel()
         await asyncio.gather(*self._reading, return_exceptions=True)
