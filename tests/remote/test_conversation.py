@@ -15,8 +15,8 @@ from duckflow.events.types import MessageAdded
 from duckflow.llm.scripted import Line
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.link import Link
+from duckflow.remote.protocol import connect_to, listen_at
 from duckflow.remote.server import ConversationServer
-from duckflow.remote.wire import connect_to, listen_at
 from duckflow.state.message import Message
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond

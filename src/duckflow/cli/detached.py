@@ -10,7 +10,7 @@ from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.remote.wire import SUFFIX
+from duckflow.remote.protocol import SUFFIX
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 

@@ -14,7 +14,7 @@ from duckflow.fleet.review import AttemptReview, review_prompt, run_review
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
-from duckflow.remote.wire import SUFFIX
+from duckflow.remote.protocol import SUFFIX
 from duckflow.safety.repository import git_runs_programs
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from duckflow.cli.wiring import Wiring
-from duckflow.remote.wire import SUFFIX
+from duckflow.remote.protocol import SUFFIX
 
 TRIES, TRY_SECONDS = 300, 0.1
 What = Literal["jobs", "again", "new", "led"]

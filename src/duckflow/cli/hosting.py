@@ -10,8 +10,8 @@ from duckflow.cli.host_process import What
 from duckflow.cli.parser import Options
 from duckflow.events.ports import InnerConversation
 from duckflow.i18n.words import Words
+from duckflow.remote.protocol import SUFFIX
 from duckflow.remote.server import ConversationServer
-from duckflow.remote.wire import SUFFIX
 from duckflow.store.paths import Paths
 
 

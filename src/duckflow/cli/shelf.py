@@ -13,7 +13,7 @@ from duckflow.cli.host_process import What, flag_words, start_host
 from duckflow.errors import UsageError
 from duckflow.events.views import SessionSummary
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.remote.wire import SUFFIX
+from duckflow.remote.protocol import SUFFIX
 from duckflow.state.agent import AgentState
 from duckflow.store.audit import list_audit
 from duckflow.store.journal import JournalReader, Row

@@ -237,8 +237,8 @@ async def _show_page(beside: "PageBeside | None", chat: "Chat", wiring: Wiring, 
 async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str], Awaitable[None]]) -> None:
     """Other terminals can join, once everything is loaded."""
     await asyncio.sleep(LOADED_SECONDS)
+    from duckflow.remote.protocol import SUFFIX
     from duckflow.remote.server import ConversationServer
-    from duckflow.remote.wire import SUFFIX
 
     server, path = ConversationServer(conversation, terminal=True), journal.with_suffix(SUFFIX)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckflow.errors import DuckflowError
 from duckflow.events.event import Event
-from duckflow.remote.wire import LONGEST_LINE, Welcome, connect_to, line_of, read_event
+from duckflow.remote.protocol import LONGEST_LINE, Welcome, connect_to, line_of, read_event
 
 SLICE_SECONDS = 0.01
 """So long at most the keys wait while much is told."""

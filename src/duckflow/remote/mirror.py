@@ -10,7 +10,7 @@ from duckflow.events.ports import Hear
 from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
 from duckflow.events.views import CommandInfo, Meaning, Unheard
 from duckflow.i18n.typed import read_line
-from duckflow.remote.wire import Welcome, read_event
+from duckflow.remote.protocol import Welcome, read_event
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question

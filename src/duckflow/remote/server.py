@@ -14,7 +14,7 @@ from duckflow.events.ports import InnerConversation
 from duckflow.events.talking import NowChanged
 from duckflow.events.types import Event
 from duckflow.events.views import Attachment
-from duckflow.remote.wire import LONGEST_LINE, OfferedCommand, Welcome, event_line, line_of, listen_at
+from duckflow.remote.protocol import LONGEST_LINE, OfferedCommand, Welcome, event_line, line_of, listen_at
 from duckflow.state.agent import AgentState
 
 PAGE = 200
