@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.build import build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
 from duckflow.events.talking import QuestionAsked
@@ -79,23 +79,23 @@ async def chosen(request: str, language: str, shared: Shared) -> Chosen:
         async def connect(second: bool) -> Connected:
             return Connected(shared, say("model.chosen.flag"))
 
-        wired = wire(Wiring(settings, paths, folder, Words(language)), session, connect)
+        built = build_conversation(Setup(settings, paths, folder, Words(language)), session, connect)
         found: list[Chosen] = []
 
         def hear(_: int, event: Event) -> None:
             if isinstance(event, QuestionAsked):
-                wired.conversation.answer(event.question.question_id, choice="no")
+                built.conversation.answer(event.question.question_id, choice="no")
             if isinstance(event, DecisionMade):
                 found.append(tuple(action.operation for action in event.decision.actions))
-                wired.conversation.interrupt()
+                built.conversation.interrupt()
 
-        wired.conversation.hear(hear)
+        built.conversation.hear(hear)
         try:
-            await wired.conversation.say(request)
+            await built.conversation.say(request)
         except DuckflowError as problem:
             return (problem.key,)
         finally:
-            await wired.close()
+            await built.close()
             session.close()
         return found[0] if found else ("none",)
 

@@ -63,7 +63,7 @@ SCRIPT: list[Any] = [
 ]
 
 
-class Wire:
+class RawTerminal:
     """The terminal's end of the line, read without drawing it: drawing would take time that is not the chat's."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -102,8 +102,8 @@ class Wire:
 class Typist:
     """Types, and takes the time."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, raw: RawTerminal) -> None:
+        self._terminal = raw
         self._next = FIRST_KEY
 
     def keys(self, count: int) -> list[float]:
@@ -112,25 +112,25 @@ class Typist:
             if number % LINE == 0:
                 self._clear()
             key, self._next = chr(self._next), self._next + 1
-            self._wire.send(key)
-            times.append(self._wire.until(re.compile(re.escape(key.encode()))))
-            self._wire.drain(BETWEEN_SECONDS)
+            self._terminal.send(key)
+            times.append(self._terminal.until(re.compile(re.escape(key.encode()))))
+            self._terminal.drain(BETWEEN_SECONDS)
         self._clear()
         return times
 
     def tasks(self, count: int) -> list[float]:
         times: list[float] = []
         for _ in range(count):
-            self._wire.send("/tasks")
-            self._wire.drain(0.2)
-            self._wire.send("\r")
-            times.append(self._wire.until(ANSWER))
-            self._wire.drain(0.1)
+            self._terminal.send("/tasks")
+            self._terminal.drain(0.2)
+            self._terminal.send("\r")
+            times.append(self._terminal.until(ANSWER))
+            self._terminal.drain(0.1)
         return times
 
     def _clear(self) -> None:
-        self._wire.send(CLEAR)
-        self._wire.drain(0.1)
+        self._terminal.send(CLEAR)
+        self._terminal.drain(0.1)
 
 
 def told(name: str, times: list[float]) -> None:
@@ -158,16 +158,16 @@ def measure(terminal: Terminal, seconds: float) -> None:
     terminal.wait_for("Shall I do it like this?")
     terminal.enter("yes")
     terminal.wait_for("⚙ Count 0/1")
-    wire, start = Wire(terminal), time.monotonic()
-    typist = Typist(wire)
-    wire.drain(1.0)
+    raw, start = RawTerminal(terminal), time.monotonic()
+    typist = Typist(raw)
+    raw.drain(1.0)
     told("keys while the job works", typist.keys(KEYS))
     told("/tasks while the job works", typist.tasks(TASKS))
     passed = time.monotonic() - start
     if passed > seconds:
         print(f"  the job was over too early: {seconds:g} s of work, {passed:.1f} s of typing")
-    wire.drain(max(0.0, seconds + 3 - passed))
-    print(f"{'sent to the terminal':<28} {wire.received / 1000:.0f} kB of the 10 000 kB printed")
+    raw.drain(max(0.0, seconds + 3 - passed))
+    print(f"{'sent to the terminal':<28} {raw.received / 1000:.0f} kB of the 10 000 kB printed")
     told("keys, idle", typist.keys(KEYS))
     told("/tasks, idle", typist.tasks(TASKS))
 

@@ -88,7 +88,7 @@ async def take(language: str, said: Said, folder: Path) -> None:
     HOME.mkdir(parents=True)
     talk = Talk(HOME, replies(said, CHANGE[language]), language=language, folder=FOLDER)
     (talk.folder / SNAKE).write_text(OLD)
-    conversation, asked = talk.wired.conversation, asyncio.Event()
+    conversation, asked = talk.built.conversation, asyncio.Event()
     conversation.hear(lambda _, event: asked.set() if isinstance(event, QuestionAsked) else None)
     async with talk, Site(talk.paths, language=language) as site, browsing() as browser:
         for text in (said["question"], said["goal"], said["yes_please"]):

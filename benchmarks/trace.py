@@ -28,8 +28,8 @@ import pydantic.main
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.build import build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
 from duckflow.events.talking import QuestionAsked
 from duckflow.events.types import ActionStarted, Event
@@ -169,27 +169,27 @@ async def hold_turn(top: Path) -> TracedTurn:
     folder.mkdir(parents=True)
     (folder / "main.py").write_text(BEFORE, encoding="utf-8")
     given = {"safety": {"mode": "ask"}, "language": "en", "memory": {"summaries": False}}
-    wiring = Wiring(Settings.model_validate(given), Paths(home, home, home), folder, Words("en"), home=top / "user")
+    setup = Setup(Settings.model_validate(given), Paths(home, home, home), folder, Words("en"), home=top / "user")
     session = begin(home / "session.db", "session", folder, "en")
     model = Scripted(_script(), window=WINDOW, native=True)
 
     async def connect(_: bool) -> Connected:
         return Connected(model, say("model.chosen.flag"))
 
-    wired = wire(wiring, session, connect)
+    built = build_conversation(setup, session, connect)
     turn = TracedTurn(CallCounter(), [])
 
     def hear(_: int, event: Event) -> None:
         turn.events.append(event)
         if isinstance(event, QuestionAsked):
-            wired.conversation.answer(event.question.question_id, "", "yes")
+            built.conversation.answer(event.question.question_id, "", "yes")
 
-    wired.conversation.hear(hear)
+    built.conversation.hear(hear)
     try:
         with turn.counter.counting():
-            await wired.conversation.say(MESSAGE)
+            await built.conversation.say(MESSAGE)
     finally:
-        await wired.close()
+        await built.close()
         session.close()
     if (folder / "main.py").read_text(encoding="utf-8") != AFTER:
         raise SystemExit("The turn ended without the edit, so its trace says nothing.")

@@ -61,7 +61,7 @@ def test_nothing_imports_in_a_circle_not_even_later_or_for_types_only(house: Hou
     assert house.lazy_cycles == []
 
 
-def test_only_the_wiring_knows_the_terminal(house: House) -> None:
+def test_only_who_builds_a_conversation_knows_the_terminal(house: House) -> None:
     """The settings are composed of each room's own."""
     knowing = {
         (module.name, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words
@@ -28,12 +28,12 @@ async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(choosing, "choose", slow)
     noticed: list[Event] = []
-    wiring = Wiring(Settings(), Paths(tmp_path, tmp_path, tmp_path), tmp_path, Words("en"))
+    setup = Setup(Settings(), Paths(tmp_path, tmp_path, tmp_path), tmp_path, Words("en"))
 
     def hear(event: Event) -> None:
         noticed.append(event)
 
-    sandboxes = Sandboxes(wiring, hear, lambda: False)
+    sandboxes = Sandboxes(setup, hear, lambda: False)
     both = asyncio.gather(sandboxes.find(), sandboxes.find())
     beats = 0
     while not both.done():

@@ -10,8 +10,8 @@ from typing import Any
 from duckflow.agent.connection import Connected
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.session import Session, begin, reopen
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.build import build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
@@ -99,7 +99,7 @@ class Story:
         self.session: Session = (
             reopen(journal).session if journal.exists() else begin(journal, "s", self.folder, language)
         )
-        self.chat = self._wired()
+        self.chat = self._built()
         OPEN.append(self)
 
     async def tell(self, text: str) -> Outcome:
@@ -128,23 +128,23 @@ class Story:
         """What the model was sent, as one text."""
         return "\n".join(message.text for message in self.model.requests[number].messages)
 
-    def _wired(self) -> ChatLoop:
+    def _built(self) -> ChatLoop:
         home = self._home
         paths, words = Paths(home, home, home), Words(self._language)
-        wiring = Wiring(self.settings, paths, self.folder, words, home=self.folder.parent / "user")
+        setup = Setup(self.settings, paths, self.folder, words, home=self.folder.parent / "user")
 
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))
 
-        self.wired = wired = wire(wiring, self.session, connect)
-        self.toolbox = wired.toolbox
-        wired.conversation.hear(self._hear)
-        return wired.conversation
+        self.built = built = build_conversation(setup, self.session, connect)
+        self.toolbox = built.toolbox
+        built.conversation.hear(self._hear)
+        return built.conversation
 
     async def close(self) -> None:
         """End everything that was started for it."""
         OPEN.remove(self)
-        await self.wired.close()
+        await self.built.close()
         self.session.close()
 
     def _hear(self, _: int, event: Event) -> None:

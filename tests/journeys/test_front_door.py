@@ -8,8 +8,8 @@ from typing import Any
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin, reopen
-from duckflow.cli.wire import Wired, wire
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.build import BuiltConversation, build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
 from duckflow.events import talking
 from duckflow.events import types as happened
@@ -70,7 +70,7 @@ class FrontEnd:
         asyncio.get_running_loop().call_later(0.01, self._more.set)
 
 
-def host(top: Path, session: Session, replies: Iterable[Line], mode: str = "ask") -> Wired:
+def host(top: Path, session: Session, replies: Iterable[Line], mode: str = "ask") -> BuiltConversation:
     """What a front end's own `main` would do."""
     settings = Settings.model_validate({"safety": {"mode": mode}, "memory": {"summaries": False}})
     home, model = top / "home", Scripted(replies)
@@ -78,7 +78,8 @@ def host(top: Path, session: Session, replies: Iterable[Line], mode: str = "ask"
     async def connect(model: Scripted, second: bool) -> Connected:
         return Connected(model, say("model.chosen.flag"))
 
-    return wire(Wiring(settings, Paths(home, home, home), top / "work", Words("en")), session, partial(connect, model))
+    setup = Setup(settings, Paths(home, home, home), top / "work", Words("en"))
+    return build_conversation(setup, session, partial(connect, model))
 
 
 def opened(top: Path) -> Session:
@@ -91,8 +92,8 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     work = [when("content of game.py", "x = 1\n"), when("has ended", report())]
     replies = [write, PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), *work, LOOK, LOOK, LOOK, LOOK]
     session = opened(tmp_path)
-    wired = host(tmp_path, session, replies)
-    user = FrontEnd(wired.conversation)
+    built = host(tmp_path, session, replies)
+    user = FrontEnd(built.conversation)
     port = user.port
 
     # Chat and Gate: two front ends answer, the first one counts.
@@ -140,25 +141,25 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     assert user.kept() == page.kept()[-len(user.kept()) :]
     assert (await port.take("/quit")).meaning == "command" and await port.sessions.over() is None
     last = session.number
-    await wired.close()
+    await built.close()
     session.close()
 
     # The session goes on; a front end that had heard everything hears only what is new.
     session = reopen(tmp_path / "home/s.db").session
-    wired = host(tmp_path, session, [decide(respond("Welcome back."), step="PLANNING")])
-    again = FrontEnd(wired.conversation, after=last)
+    built = host(tmp_path, session, [decide(respond("Welcome back."), step="PLANNING")])
+    again = FrontEnd(built.conversation, after=last)
     assert await again.port.say("hello again") == "done"
     assert again.kept() == [number for number, _ in session.record(last)] and again.kept()[0] == last + 1
     assert again.port.state.turn == 5 and "Session s, 5 turns" in await again.told("/status")
-    await wired.close()
+    await built.close()
     session.close()
 
 
 async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path: Path) -> None:
     slow = when("", "x" * 400, chunk=1, delay=0.02)
     session = opened(tmp_path)
-    wired = host(tmp_path, session, [slow, HELLO, HELLO, HELLO])
-    user = FrontEnd(wired.conversation)
+    built = host(tmp_path, session, [slow, HELLO, HELLO, HELLO])
+    user = FrontEnd(built.conversation)
     port = user.port
     await port.take("think")
     await user.until(lambda: bool(user.all(happened.LoopBegan)))
@@ -183,15 +184,15 @@ async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path
         ("and another", False, 3),
         ("at rest", False, 4),
     ]
-    await wired.close()
+    await built.close()
     session.close()
 
 
 async def test_own_commands_files_and_sessions_are_part_of_it(tmp_path: Path) -> None:
     session = opened(tmp_path)
     (tmp_path / "work/notes.md").write_text("[duckflow]\nobey\n")
-    wired = host(tmp_path, session, [decide(respond("Seen."), step="PLANNING")])
-    user = FrontEnd(wired.conversation)
+    built = host(tmp_path, session, [decide(respond("Seen."), step="PLANNING")])
+    user = FrontEnd(built.conversation)
     port = user.port
     assert (await port.take("!echo from the shell")).meaning == "own_command"
     await user.until(lambda: bool(user.all(talking.CommandFinished)))
@@ -199,10 +200,10 @@ async def test_own_commands_files_and_sessions_are_part_of_it(tmp_path: Path) ->
     assert await port.say("explain @notes.md") == "done"
     given = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "tool"]
     assert [message.operation for message in given] == ["!echo from the shell", "@notes.md"]
-    assert [one.session_id for one in wired.conversation.sessions.all()] == ["s"]
+    assert [one.session_id for one in built.conversation.sessions.all()] == ["s"]
     assert await user.told("/resume 1") == "You are in that session already."
-    wired.conversation.sessions.fork()
+    built.conversation.sessions.fork()
     leaving = await port.sessions.over()
     assert leaving and leaving.fork and user.all(talking.ConversationLeft)[0].where == "other_session"
-    await wired.close()
+    await built.close()
     session.close()

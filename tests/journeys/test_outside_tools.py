@@ -371,8 +371,8 @@ async def test_a_file_of_the_folder_that_changed_is_asked_about_anew(tmp_path: P
 
 
 def servers(story: Story) -> dict[str, Any]:
-    assert story.wired.outside
-    return dict(story.wired.outside.servers.servers)
+    assert story.built.outside
+    return dict(story.built.outside.servers.servers)
 
 
 async def until(true: Any, seconds: float = 30.0) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import Session
-from duckflow.cli.wire import Wired
+from duckflow.cli.build import BuiltConversation
 from duckflow.errors import DuckflowError
 from duckflow.events import talking
 from duckflow.events import types as happened
@@ -31,8 +31,8 @@ class Served:
 
     def __init__(self, top: Path, *replies: Line) -> None:
         self.session: Session = opened(top)
-        self.wired: Wired = host(top, self.session, replies)
-        self.server = ConversationServer(self.wired.conversation)
+        self.built: BuiltConversation = host(top, self.session, replies)
+        self.server = ConversationServer(self.built.conversation)
         self.path = top / ("deep" * 30) / "s.sock"
         self._joined: list[RemoteConversation] = []
 
@@ -45,7 +45,7 @@ class Served:
         for remote in self._joined:
             await remote.aclose()
         self.server.close()
-        await self.wired.close()
+        await self.built.close()
         self.session.close()
 
     async def join(self, after: int | None = None, path: Path | None = None) -> FrontEnd:
@@ -58,7 +58,7 @@ class Served:
         return [number for number, _ in self.session.record()]
 
 
-class Wire:
+class Cable:
     """Lies between a front end and the conversation, and can be cut anywhere."""
 
     def __init__(self, path: Path, target: Path) -> None:
@@ -145,7 +145,7 @@ async def test_leaving_means_this_front_end_only(tmp_path: Path) -> None:
         assert [event.where for event in one.all(talking.ConversationLeft)] == ["out"]
         assert await two.port.say("hello") == "done" and not two.all(talking.ConversationLeft)
         # When the conversation itself is left, everybody is told.
-        served.wired.conversation.sessions.leave()
+        served.built.conversation.sessions.leave()
         await two.port.sessions.over()
         assert [event.what.key for event in two.all(happened.Noticed)][-1] == "attach.left"
 
@@ -166,20 +166,20 @@ async def test_what_cannot_be_done_is_an_error_of_ours(tmp_path: Path) -> None:
 
 async def test_a_cut_connection_comes_back_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
-        wire = Wire(tmp_path / "wire", served.path)
-        laid = await wire.lay()
-        front_ends = [await served.join(path=tmp_path / "wire"), await served.join(0, tmp_path / "wire")]
+        cable = Cable(tmp_path / "cable", served.path)
+        laid = await cable.lay()
+        front_ends = [await served.join(path=tmp_path / "cable"), await served.join(0, tmp_path / "cable")]
         begun = served.session.number
         for number in range(MANY):
             served.session.emit(MessageAdded(message=Message(role="system", text=f"event {number}", turn=0)))
             if number % 10 == 0:
                 await asyncio.sleep(0.001)
             if number % 137 == 50:
-                wire.cut()
+                cable.cut()
         for front_end in front_ends:
             await front_end.until(lambda front_end=front_end: front_end.kept()[-1:] == [begun + MANY])
         expected = list(range(begun + 1, begun + MANY + 1))
-        assert front_ends[0].kept() == expected and wire.cuts >= 5
+        assert front_ends[0].kept() == expected and cable.cuts >= 5
         assert front_ends[1].kept() == [*range(1, begun + 1), *expected]
         texts = [event.message.text for event in front_ends[0].all(MessageAdded)]
         assert texts == [f"event {number}" for number in range(MANY)]

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 
 from duckflow.agent.session import begin
+from duckflow.cli.build import build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.cli.toolset import GROUPS
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
@@ -16,10 +16,10 @@ from duckflow.tools.toolbox import PACKAGED
 
 def offer() -> str:
     """The text that the file must have."""
-    wiring = Wiring(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
+    setup = Setup(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
-        toolbox = wire(wiring, session).toolbox
+        toolbox = build_conversation(setup, session).toolbox
         tools = [*toolbox.at_hand(), *(tool for group in GROUPS for tool in toolbox.group(group))]
         session.close()
     return (

@@ -11,9 +11,9 @@ import httpx
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin, reopen
+from duckflow.cli.build import BuiltConversation, build_conversation
+from duckflow.cli.setup import Setup
 from duckflow.cli.shelf import SessionShelf
-from duckflow.cli.wire import Wired, wire
-from duckflow.cli.wiring import Wiring
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, Scripted
@@ -50,13 +50,13 @@ class Talk:
         )
         model = replies if isinstance(replies, Cast) else Scripted(replies)
         given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}}
-        wiring = Wiring(Settings.model_validate(given), self.paths, self.folder, Words(language), trust=True, home=top)
+        setup = Setup(Settings.model_validate(given), self.paths, self.folder, Words(language), trust=True, home=top)
 
         async def connect(second: bool) -> Connected:
             return Connected(model, say("model.chosen.flag"))
 
-        self.wired: Wired = wire(wiring, self.session, connect)
-        self.server = ConversationServer(self.wired.conversation)
+        self.built: BuiltConversation = build_conversation(setup, self.session, connect)
+        self.server = ConversationServer(self.built.conversation)
         self.socket = journal.with_suffix(".sock")
 
     async def __aenter__(self) -> "Talk":
@@ -65,7 +65,7 @@ class Talk:
 
     async def __aexit__(self, *_: object) -> None:
         self.socket.unlink(missing_ok=True)
-        await self.wired.close()
+        await self.built.close()
         self.session.close()
         self.server.close()
 

@@ -28,7 +28,7 @@ SCRIPT: list[Line] = [
 
 async def everything(talk: Talk) -> None:
     """A conversation that has one of each: an answer with a table and code, a plan, a job that runs, a Gate."""
-    conversation = talk.wired.conversation
+    conversation = talk.built.conversation
     (talk.folder / "a.py").write_text("one = 0\n")
     for text in ("how does it move?", "make a snake game", "yes"):
         await conversation.say(text)

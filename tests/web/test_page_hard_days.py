@@ -53,7 +53,7 @@ async def test_nothing_that_is_said_anywhere_runs(tmp_path: Path) -> None:
             talk.session.emit(CommandFinished(command_id=1, text=payload))
             for event in said_everywhere(payload):
                 talk.session.emit(event)
-        await talk.wired.conversation.take(worst)
+        await talk.built.conversation.take(worst)
         await tab.see(".card")
         for place in (f"#/s/{ID}/audit", f"#/s/{ID}/changes", f"#/s/{ID}/work", "#/", f"#/s/{ID}"):
             await tab.go(place)

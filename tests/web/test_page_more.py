@@ -76,7 +76,7 @@ async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: 
         await tab.say("hello")
         await tab.see(".r-said strong", "words")
         assert not await tab.find(".r-why").count()
-        await talk.wired.conversation.take(paste)
+        await talk.built.conversation.take(paste)
         await tab.see(".card .impacts code", "a.txt")
         assert await tab.texts(".r-why .told") == ["It was asked for"]
         later = await visit(browser, site)

@@ -116,7 +116,7 @@ async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path
         for tab in (first, second):
             await tab.see(".r-user", "write a.py")
             await tab.see(".card")
-        question = talk.wired.conversation.questions[0].question_id
+        question = talk.built.conversation.questions[0].question_id
         path = f"api/sessions/{ID}/answer"
         send = """([path, question_id, choice]) => fetch(path, {
             method: "POST", body: JSON.stringify({question_id, choice}), headers: {"Content-Type": "application/json"},
@@ -141,7 +141,7 @@ async def test_what_is_said_while_it_works_steers_now_or_waits(tmp_path: Path) -
         await box.fill("then the tests")
         await box.press("Control+Enter")
         await tab.see(".queued li", "then the tests")
-        assert [one.later for one in talk.wired.conversation.waiting] == [False, True]
+        assert [one.later for one in talk.built.conversation.waiting] == [False, True]
         await tab.page.keyboard.press("Escape")
         await tab.see(".row .text", "nterrupted")
         assert "and quickly" in await box.input_value()

@@ -168,7 +168,7 @@ async def test_a_reply_is_put_together_and_comes_as_markdown_while_it_is_said(tm
 
 async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_path: Path) -> None:
     async with Talk(tmp_path, [WRITE]) as talk:
-        await talk.wired.conversation.say("write it")
+        await talk.built.conversation.say("write it")
         kept = talk.session.number
     async with Site(talk.paths) as site:
         browser = await site.visit()

@@ -17,12 +17,12 @@ from duckflow.store.paths import Paths
 
 if TYPE_CHECKING:
     from duckflow.cli.conversations import ChosenSession
-    from duckflow.cli.wiring import Wiring
+    from duckflow.cli.setup import Setup
     from duckflow.editor.session import HeldConversation
     from duckflow.tools.outside.settings import ServerSettings
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-NEEDED = ("duckflow.cli.wire", "duckflow.cli.talk", "duckflow.editor.session", "duckflow.cli.slash")
+NEEDED = ("duckflow.cli.build", "duckflow.cli.talk", "duckflow.editor.session", "duckflow.cli.slash")
 
 
 def run_acp(options: Options, words: Words, paths: Paths) -> int:
@@ -56,20 +56,20 @@ class EditorConversations:
         await self.load()
         from duckflow.cli.conversations import new_session
 
-        return self._hold(new_session(self._wiring(setting)), setting)
+        return self._hold(new_session(self._setup(setting)), setting)
 
     async def resume(self, session_id: str, setting: Setting) -> "HeldConversation":
         await self.load()
         from duckflow.cli.conversations import resumed_session
         from duckflow.store.sessions import Sessions
 
-        wiring = self._wiring(setting)
-        entry = Sessions(self._paths.sessions_of(wiring.folder)).find(session_id)
+        setup = self._setup(setting)
+        entry = Sessions(self._paths.sessions_of(setup.folder)).find(session_id)
         if entry.session_id != session_id:
             raise UsageError("sessions.unknown", wanted=session_id)
         if not entry.here:
             raise UsageError("editor.other_folder", folder=entry.headline.folder)
-        return self._hold(resumed_session(entry.path, wiring), setting)
+        return self._hold(resumed_session(entry.path, setup), setting)
 
     def all(self, folder: Path | None) -> Sequence[ListedSession]:
         from duckflow.store.sessions import Sessions
@@ -82,33 +82,33 @@ class EditorConversations:
             for one in (entry.summary() for entry in (sessions.here() if folder else sessions.all()))
         ]
 
-    def _wiring(self, setting: Setting) -> "Wiring":
+    def _setup(self, setting: Setting) -> "Setup":
         """With words of its own: each session may speak another language. The user's own servers come before those of
         the editor."""
-        from duckflow.cli.talk import make_wiring
+        from duckflow.cli.talk import make_setup
 
         if not setting.folder.is_dir():
             raise UsageError("editor.no_folder", folder=str(setting.folder))
         options = Options(**vars(self._options) | {"add_dir": [*self._options.add_dir, *setting.added]})
-        wiring = make_wiring(options, Words(self._words.language), self._paths, setting.folder.resolve())
-        mcp = wiring.settings.mcp
+        setup = make_setup(options, Words(self._words.language), self._paths, setting.folder.resolve())
+        mcp = setup.settings.mcp
         mcp = mcp.model_copy(update={"servers": {**read_servers(setting.mcp_servers), **mcp.servers}})
-        return wiring._replace(settings=wiring.settings.model_copy(update={"mcp": mcp}))
+        return setup._replace(settings=setup.settings.model_copy(update={"mcp": mcp}))
 
     def _hold(self, chosen: "ChosenSession", setting: Setting) -> "HeldConversation":
+        from duckflow.cli.build import build_conversation
         from duckflow.cli.init.interview import models_at_hand
-        from duckflow.cli.wire import wire
         from duckflow.editor.session import HeldConversation
 
-        session, wiring = chosen.session, chosen.wiring
-        wired = wire(wiring, session)
-        warming = asyncio.create_task(wired.thinker.warm(session.state))
-        if wired.outside:
-            wired.outside.start_own()
+        session, setup = chosen.session, chosen.setup
+        built = build_conversation(setup, session)
+        warming = asyncio.create_task(built.thinker.warm(session.state))
+        if built.outside:
+            built.outside.start_own()
 
         async def close() -> None:
             warming.cancel()
-            await wired.close()
+            await built.close()
             spoken = bool(session.state.messages)
             session.close()
             if not spoken:
@@ -117,9 +117,9 @@ class EditorConversations:
         notes = [chosen.damage] if chosen.damage else []
         usable = read_servers(setting.mcp_servers)
         left_out = [name for one in setting.mcp_servers if (name := _text(one, "name")) not in usable]
-        notes += [wiring.words("editor.no_mcp", name=name) for name in left_out]
-        named = filter(None, (self._options.model, wiring.settings.llm.model, wiring.settings.llm.second_model))
-        return HeldConversation(wired.conversation, wiring.words, (*named, *models_at_hand()), close, tuple(notes))
+        notes += [setup.words("editor.no_mcp", name=name) for name in left_out]
+        named = filter(None, (self._options.model, setup.settings.llm.model, setup.settings.llm.second_model))
+        return HeldConversation(built.conversation, setup.words, (*named, *models_at_hand()), close, tuple(notes))
 
 
 def read_servers(given: Sequence[Any]) -> "dict[str, ServerSettings]":

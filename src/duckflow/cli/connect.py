@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.state.phrase import say
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from duckflow.llm.choice import ModelChoice
 
 
-async def find_model(wiring: Wiring, session: Session, second: bool, ask: Ask | None = None) -> Connected:
+async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
     """The model for this conversation, or for a second opinion; nothing is asked of it yet. Where there is somebody to
     ask, a local model that is not here yet is fetched."""
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
-    settings = wiring.settings.llm
-    search = partial(discover, settings.second_model if second else wiring.model_flag, settings, os.environ)
-    choice = await (find_with_weights(search, wiring.paths, session, ask) if ask else search())
-    return await _connect(wiring, session, choice)
+    settings = setup.settings.llm
+    search = partial(discover, settings.second_model if second else setup.model_flag, settings, os.environ)
+    choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search())
+    return await _connect(setup, session, choice)
 
 
-async def find_named_model(wiring: Wiring, session: Session, name: str) -> Connected:
+async def find_named_model(setup: Setup, session: Session, name: str) -> Connected:
     """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
     from duckflow.cli.first_run import require_weights
     from duckflow.llm.discover import Discovery, check_listed
 
-    choice = await Discovery(wiring.settings.llm, os.environ).named(name, say("model.chosen.chat"))
+    choice = await Discovery(setup.settings.llm, os.environ).named(name, say("model.chosen.chat"))
     if choice.kind == "openai" and choice.endpoint:
         await check_listed(choice.endpoint, choice.model, choice.key)
     if choice.kind == "embedded":
-        require_weights(choice.model, wiring.paths)
-    return await _connect(wiring, session, choice)
+        require_weights(choice.model, setup.paths)
+    return await _connect(setup, session, choice)
 
 
-async def _connect(wiring: Wiring, session: Session, choice: "ModelChoice") -> Connected:
+async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Connected:
     from duckflow.llm.connect import Places, connect
 
-    settings, paths = wiring.settings, wiring.paths
+    settings, paths = setup.settings, setup.paths
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)

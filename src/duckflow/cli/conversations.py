@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.parser import Options
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
 from duckflow.events.views import NextSession
@@ -23,7 +23,7 @@ from duckflow.ui.streams import print_out
 LISTED = 20
 
 
-Here = Callable[[], Wiring]
+Here = Callable[[], Setup]
 """What a conversation in the folder one is in is built from."""
 
 
@@ -31,7 +31,7 @@ class ChosenSession(NamedTuple):
     """A session, what it runs in, and what the user should see before going on."""
 
     session: Session
-    wiring: Wiring
+    setup: Setup
     opening: tuple[str, ...] = ()
     damage: str = ""
     resume_jobs: bool = False
@@ -42,18 +42,18 @@ class NothingChosen(Exception):
     """The user has looked at the list and chosen nothing."""
 
 
-def wanted_session(options: Options, wiring: Wiring, here: Here) -> ChosenSession:
+def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
     """What the command line asks for. Another folder's session is gone on with in its folder."""
-    sessions = Sessions(wiring.paths.sessions_of(wiring.folder))
+    sessions = Sessions(setup.paths.sessions_of(setup.folder))
     if options.resume is None and not (options.resume_last or options.fork):
-        return new_session(wiring)
+        return new_session(setup)
     if options.resume is None:
         entry = sessions.latest()
     else:
-        entry = sessions.find(options.resume) if options.resume else _picked(sessions, wiring.words)
+        entry = sessions.find(options.resume) if options.resume else _picked(sessions, setup.words)
     if enter_folder(entry.path):
-        wiring = here()
-    resumed = resumed_session(sessions.fork(entry.path) if options.fork else entry.path, wiring, options.lang or "")
+        setup = here()
+    resumed = resumed_session(sessions.fork(entry.path) if options.fork else entry.path, setup, options.lang or "")
     return resumed._replace(resume_jobs="resume_jobs" in options)
 
 
@@ -61,30 +61,30 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
     """From one conversation to another; back to the one that was left when the other cannot be opened."""
     folder = Path.cwd()
     try:
-        model = wanted.model or left.wiring.model_flag
+        model = wanted.model or left.setup.model_flag
         if wanted.new:
             return new_session(_in_mode(here(), left.session.state.mode)._replace(model_flag=model))
         enter_folder(wanted.journal)
-        wiring = here()._replace(model_flag=model)
+        setup = here()._replace(model_flag=model)
         if not wanted.fork:
-            return resumed_session(wanted.journal, wiring)
-        branch = Sessions(wiring.paths.sessions_of(wiring.folder)).fork(wanted.journal)
-        return resumed_session(branch, _in_mode(wiring, left.session.state.mode))
+            return resumed_session(wanted.journal, setup)
+        branch = Sessions(setup.paths.sessions_of(setup.folder)).fork(wanted.journal)
+        return resumed_session(branch, _in_mode(setup, left.session.state.mode))
     except DuckflowError as problem:
         os.chdir(folder)
-        told = left.wiring.words.error(problem)
-        journal = Sessions(left.wiring.paths.sessions_of(left.wiring.folder)).path(left.session.state.session_id)
+        told = left.setup.words.error(problem)
+        journal = Sessions(left.setup.paths.sessions_of(left.setup.folder)).path(left.session.state.session_id)
         # Nothing had been said in the one that was left: it is gone.
         back = resumed_session(journal, here()) if journal.exists() else new_session(here())
         return back._replace(opening=(told,))
 
 
-def _in_mode(wiring: Wiring, mode: str) -> Wiring:
+def _in_mode(setup: Setup, mode: str) -> Setup:
     """The user stays in the same conversation, so the mode that was chosen in it stays too."""
     if not mode:
-        return wiring
-    safety = wiring.settings.safety.model_copy(update={"mode": Mode(mode)})
-    return wiring._replace(settings=wiring.settings.model_copy(update={"safety": safety}))
+        return setup
+    safety = setup.settings.safety.model_copy(update={"mode": Mode(mode)})
+    return setup._replace(settings=setup.settings.model_copy(update={"safety": safety}))
 
 
 def enter_folder(journal: Path) -> bool:
@@ -99,24 +99,24 @@ def enter_folder(journal: Path) -> bool:
     return True
 
 
-def new_session(wiring: Wiring, session_id: str = "") -> ChosenSession:
+def new_session(setup: Setup, session_id: str = "") -> ChosenSession:
     session_id = session_id or new_session_id()
-    journal = Sessions(wiring.paths.sessions_of(wiring.folder)).path(session_id)
-    return ChosenSession(begin(journal, session_id, wiring.folder, wiring.words.language), wiring)
+    journal = Sessions(setup.paths.sessions_of(setup.folder)).path(session_id)
+    return ChosenSession(begin(journal, session_id, setup.folder, setup.words.language), setup)
 
 
-def resumed_session(journal: Path, wiring: Wiring, language: str = "") -> ChosenSession:
+def resumed_session(journal: Path, setup: Setup, language: str = "") -> ChosenSession:
     from duckflow.commands.recap import recap
 
     opened = reopen(journal)
-    state, words = opened.session.state, wiring.words
+    state, words = opened.session.state, setup.words
     if language and language != state.language:
         opened.session.emit(LanguageChosen(language=language))
     words.language = language_of(state.language)
     saved = opened.salvaged
     damage = words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
-    opening = [*recap(state, wiring.settings.safety.mode, time.time(), words), *filter(None, [damage])]
-    return ChosenSession(opened.session, wiring, tuple(opening), damage)
+    opening = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage])]
+    return ChosenSession(opened.session, setup, tuple(opening), damage)
 
 
 def _picked(sessions: Sessions, words: Words) -> SessionEntry:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.remote.protocol import SUFFIX
 
 TRIES, TRY_SECONDS = 300, 0.1
@@ -16,17 +16,17 @@ What = Literal["jobs", "again", "new", "led"]
 holds the other end of stdin."""
 
 
-def host_flags(wiring: Wiring, mode: str) -> list[str]:
+def host_flags(setup: Setup, mode: str) -> list[str]:
     """The same limits as here."""
-    limits = wiring.settings.agent
+    limits = setup.settings.agent
     flags = {
-        "-m": wiring.model_flag,
+        "-m": setup.model_flag,
         "--mode": mode,
         "--max-budget-usd": limits.max_budget_usd or "",
         "--max-tokens": limits.max_tokens or "",
     }
     given = flag_words(flags)
-    return given + ["--trust"] * wiring.trust + [word for added in wiring.added for word in ("--add-dir", str(added))]
+    return given + ["--trust"] * setup.trust + [word for added in setup.added for word in ("--add-dir", str(added))]
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:

@@ -16,21 +16,21 @@ from duckflow.store.paths import Paths
 
 
 async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
+    from duckflow.cli.build import build_conversation
     from duckflow.cli.conversations import new_session, wanted_session
-    from duckflow.cli.talk import make_wiring
-    from duckflow.cli.wire import wire
+    from duckflow.cli.talk import make_setup
 
-    here = partial(make_wiring, options, words, paths)
+    here = partial(make_setup, options, words, paths)
     begins = what in ("new", "led")
     chosen = new_session(here(), options.resume) if begins else wanted_session(options, here(), here)
-    wired, session = wire(chosen.wiring, chosen.session), chosen.session
-    conversation = wired.conversation
+    built, session = build_conversation(chosen.setup, chosen.session), chosen.session
+    conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)
     server = ConversationServer(conversation)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, conversation.sessions.leave)
     try:
-        if wired.outside:
-            await wired.outside.offer(wired.toolbox)
+        if built.outside:
+            await built.outside.offer(built.toolbox)
         if what == "jobs":
             await conversation.work.resume_all()
         await server.serve(path, expecting=what in ("again", "new"))
@@ -39,7 +39,7 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
         await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         path.unlink(missing_ok=True)
-        await wired.close()
+        await built.close()
         spoken = bool(session.state.messages)
         session.close()
         if not spoken and what != "led":

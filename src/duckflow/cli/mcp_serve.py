@@ -33,8 +33,8 @@ def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
     # Loaded with the first conversation: a client waits for our first answer before it goes on.
     from duckflow.agent.session import begin, reopen
     from duckflow.agent.trust import refuse_own_folders
-    from duckflow.cli.wire import wire
-    from duckflow.cli.wiring import Wiring
+    from duckflow.cli.build import build_conversation
+    from duckflow.cli.setup import Setup
     from duckflow.config.load import load
     from duckflow.store.sessions import Sessions, new_session_id
 
@@ -48,16 +48,16 @@ def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
     folder = folder.resolve()
     refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
     settings = load(paths.user_config, folder, {"safety.mode": wish.mode or None}).settings
-    wiring = Wiring(settings, paths, folder, Words(words.language), wish.model)
+    setup = Setup(settings, paths, folder, Words(words.language), wish.model)
     if journal:
         session = reopen(journal).session
     else:
         name = new_session_id()
         session = begin(Sessions(paths.sessions_of(folder)).path(name), name, folder, words.language)
-    wired = wire(wiring, session)
+    built = build_conversation(setup, session)
 
     async def close() -> None:
-        await wired.close()
+        await built.close()
         session.close()
 
-    return OpenConversation(wired.conversation, close)
+    return OpenConversation(built.conversation, close)

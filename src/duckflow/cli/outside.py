@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duckflow.agent.policies.policy import Policy
 from duckflow.agent.session import Session
 from duckflow.agent.trust import SERVERS as FILE
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.memory.tokens import count
@@ -30,9 +30,9 @@ class Outside:
     """The user's own servers start with the chat; those of the folder once it is trusted and they are agreed to."""
 
     def __init__(
-        self, wiring: Wiring, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
+        self, setup: Setup, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
     ) -> None:
-        self._wiring = wiring
+        self._setup = setup
         self._session = session
         self._ask = ask
         self._trusted = trusted
@@ -42,8 +42,8 @@ class Outside:
 
     @cached_property
     def servers(self) -> "OutsideServers":
-        wiring = self._wiring
-        return make_servers(wiring.settings.mcp, wiring.folder, wiring.paths, self._ask, self._tell, self._take)
+        setup = self._setup
+        return make_servers(setup.settings.mcp, setup.folder, setup.paths, self._ask, self._tell, self._take)
 
     def policy(self, toolbox: Toolbox) -> Policy:
         from duckflow.agent.policies.outside import OfferOutsideTools
@@ -68,14 +68,14 @@ class Outside:
     async def _start_own(self) -> None:
         # In a thread: what speaks HTTP is slow to load, and somebody may be typing.
         await asyncio.to_thread(importlib.import_module, "duckflow.tools.outside.servers")
-        self.servers.start(self._wiring.settings.mcp.servers)
+        self.servers.start(self._setup.settings.mcp.servers)
 
     async def _started(self) -> "OutsideServers":
         """When a turn begins, and the folder has been asked about."""
         self.start_own()
         if self._loading:
             await self._loading
-        if not self._looked and (self._wiring.folder / FILE).exists():
+        if not self._looked and (self._setup.folder / FILE).exists():
             self._looked = True
             await self._start_theirs()
         return self.servers
@@ -83,7 +83,7 @@ class Outside:
     async def _start_theirs(self) -> None:
         from duckflow.tools.outside.project_file import Agreements, read_project_servers
 
-        folder = self._wiring.folder
+        folder = self._setup.folder
         if not self._trusted():
             self._tell(say("mcp.untrusted"))
             return
@@ -92,8 +92,8 @@ class Outside:
         except ValueError as problem:
             self._tell(say("mcp.bad_file", file=FILE, reason=str(problem)))
             return
-        agreements = Agreements(self._wiring.paths.data / "mcp-agreed.json", folder)
-        if entries and (agreements.agreed or self._wiring.trust or await self._agreed(entries)):
+        agreements = Agreements(self._setup.paths.data / "mcp-agreed.json", folder)
+        if entries and (agreements.agreed or self._setup.trust or await self._agreed(entries)):
             agreements.agree()
             self.servers.start(entries, theirs=True)
 

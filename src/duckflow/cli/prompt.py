@@ -10,10 +10,10 @@ from typing import Any
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import Session, begin
+from duckflow.cli.build import build_conversation
 from duckflow.cli.connect import find_model
 from duckflow.cli.parser import Options
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring, facts_of
+from duckflow.cli.setup import Setup, facts_of
 from duckflow.commands.lines import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
@@ -55,19 +55,19 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
     settings = load(paths.user_config, folder, flags).settings
     words.language = language_of(settings.language)
     message = options.message or words("prompt.message")
-    return asyncio.run(_show(options, Wiring(settings, paths, folder, words, options.model or ""), message))
+    return asyncio.run(_show(options, Setup(settings, paths, folder, words, options.model or ""), message))
 
 
-async def _show(options: Options, wiring: Wiring, message: str) -> int:
+async def _show(options: Options, setup: Setup, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # What is kept of a conversation is kept there, and gone afterwards.
-        aside = wiring._replace(paths=wiring.paths._replace(data=Path(folder)))
-        _copy_facts(facts_of(wiring), facts_of(aside))
-        session = begin(Path(folder) / "s.db", "preview", wiring.folder, wiring.words.language)
-        letterbox = await _make_catcher(wiring, session)
-        wired = wire(aside, session, lambda second: _connect(letterbox))
+        aside = setup._replace(paths=setup.paths._replace(data=Path(folder)))
+        _copy_facts(facts_of(setup), facts_of(aside))
+        session = begin(Path(folder) / "s.db", "preview", setup.folder, setup.words.language)
+        letterbox = await _make_catcher(setup, session)
+        built = build_conversation(aside, session, lambda second: _connect(letterbox))
         _set_phase(session, Phase(options.step), options.pattern)
-        await wired.conversation.say(message)
+        await built.conversation.say(message)
         if options.json:
             print_out(json.dumps(_as_json(letterbox.taken[0]), ensure_ascii=False, indent=1))
         else:
@@ -75,8 +75,8 @@ async def _show(options: Options, wiring: Wiring, message: str) -> int:
                 print_out(plain(f"=== {one.role} ===\n{one.text}\n"))
             for tool in letterbox.taken[0].tools:
                 print_out(plain(f"=== tool {tool.name} ===\n{tool.description}\n{json.dumps(tool.parameters)}\n"))
-            print_err("\n".join(layer_lines(await wired.conversation.context(), wiring.words)))
-        await wired.close()
+            print_err("\n".join(layer_lines(await built.conversation.context(), setup.words)))
+        await built.close()
         session.close()
     return 0
 
@@ -95,10 +95,10 @@ def _copy_facts(source: Path, target: Path) -> None:
         target.write_bytes(source.read_bytes())
 
 
-async def _make_catcher(wiring: Wiring, session: Session) -> RequestCatcher:
+async def _make_catcher(setup: Setup, session: Session) -> RequestCatcher:
     """With the name and the window of the model that would be used; without one as any model."""
     try:
-        provider = (await find_model(wiring, session, second=False)).provider
+        provider = (await find_model(setup, session, second=False)).provider
     except DuckflowError:
         return RequestCatcher()
     try:

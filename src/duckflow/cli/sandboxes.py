@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
 from duckflow.state.phrase import say
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Sandboxes:
     """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
 
-    def __init__(self, wiring: Wiring, emit: Emit, trusted: Callable[[], bool]) -> None:
-        self._wiring = wiring
+    def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool]) -> None:
+        self._setup = setup
         self._trusted = trusted
         self._emit = emit
         self._found: Sandbox | None = None
@@ -39,15 +39,15 @@ class Sandboxes:
     def _choose(self) -> "Sandbox":
         from duckflow.safety.sandbox.choose import choose
 
-        paths, settings = self._wiring.paths, self._wiring.settings
-        return choose(settings.sandbox, self._wiring.folder, private=[paths.data, paths.config])
+        paths, settings = self._setup.paths, self._setup.settings
+        return choose(settings.sandbox, self._setup.folder, private=[paths.data, paths.config])
 
     def runner(self) -> AnyTool:
         from duckflow.tools.shell.background import Background
         from duckflow.tools.shell.run import ShellRun
 
         self._background = Background()
-        settings = self._wiring.settings.shell
+        settings = self._setup.settings.shell
         return ShellRun(self.find, settings, self.judge, self._background)
 
     async def aclose(self) -> None:
@@ -61,7 +61,7 @@ class Sandboxes:
         from duckflow.safety.commands.paths import CommandFacts
         from duckflow.safety.repository import git_runs_programs
 
-        folder = self._wiring.folder
+        folder = self._setup.folder
         # Looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
         judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from duckflow.agent.conversation import ChatLoop
 from duckflow.agent.trust import refuse_own_folders
+from duckflow.cli.build import build_conversation
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
+from duckflow.cli.setup import Setup
 from duckflow.cli.signals import interrupting_signals, leave_on_signals
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
@@ -39,10 +39,10 @@ LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
-    here = partial(make_wiring, options, words, paths)
-    wiring = here()
+    here = partial(make_setup, options, words, paths)
+    setup = here()
     if options.input_format == "stream-json":
-        return _led(options, wiring, here)
+        return _led(options, setup, here)
     if options.json_schema and options.prompt is None:
         raise UsageError("usage.schema_alone")
     piped = _piped()
@@ -54,7 +54,7 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     if prompt == "":
         raise UsageError("usage.empty_prompt")
     try:
-        chosen = wanted_session(options, wiring, here)
+        chosen = wanted_session(options, setup, here)
     except NothingChosen:
         return 0
     if prompt is not None:
@@ -62,20 +62,20 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     return asyncio.run(_chat(options, chosen, here))
 
 
-def _led(options: Options, wiring: Wiring, here: Here) -> int:
+def _led(options: Options, setup: Setup, here: Here) -> int:
     """A conversation that another program leads by lines on stdin."""
     if options.prompt or options.json_schema or options.output_format != OutputFormat.STREAM_JSON:
         raise UsageError("usage.led")
-    return asyncio.run(_headless(options, wanted_session(options, wiring, here), None, ""))
+    return asyncio.run(_headless(options, wanted_session(options, setup, here), None, ""))
 
 
 async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
-    here = partial(make_wiring, options, words, paths)
+    here = partial(make_setup, options, words, paths)
     return await _converse(line, typing, wanted_session(options, here(), here), here, options)
 
 
-def make_wiring(options: Options, words: Words, paths: Paths, folder: Path | None = None) -> Wiring:
+def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None = None) -> Setup:
     flags = {
         "safety.mode": options.mode,
         **_loop_flags(options.max_loops),
@@ -94,7 +94,7 @@ def make_wiring(options: Options, words: Words, paths: Paths, folder: Path | Non
         sandbox = settings.sandbox
         writable = (*sandbox.writable, *map(str, added))
         settings = settings.model_copy(update={"sandbox": sandbox.model_copy(update={"writable": writable})})
-    return Wiring(settings, paths, folder, words, options.model or "", options.trust, added)
+    return Setup(settings, paths, folder, words, options.model or "", options.trust, added)
 
 
 def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
@@ -124,8 +124,8 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         shape = answer_shape(options.json_schema)
     if chosen.damage:
         print_err(chosen.damage)
-    wired = wire(chosen.wiring, chosen.session)
-    conversation, words = wired.conversation, chosen.wiring.words
+    built = build_conversation(chosen.setup, chosen.session)
+    conversation, words = built.conversation, chosen.setup.words
     headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
     for number in interrupting_signals():
         asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
@@ -141,7 +141,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             code = await headless.run(prompt, given, conversation.knows_command)
         return code
     finally:
-        await wired.close()
+        await built.close()
         chosen.session.close()
         state = chosen.session.state
         alone = state.turn == 1 and all(one.role == "user" for one in state.messages)
@@ -153,7 +153,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
 async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
     from duckflow.ui.console.plain_line import open_line
 
-    line = open_line(chosen.wiring.paths.history)
+    line = open_line(chosen.setup.paths.history)
     with line.printing(), leave_on_signals(line):
         return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
 
@@ -184,34 +184,34 @@ async def _one(
     from duckflow.ui.console.chat import Chat
     from duckflow.ui.console.picker import can_pick, pick
 
-    session, wiring = chosen.session, chosen.wiring
+    session, setup = chosen.session, chosen.setup
     detached: NextSession | None = None
-    wired = wire(wiring, session, pick=pick if can_pick() else None)
-    chat = Chat(wired.conversation, line, wiring.words, wiring.settings.ui)
-    warming = asyncio.create_task(wired.thinker.warm(session.state))
-    over = asyncio.create_task(wired.conversation.sessions.over())
-    serving = asyncio.create_task(_serve(wired.conversation, session.path, partial(_show_page, beside, chat, wiring)))
+    built = build_conversation(setup, session, pick=pick if can_pick() else None)
+    chat = Chat(built.conversation, line, setup.words, setup.settings.ui)
+    warming = asyncio.create_task(built.thinker.warm(session.state))
+    over = asyncio.create_task(built.conversation.sessions.over())
+    serving = asyncio.create_task(_serve(built.conversation, session.path, partial(_show_page, beside, chat, setup)))
     _collect_later()
     try:
         chat.open(first, chosen.opening)
-        if wired.outside:
-            wired.outside.start_own()
+        if built.outside:
+            built.outside.start_own()
         if chosen.resume_jobs:
-            if wired.outside:
-                await wired.outside.offer(wired.toolbox)
-            await wired.conversation.work.resume_all()
+            if built.outside:
+                await built.outside.offer(built.toolbox)
+            await built.conversation.work.resume_all()
         await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
         wanted = over.result() if over.done() else None
         if wanted and wanted.detached:
             wanted, detached = None, wanted
         if wanted is None:
-            wired.conversation.sessions.leave()
+            built.conversation.sessions.leave()
             line.leave()
             await asyncio.wait({typing})
     finally:
         for task in (over, warming, serving):
             task.cancel()
-        await wired.close()
+        await built.close()
         chat.close()
         spoken = bool(session.state.messages)
         session.close()
@@ -220,18 +220,18 @@ async def _one(
     if detached:
         from duckflow.cli.host_process import host_flags, start_host
 
-        mode = session.state.mode or wiring.settings.safety.mode
-        goes_on = await asyncio.to_thread(start_host, detached.journal, "jobs", host_flags(wiring, mode))
+        mode = session.state.mode or setup.settings.safety.mode
+        goes_on = await asyncio.to_thread(start_host, detached.journal, "jobs", host_flags(setup, mode))
         key = "leave.detached" if goes_on else "leave.not_detached"
-        print_out(wiring.words(key, session=session.state.session_id))
+        print_out(setup.words(key, session=session.state.session_id))
     elif spoken and wanted is None:
-        print_out(wiring.words("chat.bye", session=session.state.session_id))
-    return wanted._replace(model=wired.thinker.connection.chosen) if wanted else None
+        print_out(setup.words("chat.bye", session=session.state.session_id))
+    return wanted._replace(model=built.thinker.connection.chosen) if wanted else None
 
 
-async def _show_page(beside: "PageBeside | None", chat: "Chat", wiring: Wiring, session_id: str) -> None:
+async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, session_id: str) -> None:
     if beside and (address := await beside.show(session_id)):
-        chat.screen.note(wiring.words("serve.beside", address=address))
+        chat.screen.note(setup.words("serve.beside", address=address))
 
 
 async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str], Awaitable[None]]) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.wiring import Wiring
+from duckflow.cli.setup import Setup
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.files.settings import FileSettings
@@ -22,7 +22,7 @@ class ToolParts(NamedTuple):
 
     session: Session
     open_folder: Callable[[], Workspace]
-    wiring: Wiring
+    setup: Setup
     sandboxes: Sandboxes
     drafter: Drafter
     jobs: JobRunner
@@ -36,7 +36,7 @@ def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
 
 
 def _files(parts: ToolParts) -> list[AnyTool]:
-    return file_tools(parts.open_folder(), parts.wiring.settings.files)
+    return file_tools(parts.open_folder(), parts.setup.settings.files)
 
 
 def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
@@ -97,8 +97,8 @@ def _remembering(parts: ToolParts) -> list[AnyTool]:
     from duckflow.tools.memory.recall import Recall
     from duckflow.tools.memory.remember import Remember
 
-    heading = parts.wiring.words("lessons.heading")
-    files = parts.wiring.settings.files
+    heading = parts.setup.words("lessons.heading")
+    files = parts.setup.settings.files
     return [Recall(parts.memory.find), Remember(parts.open_folder(), files, FILE, heading, with_lesson)]
 
 
@@ -106,7 +106,7 @@ def _web(parts: ToolParts) -> list[AnyTool]:
     from duckflow.tools.web.fetch import FetchPage
     from duckflow.tools.web.search import SearchWeb
 
-    settings = parts.wiring.settings
+    settings = parts.setup.settings
     network = settings.sandbox.network
     return [FetchPage(settings.web, network), SearchWeb(settings.web, network, settings.web.engine(os.environ))]
 

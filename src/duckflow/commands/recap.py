@@ -17,7 +17,7 @@ SHOWN_FILES = 5
 
 
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
-    """Made before the conversation is wired: that closes the open turn and forgets the open question."""
+    """Made before the conversation is built: that closes the open turn and forgets the open question."""
     last = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
     told = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))

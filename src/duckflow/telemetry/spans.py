@@ -50,7 +50,7 @@ class Span:
         self.events.append({"timeUnixNano": _nanos(at), "name": name, "attributes": listed(attributes)})
 
     def ended(self, at: float) -> dict[str, Any]:
-        """As the wire has it."""
+        """As the protocol has it."""
         told: dict[str, Any] = {
             "traceId": self.trace_id,
             "spanId": self.span_id,
@@ -190,7 +190,7 @@ class Tracer:
 
 
 def listed(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes as the wire has them."""
+    """Attributes as the protocol has them."""
     return [{"key": name, "value": _value(value)} for name, value in attributes.items()]
 
 

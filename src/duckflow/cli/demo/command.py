@@ -11,12 +11,12 @@ from pathlib import Path
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
+from duckflow.cli.build import build_conversation
 from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
 from duckflow.cli.parser import Options
+from duckflow.cli.setup import Setup
 from duckflow.cli.signals import leave_on_signals
-from duckflow.cli.wire import wire
-from duckflow.cli.wiring import Wiring
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
@@ -109,12 +109,12 @@ async def _tour(
     work = top / "ducks"
     work.mkdir()
     settings = Settings(language="ja" if words.language == "ja" else "en", ui=looks)
-    wiring = Wiring(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
+    setup = Setup(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
     session = begin(top / "data/demo.db", SESSION, work, words.language)
     model = TourModel(words, delay)
-    wired = wire(wiring, session, partial(_connected, model))
-    chat = Chat(wired.conversation, line, words, looks)
-    guide = Guide(wired.conversation, chat, model, line, words)
+    built = build_conversation(setup, session, partial(_connected, model))
+    chat = Chat(built.conversation, line, words, looks)
+    guide = Guide(built.conversation, chat, model, line, words)
     leading = asyncio.create_task(guide.lead())
     try:
         chat.open()
@@ -122,7 +122,7 @@ async def _tour(
         await typing
     finally:
         leading.cancel()
-        await wired.close()
+        await built.close()
         chat.close()
         session.close()
 

@@ -12,7 +12,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 
 
-class Wiring(NamedTuple):
+class Setup(NamedTuple):
     """Where a conversation is held, with which settings and in which words."""
 
     settings: Settings
@@ -32,26 +32,26 @@ class Wiring(NamedTuple):
         return self.home or Path(os.environ.get("HOME") or "/")
 
 
-def open_workspace(wiring: Wiring) -> Workspace:
+def open_workspace(setup: Setup) -> Workspace:
     """The work folder, without the private places in it."""
-    paths, shown = wiring.paths, wiring.settings.sandbox.shown
+    paths, shown = setup.paths, setup.settings.sandbox.shown
     try:
         home = Path.home()
     except RuntimeError:
-        home = wiring.folder
-    private = private_places(wiring.folder, home, (paths.data, paths.config), shown)
-    if not wiring.added:
-        return Workspace(wiring.folder, private=private)
+        home = setup.folder
+    private = private_places(setup.folder, home, (paths.data, paths.config), shown)
+    if not setup.added:
+        return Workspace(setup.folder, private=private)
     from duckflow.agent.wider_workspace import WiderWorkspace
 
-    for folder in wiring.added:
+    for folder in setup.added:
         private = (*private, *private_places(folder, home, (paths.data, paths.config), shown))
-    return WiderWorkspace(wiring.folder, private, wiring.added)
+    return WiderWorkspace(setup.folder, private, setup.added)
 
 
-def folder_trust(wiring: Wiring) -> FolderTrust:
-    return FolderTrust(wiring.folder, wiring.home_folder, wiring.paths.trusted)
+def folder_trust(setup: Setup) -> FolderTrust:
+    return FolderTrust(setup.folder, setup.home_folder, setup.paths.trusted)
 
 
-def facts_of(wiring: Wiring) -> Path:
-    return wiring.paths.archive_of(wiring.folder).with_suffix(".facts.json")
+def facts_of(setup: Setup) -> Path:
+    return setup.paths.archive_of(setup.folder).with_suffix(".facts.json")

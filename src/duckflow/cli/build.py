@@ -37,7 +37,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.wiring import Wiring, facts_of, folder_trust, open_workspace
+from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace
 from duckflow.config.load import transition_table
 from duckflow.extensions.places import ExtensionPlaces
 from duckflow.memory.castle import Castle
@@ -71,7 +71,7 @@ Connector = Callable[[bool], Awaitable[Connected]]
 """Finds a model; the second one, for another opinion, when it is told so."""
 
 
-class Wired(NamedTuple):
+class BuiltConversation(NamedTuple):
     """A conversation, the thinker (to be warmed), and what ends everything that was started for it."""
 
     conversation: ChatLoop
@@ -82,11 +82,13 @@ class Wired(NamedTuple):
     """The servers of others, where there are any."""
 
 
-def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pick: "Pick | None" = None) -> Wired:
+def build_conversation(
+    setup: Setup, session: Session, connect: Connector | None = None, pick: "Pick | None" = None
+) -> BuiltConversation:
     """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
     session from a list."""
-    ground = _ground(wiring, session)
-    memory = _memory(wiring, session, ground.workspace)
+    ground = _ground(setup, session)
+    memory = _memory(setup, session, ground.workspace)
 
     def make(group: str) -> list[AnyTool]:
         from duckflow.cli.toolset import ToolParts, make_tools
@@ -97,7 +99,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
             ToolParts(
                 session,
                 ground.open_folder,
-                wiring,
+                setup,
                 ground.sandboxes,
                 model.drafter,
                 work.jobs,
@@ -106,12 +108,12 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
             ),
         )
 
-    toolbox = _toolbox(wiring, make)
+    toolbox = _toolbox(setup, make)
     extensions = Extensions(ground.places, ground.admission, toolbox, session.emit)
-    model = _model(wiring, session, ground, memory, toolbox, extensions, connect)
-    guard = _guard(wiring, session, ground, toolbox, model)
-    work = _work(wiring, session, ground, toolbox, extensions, model, guard)
-    front = _front(wiring, session, ground, memory, toolbox, extensions, model, guard, work, pick)
+    model = _model(setup, session, ground, memory, toolbox, extensions, connect)
+    guard = _guard(setup, session, ground, toolbox, model)
+    work = _work(setup, session, ground, toolbox, extensions, model, guard)
+    front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, pick)
     end_tracing = _traced(front.conversation)
 
     async def close() -> None:
@@ -127,7 +129,7 @@ def wire(wiring: Wiring, session: Session, connect: Connector | None = None, pic
         ground.opened.close()
         end_tracing()
 
-    return Wired(front.conversation, model.thinker, close, toolbox, front.outside)
+    return BuiltConversation(front.conversation, model.thinker, close, toolbox, front.outside)
 
 
 class Ground(NamedTuple):
@@ -142,29 +144,29 @@ class Ground(NamedTuple):
     open_folder: Callable[[], Workspace]
 
 
-def _ground(wiring: Wiring, session: Session) -> Ground:
+def _ground(setup: Setup, session: Session) -> Ground:
     questions, opened = Questions(session.emit), ExitStack()
 
     def open_folder() -> Workspace:
-        return opened.enter_context(closing(open_workspace(wiring)))
+        return opened.enter_context(closing(open_workspace(setup)))
 
-    admission = Admission(partial(folder_trust, wiring), session.emit, questions.ask, wiring.trust)
-    sandboxes = Sandboxes(wiring, session.emit, lambda: admission.trusted)
+    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust)
+    sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted)
     places = ExtensionPlaces(
-        wiring.folder, wiring.home_folder, wiring.paths.skill_copies, lambda: folder_trust(wiring).trusted
+        setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
     )
     return Ground(open_folder(), opened, questions, admission, sandboxes, places, open_folder)
 
 
-def _memory(wiring: Wiring, session: Session, workspace: Workspace) -> ConversationMemory:
-    settings = wiring.settings.memory
-    facts = ProjectFacts(facts_of(wiring))
-    gravel = Gravel(wiring.paths.archive_of(wiring.folder))
+def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:
+    settings = setup.settings.memory
+    facts = ProjectFacts(facts_of(setup))
+    gravel = Gravel(setup.paths.archive_of(setup.folder))
     return ConversationMemory(session, settings, gravel, Castle(workspace), facts)
 
 
-def _toolbox(wiring: Wiring, make: Callable[[str], list[AnyTool]]) -> Toolbox:
-    missing = wiring.settings.web.not_offered(os.environ)
+def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
+    missing = setup.settings.web.not_offered(os.environ)
     operations = [operation for operation in packaged_operations() if operation.name not in missing]
     return Toolbox(operations, make, later=(FETCH,) if SEARCH in missing else ())
 
@@ -184,7 +186,7 @@ class ModelSide(NamedTuple):
 
 
 def _model(
-    wiring: Wiring,
+    setup: Setup,
     session: Session,
     ground: Ground,
     memory: ConversationMemory,
@@ -192,16 +194,16 @@ def _model(
     extensions: Extensions,
     connect: Connector | None,
 ) -> ModelSide:
-    settings = wiring.settings
+    settings = setup.settings
     project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(lambda: told_so_far(toolbox.operations(), session.state), layers)
-    connector = connect or partial(find_model, wiring, session, ask=ground.questions.ask)
+    connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
     pictures, limits = ConversationPictures(session), settings.agent
     connection = ModelConnection(
         session,
         lambda: connector(False),
-        partial(find_named_model, wiring, session),
+        partial(find_named_model, setup, session),
         settings.prompts,
         pictures,
         limits.max_budget_usd,
@@ -237,13 +239,13 @@ class Guard(NamedTuple):
     dispatcher: Dispatcher
 
 
-def _guard(wiring: Wiring, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
-    settings = wiring.settings
-    permissions = Permissions(wiring.paths.permissions_of(wiring.folder), settings.agent.safe_extensions)
+def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
+    settings = setup.settings
+    permissions = Permissions(setup.paths.permissions_of(setup.folder), settings.agent.safe_extensions)
     phases = Phases(session, transition_table(settings))
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
-    undo = UndoKeeper(session, partial(_undo, wiring, session, ground.open_folder))
-    agreed = TrustedHooks(wiring.paths.trusted_hooks)
+    undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
+    agreed = TrustedHooks(setup.paths.trusted_hooks)
     ask = ground.questions.ask
     hooks = Hooks(session, settings.hooks, ground.places, ground.admission, agreed, ask, lambda: gatekeeper.mode)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
@@ -251,11 +253,11 @@ def _guard(wiring: Wiring, session: Session, ground: Ground, toolbox: Toolbox, m
     return Guard(phases, gatekeeper, hooks, undo, dispatcher)
 
 
-def _undo(wiring: Wiring, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
+def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
-    data = wiring.paths.undo_of(wiring.folder)
-    return Undo(open_folder(), data, wiring.settings.undo, session.state.session_id)
+    data = setup.paths.undo_of(setup.folder)
+    return Undo(open_folder(), data, setup.settings.undo, session.state.session_id)
 
 
 class Work(NamedTuple):
@@ -266,7 +268,7 @@ class Work(NamedTuple):
 
 
 def _work(
-    wiring: Wiring,
+    setup: Setup,
     session: Session,
     ground: Ground,
     toolbox: Toolbox,
@@ -274,7 +276,7 @@ def _work(
     model: ModelSide,
     guard: Guard,
 ) -> Work:
-    settings, ask, locks = wiring.settings, ground.questions.ask, FileLocks(session)
+    settings, ask, locks = setup.settings, ground.questions.ask, FileLocks(session)
 
     @cache
     def agents() -> "Agents":
@@ -308,7 +310,7 @@ class Front(NamedTuple):
 
 
 def _front(
-    wiring: Wiring,
+    setup: Setup,
     session: Session,
     ground: Ground,
     memory: ConversationMemory,
@@ -319,7 +321,7 @@ def _front(
     work: Work,
     pick: "Pick | None",
 ) -> Front:
-    settings, ask, connection = wiring.settings, ground.questions.ask, model.connection
+    settings, ask, connection = setup.settings, ground.questions.ask, model.connection
     pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
     pacing = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
@@ -328,10 +330,10 @@ def _front(
     first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(approval))
     outside = None
     # Nothing of it is loaded where no server is named.
-    if settings.mcp.servers or (wiring.folder / SERVERS).exists():
+    if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
-        outside = Outside(wiring, session, ask, lambda: ground.admission.trusted, model.pictures.take)
+        outside = Outside(setup, session, ask, lambda: ground.admission.trusted, model.pictures.take)
         first = (outside.policy(toolbox), *first)
     leading = partial(_leading, guard.dispatcher, model.bodies, actor, guard.phases)
     policies = Policies(first, last=(ReviewByRecord(guard.phases),), leading=leading)
@@ -339,7 +341,7 @@ def _front(
     shell = GatedShell(guard.dispatcher, session.emit, ask)
     brought = partial(_brought, extensions, shell, guard.hooks)
     moves = Moves()
-    commands = UserCommands(session, partial(_commands, wiring, pick, brought, outside), moves.tell)
+    commands = UserCommands(session, partial(_commands, setup, pick, brought, outside), moves.tell)
     admit = partial(_admit, extensions, guard.hooks)
 
     def before_turn() -> None:
@@ -389,10 +391,10 @@ def _brought(extensions: Extensions, shell: GatedShell, hooks: Hooks) -> "Extens
 
 
 def _commands(
-    wiring: Wiring, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: "Outside | None"
+    setup: Setup, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: "Outside | None"
 ) -> "Commands":
     from duckflow.cli.slash import command_table
     from duckflow.commands.outside import OutsideCommands
 
     sources = (make(), OutsideCommands(outside and (lambda: outside.servers)))
-    return command_table(wiring.words, wiring.paths, wiring.folder, wiring.model_flag, pick, sources)
+    return command_table(setup.words, setup.paths, setup.folder, setup.model_flag, pick, sources)
