@@ -9,9 +9,9 @@ from typing import Any
 import pexpect
 import pytest
 
-from duckflow.cli.init.set_up import STARTERS, config_text
+from duckflow.cli.init.set_up import config_text
 from duckflow.config.settings import Settings
-from duckflow.i18n.words import LANGUAGES
+from duckflow.i18n.language import languages, read_piece
 from tests.cli.shell import DUCKFLOW, Shell
 
 
@@ -36,7 +36,7 @@ def uncommented(text: str) -> str:
     return re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.M)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", languages())
 def test_the_config_is_valid_and_so_is_every_default_it_shows(language: str) -> None:
     text = config_text(language, "local", "plan")
     settings = Settings.model_validate(tomllib.loads(text))
@@ -46,12 +46,12 @@ def test_the_config_is_valid_and_so_is_every_default_it_shows(language: str) -> 
     assert Settings.model_validate(shown) == Settings(language=settings.language)
 
 
-def test_both_languages_show_the_same_settings() -> None:
+def test_all_languages_show_the_same_settings() -> None:
     def keys(language: str) -> list[str]:
-        text = (STARTERS / f"config.{language}.toml").read_text(encoding="utf-8")
+        text = read_piece(language, "config.toml")
         return re.findall(r"^#? ?(\[[\w.]+\]|\w+ =)", text, re.M)
 
-    assert keys("en") == keys("ja")
+    assert all(keys(language) == keys("en") for language in languages())
 
 
 def test_three_answers_make_two_files(bare: Shell) -> None:

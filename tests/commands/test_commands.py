@@ -79,7 +79,7 @@ async def test_a_mode_is_chosen_by_name_and_kept_on_record(desk: Desk) -> None:
 
 async def test_a_language_is_chosen_at_once_and_sticks(desk: Desk) -> None:
     assert "en, ja" in await desk.give("/lang fr")
-    assert await desk.give("/lang ja") == Words("ja")("language.now")
+    assert await desk.give("/lang ja") == "これからは日本語で話します。"
     assert await desk.give("/mode ask") == Words("ja")("mode.now", mode="ask")
     assert [event.language for event in desk.story.all(LanguageChosen)] == ["ja"]
     assert desk.story.restart([]).session.state.language == "ja"

@@ -6,7 +6,8 @@ import pytest
 
 from duckflow.errors import UsageError
 from duckflow.fleet.task_file import read_tasks, settle_bases
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from tests.fleet.yard import Repository
 
 TASKS = """
@@ -62,7 +63,7 @@ def test_what_cannot_be_read_is_said(text: str, told: str) -> None:
     with pytest.raises(UsageError) as problem:
         read_tasks(text, "tasks.toml", {}, Path("/code"))
     assert problem.value.key == told
-    for language in LANGUAGES:
+    for language in languages():
         assert "tasks.toml" in Words(language).error(problem.value)
 
 

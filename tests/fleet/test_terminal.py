@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from tests.fleet.test_commands import FleetShell
 from tests.fleet.yard import write
 from tests.ui.console.terminal import Terminal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", languages())
 def test_a_fleet_is_watched_answered_merged_and_cleaned_up_in_a_terminal(tmp_path: Path, language: str) -> None:
     shell, words = FleetShell(tmp_path), Words(language)
     shell.add("送料", write("ship.py", "SHIP = 5\n"), mode="ask", attempts=2)

@@ -9,7 +9,8 @@ import pytest
 import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
-from duckflow.i18n.words import Words, catalogue, install_command, language_of
+from duckflow.i18n.language import language_of
+from duckflow.i18n.words import Words, catalogue, install_command
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 

@@ -12,13 +12,15 @@ from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line
 from duckflow.pacemaker.signatures import step_of
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
-from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.phrase import Phrase, tell
 from duckflow.state.plan import Step, Task, TaskList
 from duckflow.state.question import Answer, FileImpact, Preview
 from duckflow.state.schedule import clash, touched
 from duckflow.tools.tool import Args, Done, Tool
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
+
+TOLD = {"en": "put a stamp on a file", "ja": "ファイルにスタンプを押す"}
 
 
 class StampArgs(Args):
@@ -31,7 +33,7 @@ class Stamp(Tool[StampArgs]):
 
     operation = "stamps.put"
     effect = "write"
-    told = Texts("put a stamp on a file", "ファイルにスタンプを押す")
+    told = TOLD
     args = StampArgs
     paths = ("file",)
     led = True
@@ -43,12 +45,12 @@ class Stamp(Tool[StampArgs]):
         return Preview(impacts=(FileImpact(path=args.file, change="edit", added=1),), diff=f"+{args.mark}")
 
     def doing(self, args: StampArgs) -> Phrase:
-        return tell(Texts("stamping {file}", "{file} にスタンプを押しています"), file=args.file)
+        return tell({"en": "stamping {file}", "ja": "{file} にスタンプを押しています"}, file=args.file)
 
     async def run(self, args: StampArgs) -> Done:
         with (self._folder / args.file).open("a") as file:
             file.write(args.mark)
-        told = tell(Texts("{file} has its stamp.", "{file} にスタンプを押しました。"), file=args.file)
+        told = tell({"en": "{file} has its stamp.", "ja": "{file} にスタンプを押しました。"}, file=args.file)
         return Done(f"stamped {args.file}", told, changed=(args.file,))
 
 
@@ -61,7 +63,7 @@ class Look(Stamp):
         self.effect = effect
 
     async def run(self, args: StampArgs) -> Done:
-        return Done("nothing new", tell(Texts("Looked.", "見ました。")))
+        return Done("nothing new", tell({"en": "Looked.", "ja": "見ました。"}))
 
 
 class Meet(Look):
@@ -75,7 +77,7 @@ class Meet(Look):
 
     async def run(self, args: StampArgs) -> Done:
         await asyncio.wait_for(self._both.wait(), 30)
-        return Done(f"met at {args.file}", tell(Texts("Met.", "会いました。")))
+        return Done(f"met at {args.file}", tell({"en": "Met.", "ja": "会いました。"}))
 
 
 PUT = decide(act("stamps.put", file="a.txt"), respond("ok"))

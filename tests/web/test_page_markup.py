@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, MessageAdded, OutputStreamed, TextStreamed
-from duckflow.i18n.words import LANGUAGES, catalogue
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import catalogue
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.phrase import SAID, say
@@ -162,7 +163,7 @@ def said_everywhere(payload: str) -> list[GateOpened | MessageAdded | ActionStar
 
 def test_words_have_no_markup_of_their_own() -> None:
     """The page sets its words as text, and they are meant so."""
-    for language in LANGUAGES:
+    for language in languages():
         texts = [text for key, text in catalogue(language).items() if key.startswith(("page.", "serve."))]
         assert texts and "<" not in "".join(texts)
 

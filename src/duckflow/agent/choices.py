@@ -7,7 +7,7 @@ from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.session import Session
 from duckflow.errors import UsageError
 from duckflow.events.types import LanguageChosen, ModeChosen, PermissionGiven, PermissionTaken
-from duckflow.i18n.words import LANGUAGES
+from duckflow.i18n.language import is_language, languages
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 
@@ -39,8 +39,8 @@ class Choices:
         return await self._connection.change(name)
 
     def change_language(self, language: str) -> None:
-        if language not in LANGUAGES:
-            raise UsageError("language.choices", languages=", ".join(LANGUAGES))
+        if not is_language(language):
+            raise UsageError("language.choices", languages=", ".join(languages()))
         self._session.emit(LanguageChosen(language=language))
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:

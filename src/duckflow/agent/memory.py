@@ -19,6 +19,7 @@ from duckflow.events.types import (
     TurnEnded,
 )
 from duckflow.events.work import JobEnded, StepChanged, TaskChanged
+from duckflow.i18n.language import facts_of
 from duckflow.llm.provider import Request
 from duckflow.llm.usage import estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
@@ -146,7 +147,7 @@ class ConversationMemory(AgentHistory):
     def known(self) -> str:
         """Of the project, from earlier sessions."""
         state, rooms = self._session.state, self._settings.known_bytes
-        return self._facts.text(state.session_id, rooms.get(state.language, min(rooms.values(), default=0)))
+        return self._facts.text(state.session_id, rooms.get(state.language, facts_of(state.language).known_bytes))
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """How many messages were found, and their quotations. What is in the context is told only on request."""

@@ -9,7 +9,8 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import agrees_to, means_always, read_answer, read_wish, yes_or_no
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
@@ -183,5 +184,5 @@ def _keys(question: Question) -> tuple[str, ...]:
 
 
 def _names(choice: Choice) -> set[str]:
-    labels = {unicodedata.normalize("NFKC", Words(language).phrase(choice.label)) for language in LANGUAGES}
+    labels = {unicodedata.normalize("NFKC", Words(language).phrase(choice.label)) for language in languages()}
     return {choice.key} | {label.casefold() for label in labels}

@@ -7,7 +7,8 @@ from typing import Any
 from duckflow import __version__
 from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 
@@ -56,7 +57,7 @@ def make_parser(name: str, words: Words) -> Parser:
     else:
         parser = Parser(words, about=words("cli.about"), epilog=words("cli.epilog", commands=", ".join(SUBCOMMANDS)))
         _talk(parser.add_argument, words)
-    parser.add_argument("--lang", choices=LANGUAGES, help=words("cli.lang"))
+    parser.add_argument("--lang", choices=languages(), help=words("cli.lang"))
     return parser
 
 

@@ -11,8 +11,9 @@ from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, read_key, write_key
 from duckflow.config.value import explain_unknown_setting, list_setting_names, list_settings, parse_value, show_value
 from duckflow.errors import UsageError
+from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 

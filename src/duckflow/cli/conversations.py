@@ -14,7 +14,8 @@ from duckflow.cli.setup import Setup
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import LanguageChosen
 from duckflow.events.views import NextSession
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.language import language_of
+from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 from duckflow.store.journal import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
+from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.words import Words
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.store.paths import Paths

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -38,8 +39,14 @@ def write_traceback(problem: BaseException) -> str:
 def _say(key: str, **values: str) -> None:
     wanted = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     try:
-        texts = json.loads((CATALOGUES / ("ja" if wanted.startswith("ja") else "en") / "words.json").read_text("utf-8"))
-        sys.stderr.write(str(texts[key]).format_map(values) + "\n")
+        own = _texts(re.split(r"[_.@-]", wanted, maxsplit=1)[0])
+        text = own.get(key) or _texts(duckflow.DEFAULT_LANGUAGE)[key]
+        sys.stderr.write(text.format_map(values) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError, KeyError):
         return
+
+
+def _texts(language: str) -> dict[str, str]:
+    path = CATALOGUES / language / "words.json"
+    return json.loads(path.read_text("utf-8")) if language.isalpha() and path.is_file() else {}

@@ -11,8 +11,9 @@ from duckflow.config.edit import read_text, remove_table, set_value, write_text
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
+from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.tools.outside.project_file import FILE, read_project_servers
 from duckflow.tools.outside.settings import ServerSettings, describe_entry

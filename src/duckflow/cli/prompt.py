@@ -18,8 +18,9 @@ from duckflow.commands.lines import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
+from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.words import Words
 from duckflow.llm.facts import DEFAULT_WINDOW
 from duckflow.llm.provider import Chunk, Request, WithoutTools
 from duckflow.state.action import Decision, TaskProfile

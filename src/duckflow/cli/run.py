@@ -11,8 +11,9 @@ from types import ModuleType
 from duckflow.cli.arguments import parse
 from duckflow.cli.log import Log
 from duckflow.errors import DuckflowError
+from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths, require_current_folder
 from duckflow.ui.streams import never_fail, print_err

@@ -73,7 +73,8 @@ class Sandboxes:
 def main() -> None:
     """Says which sandbox commands run in here, and how to get a better one."""
     from duckflow.config.load import load
-    from duckflow.i18n.words import Words, language_of
+    from duckflow.i18n.language import language_of
+    from duckflow.i18n.words import Words
     from duckflow.safety.sandbox.choose import choose
     from duckflow.store.paths import Paths
     from duckflow.ui.streams import print_out

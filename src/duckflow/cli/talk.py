@@ -21,7 +21,8 @@ from duckflow.cli.signals import interrupting_signals, leave_on_signals
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.language import language_of
+from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
 from duckflow.ui.console.line import Line

@@ -12,7 +12,7 @@ from duckflow.extensions.custom_commands import CustomCommand, commands_in, fill
 from duckflow.extensions.skills import Skill
 from duckflow.state.mode import Mode
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Texts, tell
+from duckflow.state.phrase import quote
 
 HELP = 90
 STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)
@@ -35,11 +35,11 @@ class ExtensionCommands:
         found = self._extensions.found()
         for skill in found.skills:
             if skill.typed:
-                about = tell(Texts("{text}", "{text}"), text=shorten(skill.description, HELP))
+                about = quote(shorten(skill.description, HELP))
                 yield Command(skill.name, partial(self._use_skill, skill), own_help=about)
         for command in found.commands:
             text = f"{command.hint} · {command.description}" if command.hint else command.description
-            about = tell(Texts("{text}", "{text}"), text=shorten(text, HELP))
+            about = quote(shorten(text, HELP))
             yield Command(command.name, partial(self._run_custom, command), own_help=about)
 
     async def look(self) -> None:

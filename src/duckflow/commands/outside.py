@@ -10,7 +10,7 @@ from duckflow.i18n.words import Words
 from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Texts, tell
+from duckflow.state.phrase import quote
 
 if TYPE_CHECKING:
     from duckflow.tools.outside.server import OutsideServer
@@ -35,7 +35,7 @@ class OutsideCommands:
             for prompt in server.lists["prompts"]:
                 if name := text_of(prompt, "name"):
                     about = f"{_usage(prompt)} · {text_of(prompt, 'description', 'title')}".strip(" ·")
-                    help_text = tell(Texts("{text}", "{text}"), text=shorten(about, HELP))
+                    help_text = quote(shorten(about, HELP))
                     typed = "_".join(f"{server.name}:{name}".split())
                     yield Command(typed, partial(self._prompt, server, prompt), own_help=help_text)
 

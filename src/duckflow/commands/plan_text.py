@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from duckflow.commands.plan_tree import MARKS, risk_line
 from duckflow.errors import UsageError
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from duckflow.state.plan import Plan, Step, dependency_problems
 
 FIELDS = ("name", "goal", "risk", "what", "success", "after")
@@ -73,7 +74,7 @@ def _step(found: re.Match[str], old: dict[int, Step], line: str) -> Step:
 
 
 def _field(label: str) -> str:
-    named = {Words(language)(f"plan.text.{name}").casefold(): name for language in LANGUAGES for name in FIELDS}
+    named = {Words(language)(f"plan.text.{name}").casefold(): name for language in languages() for name in FIELDS}
     return named.get(label.strip().casefold(), "")
 
 

@@ -6,7 +6,7 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.lines import audit_lines, cost_lines, review_line
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
-from duckflow.i18n.words import LANGUAGES
+from duckflow.i18n.language import facts_of, languages
 from duckflow.state.agent import kind_of_ref
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
@@ -178,7 +178,7 @@ async def model(context: CommandContext, wanted: str) -> str:
 def language(context: CommandContext, wanted: str) -> str:
     context.conversation.choices.change_language(wanted)
     context.words.language = wanted
-    return context.words("language.now")
+    return context.words("language.now", name=facts_of(wanted).name)
 
 
-CHOICES = (Command("mode", mode, tuple(Mode)), Command("model", model), Command("lang", language, LANGUAGES))
+CHOICES = (Command("mode", mode, tuple(Mode)), Command("model", model), Command("lang", language, languages()))

@@ -1,11 +1,12 @@
 """All settings, composed of each room's own."""
 
-from typing import Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duckflow.agent.settings import AgentSettings
 from duckflow.extensions.places import HookSettings
+from duckflow.i18n.language import is_language, languages
 from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.settings import LlmSettings
 from duckflow.memory.settings import MemorySettings
@@ -21,13 +22,21 @@ from duckflow.tools.web.settings import WebSettings
 from duckflow.ui.settings import UiSettings
 
 
+def _spoken(language: str) -> str:
+    if language and not is_language(language):
+        from pydantic_core import PydanticCustomError
+
+        raise PydanticCustomError("enum", "unknown language", {"expected": ", ".join(languages())})
+    return language
+
+
 class Settings(BaseModel):
     """Every default can be overridden; `load` says where a value came from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    language: Literal["", "en", "ja"] = ""
-    """`ja` or `en`; empty: the locale's."""
+    language: Annotated[str, AfterValidator(_spoken)] = ""
+    """One of the folders in i18n; empty: the locale's."""
     llm: LlmSettings = Field(default_factory=LlmSettings.model_construct)
     local: LocalSettings = Field(default_factory=LocalSettings.model_construct)
     pacemaker: PacemakerSettings = Field(default_factory=PacemakerSettings.model_construct)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from duckflow.events.ports import Conversation
-from duckflow.i18n.words import LANGUAGES, Words
+from duckflow.i18n.language import facts_of, languages
+from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
 
 AUTO = "auto"
@@ -24,7 +25,7 @@ def config_options(conversation: Conversation, models: Sequence[str], words: Wor
     return [
         _select("mode", words("editor.mode"), str(conversation.choices.mode), _modes(words)),
         _select("model", words("editor.model"), now, [(name, about.get(name, "")) for name in named]),
-        _select("language", words("editor.language"), words.language, _languages(words)),
+        _select("language", words("editor.language"), words.language, _languages()),
     ]
 
 
@@ -47,8 +48,8 @@ def _modes(words: Words) -> list[tuple[str, str]]:
     return [(str(mode), words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in Mode]
 
 
-def _languages(words: Words) -> list[tuple[str, str]]:
-    return [(language, words(f"init.choice.language.{language}")) for language in LANGUAGES]
+def _languages() -> list[tuple[str, str]]:
+    return [(language, facts_of(language).name) for language in languages()]
 
 
 def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -7,13 +7,11 @@ from pathlib import Path
 from duckflow.errors import ToolError
 from duckflow.extensions.skills import Skill
 from duckflow.state.action import READ_SKILL
-from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
 
 LONGEST = 60_000
 LARGEST_COPY = 50_000_000
-DOING = Texts("Reading the skill {name}", "スキル {name} を読んでいます")
-DONE = Texts("skill {name}: {what} read", "スキル {name}: {what} を読みました")
 
 
 class SkillArgs(Args):
@@ -27,9 +25,6 @@ class ReadSkill(Tool[SkillArgs]):
 
     operation = READ_SKILL
     effect = "read"
-    told = Texts(
-        "read a skill before work it is for; `file`: one of its files", "スキルを読む (file はその中のファイル)"
-    )
     led = True
     in_tasks = True
     args = SkillArgs
@@ -41,7 +36,7 @@ class ReadSkill(Tool[SkillArgs]):
         self._copies = copies
 
     def doing(self, args: SkillArgs) -> Phrase | None:
-        return tell(DOING, name=args.name)
+        return say("skill.reading", name=args.name)
 
     async def run(self, args: SkillArgs) -> Done:
         skill = self._find(args.name)
@@ -50,7 +45,7 @@ class ReadSkill(Tool[SkillArgs]):
             text = self._file(skill, wanted) if wanted else self.text_of(skill)
         except OSError as problem:
             raise ToolError(f"{wanted or 'SKILL.md'}: {problem.strerror or problem}") from None
-        return Done(text, tell(DONE, name=skill.name, what=wanted or skill.path.name))
+        return Done(text, say("skill.read", name=skill.name, what=wanted or skill.path.name))
 
     def text_of(self, skill: Skill) -> str:
         """Its instructions, with where its files lie and what they are called."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
 from duckflow.forms.form import spoken_by_others
+from duckflow.forms.offer import told
 from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import (
     CHECK_PATTERN,
@@ -34,7 +35,7 @@ def tools(operations: Iterable[Operation], language: str) -> tuple[ToolSpec, ...
     """Every operation but `response`, which is text without a call, and what a Decision says besides."""
     called = [operation for operation in operations if operation.name != RESPOND]
     specs = [
-        ToolSpec(wire_name(one.name), _with_tool_names(one.told[language], called), _parameters(one)) for one in called
+        ToolSpec(wire_name(one.name), _with_tool_names(told(one, language), called), _parameters(one)) for one in called
     ]
     return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
 

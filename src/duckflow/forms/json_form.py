@@ -12,7 +12,7 @@ from duckflow.forms.broken_json import ReadJson, json_values
 from duckflow.forms.decision import PLAIN_FIELDS, action_fields, action_problems, is_too_deep, make_decision
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
 from duckflow.forms.live import LiveText
-from duckflow.forms.offer import few, timely, without_body
+from duckflow.forms.offer import few, timely, told, without_body
 from duckflow.forms.schema import STEPS, decision_schema
 from duckflow.i18n.template import render
 from duckflow.llm.json_fields import as_table, tables, text_of
@@ -143,7 +143,7 @@ def signature(operation: Operation) -> str:
 def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
     """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
     signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one)}: {one.told[language]}" for one in operations)
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told(one, language)}" for one in operations)
 
 
 def as_written(decision: Decision, without: Collection[str] = ()) -> str:

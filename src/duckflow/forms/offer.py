@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from duckflow.i18n.language import text_in
+from duckflow.i18n.template import tool_text
 from duckflow.state.action import Operation, PlanMoment
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
@@ -25,18 +27,24 @@ def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, 
     """What a small model is told of, with nothing but the arguments that must be given."""
     simple = state.plan is None and not re.search(SEVERAL_PARTS, last_request(state.messages))
     known = (operation for operation in timely(operations, state) if operation.led)
-    return tuple(brief(operation) for operation in known if not (simple and operation.when))
+    return tuple(brief(operation, state.language) for operation in known if not (simple and operation.when))
 
 
-def brief(operation: Operation) -> Operation:
+def told(operation: Operation, language: str) -> str:
+    """What the model is told of an operation, in a few words."""
+    text = text_in(operation.told, language) if operation.told else tool_text(language, operation.name)
+    return text.replace("{more}", operation.more)
+
+
+def brief(operation: Operation, language: str) -> Operation:
     """Only what must be given, and no text of a file. Operations that then take the same share one shape of the
     schema."""
     required: list[str] = operation.parameters.get("required", [])
     properties: dict[str, Any] = operation.parameters.get("properties", {})
     kept = {name: properties[name] for name in properties if name in required}
     parameters = {**operation.parameters, "properties": kept}
-    told = operation.brief_told or operation.told
-    return without_body(operation.model_copy(update={"parameters": parameters, "told": told}))
+    text = tool_text(language, f"{operation.name}.brief") or told(operation, language)
+    return without_body(operation.model_copy(update={"parameters": parameters, "told": {language: text}}))
 
 
 def without_body(operation: Operation) -> Operation:

@@ -1,20 +1,21 @@
 """Texts for the model: template files, notes, and quotations between marks that they cannot close."""
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.language import own_piece, read_piece
 from duckflow.state.phrase import Phrase
 
-FOLDER = Path(__file__).parent
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @cache
 def load(language: str, name: str) -> str:
-    return (FOLDER / language / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+    return read_piece(language, "prompts", f"{name}.md").rstrip("\n")
 
 
 def fill(template: str, values: dict[str, str]) -> str:
@@ -36,8 +37,21 @@ def render(language: str, name: str, **values: str) -> str:
 
 
 @cache
-def _notes(language: str) -> dict[str, str]:
-    pairs = (line.partition(": ") for line in load(language, "notes").split("\n"))
+def own_tool_texts(language: str) -> dict[str, str]:
+    """What a language has itself of what the model is told of our tools, by operation."""
+    texts: dict[str, str] = json.loads(own_piece(language, "tools.json") or "{}")
+    return texts
+
+
+def tool_text(language: str, name: str) -> str:
+    """Nothing where there is no such text in any language."""
+    return own_tool_texts(language).get(name) or own_tool_texts(DEFAULT_LANGUAGE).get(name, "")
+
+
+@cache
+def own_notes(language: str) -> dict[str, str]:
+    """The notes that a language has itself."""
+    pairs = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
     return {name: text for name, _, text in pairs}
 
 
@@ -50,7 +64,7 @@ def notes(language: str, phrases: Iterable[Phrase]) -> str:
 
 def note(language: str, name: str, **values: str) -> str:
     """A sentence for the model, from the template `notes`: one line each, its name before the first colon."""
-    return fill(_notes(language)[name], values)
+    return fill(own_notes(language).get(name) or own_notes(DEFAULT_LANGUAGE)[name], values)
 
 
 MARK_LENGTH = 8

@@ -5,33 +5,21 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.errors import DuckflowError
+from duckflow.i18n.language import own_piece, text_in
 
 if TYPE_CHECKING:
     from duckflow.state.phrase import Phrase
 
-LANGUAGES = ("en", "ja")
-FOLDER = Path(__file__).parent
-
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """The texts of one language. Only the one in use is loaded."""
-    texts: dict[str, str] = json.loads(FOLDER.joinpath(language, "words.json").read_text(encoding="utf-8"))
+    """The texts that a language has itself. Only the one in use is loaded."""
+    texts: dict[str, str] = json.loads(own_piece(language, "words.json") or "{}")
     return texts
-
-
-def language_of(setting: str) -> str:
-    """The configured language, else the locale's, else English."""
-    if setting in LANGUAGES:
-        return setting
-    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if value := os.environ.get(variable):
-            return "ja" if value.startswith("ja") else "en"
-    return "en"
 
 
 INSTALLERS = {"/pipx/venvs/": "pipx inject duckflow", "/uv/tools/": "uv pip install --python {python}"}
@@ -65,8 +53,7 @@ class Words:
         """Without them a text that has one is said in words: the entry whose key ends in `.words`."""
 
     def __call__(self, key: str, **values: str | int | float) -> str:
-        texts = catalogue(self.language)
-        text = texts.get(key) if self.emoji else texts.get(f"{key}.words") or texts.get(key)
+        text = self._text(key)
         if text is None:
             # An old journal may hold phrases this version has no words for: better a rough line than none.
             return " ".join([key, *map(str, values.values())])
@@ -74,9 +61,17 @@ class Words:
             values["pip"] = install_command(sys.prefix, sys.executable, os.environ.get("VIRTUAL_ENV", ""))
         return text.format_map({name: _Counted(value) for name, value in values.items()} if ":s}" in text else values)
 
+    def _text(self, key: str) -> str | None:
+        """In this language, else in the default one."""
+        for texts in map(catalogue, (self.language, DEFAULT_LANGUAGE)):
+            text = texts.get(key) if self.emoji else texts.get(f"{key}.words") or texts.get(key)
+            if text is not None:
+                return text
+        return None
+
     def phrase(self, phrase: "Phrase") -> str:
-        if text := phrase.texts.get(self.language):
-            return text.format_map(phrase.values)
+        if phrase.texts:
+            return text_in(phrase.texts, self.language).format_map(phrase.values)
         return self(phrase.key, **phrase.values)
 
     def error(self, error: DuckflowError) -> str:

@@ -36,8 +36,9 @@ class MemorySettings(BaseModel):
     lessons: int = 4
     """Lessons in a prompt."""
     lesson_tokens: int = 200
-    known_bytes: dict[str, int] = {"en": 440, "ja": 180}
-    """What earlier sessions tell of the project, in every prompt; by language, as a first request has room for it."""
+    known_bytes: dict[str, int] = {}
+    """What earlier sessions tell of the project, in every prompt; by language, where it is not what the language says
+    itself."""
 
     def budget(self, window: int, most: int = 0) -> int:
         """For a model with this window, which gets lost in more than `most`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckflow.forms.form import GIVEN_BY_USER
+from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
@@ -143,7 +144,6 @@ def shorter(text: str, tokens: int, count: Count) -> str:
     return "\n".join(lines)
 
 
-LANGUAGE_NAMES = {"en": {"en": "English", "ja": "Japanese"}, "ja": {"en": "英語", "ja": "日本語"}}
 CHARACTERS = 5
 """More than a token has, so that the room is used."""
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
@@ -172,8 +172,7 @@ class Layers:
 
     def base(self, state: AgentState) -> str:
         """Who it is. The same in every session, so that a cache can keep it from one to the next."""
-        language = state.language
-        return render(language, self.base_template, language_name=LANGUAGE_NAMES[language][language])
+        return render(state.language, self.base_template, language_name=facts_of(state.language).name)
 
     def session(self, state: AgentState) -> str:
         """The rest of Base: where it works and what is known there."""

@@ -112,9 +112,9 @@ class Operation(Value):
     effect: Effect = "read"
     kind: StepKind = "other"
     told: dict[str, str] = Field(default_factory=dict[str, str])
-    """What the model is told of it, by language."""
-    brief_told: dict[str, str] = Field(default_factory=dict[str, str])
-    """The same for a model that hears only of what must be given, where that is less."""
+    """What the model is told of a tool that is not ours, by language; i18n tells of ours."""
+    more: str = ""
+    """A part of that text that is known only while it runs."""
     body: str = ""
     """Name of the argument that travels outside the JSON (a file's content, an edit), or nothing."""
     says: str = ""

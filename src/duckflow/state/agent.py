@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.state.action import Evidence
 from duckflow.state.context import Context
 from duckflow.state.five import FiveItems
@@ -32,7 +33,7 @@ class AgentState(Noun):
 
     session_id: str = ""
     folder: str = ""
-    language: str = "en"
+    language: str = DEFAULT_LANGUAGE
     model: str = ""
     mode: str = ""
     """What it was last told may be done without asking; nothing when it was never changed."""

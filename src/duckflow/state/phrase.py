@@ -1,6 +1,6 @@
 """Words by key: i18n puts a phrase into the user's language, the notes in prompts into one for the model."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from pydantic import Field
 
@@ -10,13 +10,6 @@ from duckflow.state.noun import Value
 SAID = "talk.said"
 """The phrase of what the model says to the user."""
 CAUSE = "cause"
-
-
-class Texts(NamedTuple):
-    """A text in both languages, for those that carry their own: tools."""
-
-    en: str
-    ja: str
 
 
 class Phrase(Value):
@@ -42,9 +35,14 @@ def say(key: str, **values: str | int | float) -> Phrase:
     return Phrase(key=key, values=values)
 
 
-def tell(texts: Texts, **values: str | int | float) -> Phrase:
-    """A phrase that no catalogue knows."""
-    return Phrase(key="", values=values, texts=texts._asdict())
+def tell(texts: Mapping[str, str], **values: str | int | float) -> Phrase:
+    """A phrase that no catalogue knows, by language."""
+    return Phrase(key="", values=values, texts=dict(texts))
+
+
+def quote(text: str) -> Phrase:
+    """Somebody else's words, in no language of ours."""
+    return say("talk.quoted", text=text)
 
 
 def said(error: DuckflowError) -> Phrase:

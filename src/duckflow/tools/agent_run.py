@@ -7,10 +7,9 @@ from pydantic import Field
 
 from duckflow.state.action import RUN_AGENT
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
 
-DOING = Texts("Agent ({kind}): {task}", "エージェント ({kind}): {task}")
 SHOWN = 60
 
 
@@ -32,12 +31,6 @@ class AgentRun(Tool[AgentArgs]):
 
     operation = RUN_AGENT
     effect = "read"
-    told = Texts(
-        "hand a task to an agent with a fresh context, which reports; calls in one reply run side by side. "
-        "kind: explore (reads only), work (in `files`), review, or an agent's id to go on",
-        "まっさらな文脈のエージェントに仕事を任せ、報告を受ける。一度の返事の呼び出しは並行。"
-        "kind: explore (読むだけ)、work (files の中)、review、id (その続き)",
-    )
     counts_as = "other"
     in_tasks = False
     asked_for = frozenset({"kind"})
@@ -48,7 +41,7 @@ class AgentRun(Tool[AgentArgs]):
         self._agents = agents
 
     def doing(self, args: AgentArgs) -> Phrase | None:
-        return tell(DOING, kind=args.kind, task=shorten(args.task, SHOWN))
+        return say("agent.works", kind=args.kind, task=shorten(args.task, SHOWN))
 
     async def run(self, args: AgentArgs) -> Done:
         return await self._agents().run(args.task, args.kind.strip(), args.files)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
 from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind
-from duckflow.state.phrase import Phrase, Texts, say
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
@@ -66,10 +66,11 @@ class Tool(ABC, Generic[A]):
 
     operation: str
     effect: Effect
-    told: Texts
-    """What the model is told of it: a few words, paid for in every call."""
-    brief_told: Texts | None = None
-    """Those of them for a small model, where they are fewer: it hears only of the arguments that must be given."""
+    told: Mapping[str, str] | None = None
+    """What the model is told of a tool that is not ours, by language. Our own texts stand in i18n (`tools.json`): a few
+    words, paid for in every call."""
+    more: str = ""
+    """A part of that text that is known only while it runs, such as names."""
     args: type[A]
     body: str = ""
     """The argument that travels outside the JSON, or nothing."""
@@ -183,8 +184,8 @@ class Tool(ABC, Generic[A]):
             parameters=self.parameters(),
             effect=self.effect,
             kind=self.step_kind,
-            told=self.told._asdict(),
-            brief_told=self.brief_told._asdict() if self.brief_told else {},
+            told=dict(self.told or {}),
+            more=self.more,
             body=self.body,
             says=self.says,
             paths=self.paths,

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, ValidationError
 from duckflow.errors import ToolError
 from duckflow.state.action import Action, Operation
 from duckflow.state.asking import ends_asking
-from duckflow.state.phrase import SAID, Texts, say
+from duckflow.state.phrase import SAID, say
 from duckflow.tools.tool import AnyTool, Args, Done, Tool
 
 
@@ -24,7 +24,6 @@ class Response(Tool[ResponseArgs]):
 
     operation = "response"
     effect = "talk"
-    told = Texts("say something to the user", "ユーザーに話す")
     says = "text"
     led = True
     args = ResponseArgs
@@ -46,7 +45,6 @@ class DuckCallTool(Tool[DuckCallArgs]):
 
     operation = "duck_call"
     effect = "talk"
-    told = Texts("stop and ask the user for help", "手を止めてユーザーに助けを求める")
     counts_as = "ask"
     says = "question"
     untold = frozenset({"choices"})
@@ -69,7 +67,6 @@ class Exit(Tool[ExitArgs]):
 
     operation = "exit"
     effect = "talk"
-    told = Texts("end the session", "セッションを終える")
     counts_as = "submit"
     says = "text"
     args = ExitArgs
@@ -145,10 +142,9 @@ class Toolbox:
             self._untold.discard(name)
 
     def tell_more(self, name: str, more: str) -> None:
-        """What the model is told of an operation beside its own text; it takes the place of what was told so before."""
+        """The model is told this as a part of an operation's text, in the place of what was told so before."""
         if one := next((one for one in packaged_operations() if one.name == name), None):
-            told = {language: text + more for language, text in one.told.items()}
-            self._operations[name] = one.model_copy(update={"told": told})
+            self._operations[name] = one.model_copy(update={"more": more})
 
     def remove(self, name: str) -> None:
         """From now on there is no operation of this name."""

@@ -8,9 +8,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from duckflow import __version__
+from duckflow import DEFAULT_LANGUAGE, __version__
 from duckflow.errors import UsageError
-from duckflow.i18n.words import LANGUAGES, catalogue
+from duckflow.i18n.language import is_language
+from duckflow.i18n.words import catalogue
 from duckflow.state.picture import read_header
 from duckflow.state.question import GateRequest
 from duckflow.web.desk import PageDesk, number_of
@@ -31,8 +32,9 @@ CHANGES = ("turn_began", "gate_opened", "action_finished", "turn_undone")
 async def me(desk: PageDesk, request: Request) -> Any:
     """What the page needs before anything else, and its words."""
     wanted = request.query_params.get("language", "")
-    language = wanted if wanted in LANGUAGES else desk.words.language
-    words = {key: text for key, text in catalogue(language).items() if key.startswith(WORDS)}
+    language = wanted if is_language(wanted) else desk.words.language
+    texts = {**catalogue(DEFAULT_LANGUAGE), **catalogue(language)}
+    words = {key: text for key, text in texts.items() if key.startswith(WORDS)}
     facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": desk.fleet is not None}
     return {"language": language, **facts, "words": words}
 

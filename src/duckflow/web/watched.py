@@ -12,7 +12,8 @@ from duckflow.events.event import Event, LanguageChosen
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import ConversationLeft
 from duckflow.events.types import DecisionMade, LoopBegan, StreamReset, TextStreamed
-from duckflow.i18n.words import Words, language_of
+from duckflow.i18n.language import language_of
+from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.web.ports import Joined, Shelf
 from duckflow.web.stream import QUIET_SECONDS, Page, ReplyOnPages

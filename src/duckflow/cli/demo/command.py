@@ -108,7 +108,7 @@ async def _tour(
 ) -> None:
     work = top / "ducks"
     work.mkdir()
-    settings = Settings(language="ja" if words.language == "ja" else "en", ui=looks)
+    settings = Settings(language=words.language, ui=looks)
     setup = Setup(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
     session = begin(top / "data/demo.db", SESSION, work, words.language)
     model = TourModel(words, delay)

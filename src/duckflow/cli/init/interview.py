@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from duckflow.events.ports import Ask
-from duckflow.i18n.words import LANGUAGES
+from duckflow.i18n.language import facts_of, languages
 from duckflow.llm.endpoints import KEYED, KNOWN
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import say
+from duckflow.state.phrase import quote, say
 from duckflow.state.question import Choice, Question
 
 MOST_MODELS = 5
@@ -31,35 +31,36 @@ class InitAnswers:
 
 async def interview(ask: Ask, given: Mapping[str, str | None], language: str) -> InitAnswers:
     """Asks what was not given already. The first choice of each is the one most people want."""
-    languages = [language, *(one for one in LANGUAGES if one != language)]
+    codes = [language, *(code for code in languages() if code != language)]
     return InitAnswers(
-        given.get("language") or await _asked(ask, "language", languages),
+        given.get("language") or await _asked(ask, "language", _languages(codes)),
         given["model"] or "" if "model" in given else await _model(ask),
-        given.get("mode") or await _asked(ask, "mode", [str(mode) for mode in Mode]),
+        given.get("mode") or await _asked(ask, "mode", _modes()),
     )
 
 
 async def _model(ask: Ask) -> str:
-    chosen = await _asked(ask, "model", [BY_ITSELF, *models_at_hand()])
+    by_itself = Choice(key=BY_ITSELF, label=say("init.choice.model.auto"))
+    named = [Choice(key=name, label=say("init.choice.model", model=name)) for name in models_at_hand()]
+    chosen = await _asked(ask, "model", [by_itself, *named])
     return "" if chosen == BY_ITSELF else chosen
 
 
-async def _asked(ask: Ask, what: str, keys: list[str]) -> str:
-    known = {"language": "init.choice.language", "mode": "init.choice.mode"}
-    choices = [Choice(key=key, label=say(f"{known[what]}.{key}")) for key in keys] if what in known else _models(keys)
+def _languages(codes: list[str]) -> list[Choice]:
+    """Each as its speakers call it."""
+    return [Choice(key=code, label=quote(facts_of(code).name)) for code in codes]
+
+
+def _modes() -> list[Choice]:
+    return [Choice(key=mode, label=say(f"init.choice.mode.{mode}")) for mode in map(str, Mode)]
+
+
+async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
     leave = Choice(key=LEAVE, label=say("init.leave"))
     answer = await ask(Question(kind="choice", title=say(f"init.ask.{what}"), choices=(*choices, leave)))
-    if answer.choice not in keys:
+    if answer.choice not in (choice.key for choice in choices):
         raise InterviewLeft
     return answer.choice
-
-
-def _models(keys: list[str]) -> list[Choice]:
-    first, *named = keys
-    return [
-        Choice(key=first, label=say("init.choice.model.auto")),
-        *(Choice(key=key, label=say("init.choice.model", model=key)) for key in named),
-    ]
 
 
 def models_at_hand() -> list[str]:

@@ -11,21 +11,18 @@ from duckflow.config.load import read_toml
 from duckflow.config.toml_text import write_value
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask
-from duckflow.i18n import words as i18n
+from duckflow.i18n.language import languages, read_piece
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 
-STARTERS = Path(i18n.__file__).parent / "starters"
-
 
 def config_text(language: str, model: str, mode: str) -> str:
     """A config in which everything but the three answers is a comment."""
-    template = (STARTERS / f"config.{language}.toml").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        language=write_value(language), model=write_value(model), mode=write_value(mode)
-    )
+    known = ", ".join(map(write_value, languages()))
+    wishes = {"language": write_value(language), "model": write_value(model), "mode": write_value(mode)}
+    return Template(read_piece(language, "config.toml")).substitute(wishes, languages=known)
 
 
 def agents_text(found: ProjectSurvey, words: Words) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import diff, refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, told
@@ -29,7 +29,6 @@ class DeleteFile(FileTool[DeleteArgs]):
 
     operation = "file_ops.delete_file"
     effect = "write"
-    told = Texts("delete a file or folder", "削除")
     paths = ("path",)
     makes = ()
     led = True

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
-from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
@@ -318,7 +317,6 @@ class EditFile(FileTool[EditArgs]):
 
     operation = "file_ops.edit_file"
     effect = "write"
-    told = Texts("replace a piece of a file", "ファイルの一部を置きかえる")
     paths = ("path",)
     expects = "there"
     body = "edits"

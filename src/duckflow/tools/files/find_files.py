@@ -4,7 +4,7 @@ import asyncio
 
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import glob_matcher, ignored_in
 from duckflow.tools.tool import Args, Done
@@ -20,7 +20,6 @@ class FindFiles(FileTool[FindArgs]):
 
     operation = "file_ops.find_files"
     effect = "read"
-    told = Texts("find files by name (*.py)", "ファイルを名前で探す (*.py)")
     counts_as = "search"
     led = True
     args = FindArgs

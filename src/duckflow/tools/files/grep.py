@@ -13,7 +13,7 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import secret_files, secret_name
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
@@ -41,10 +41,6 @@ class Grep(FileTool[GrepArgs]):
 
     operation = "file_ops.grep"
     effect = "read"
-    told = Texts(
-        "search contents by regex",
-        "コードや文の中の語を検索 (正規表現)",
-    )
     counts_as = "search"
     led = True
     untold = frozenset({"ignore_case", "glob"})

@@ -5,7 +5,7 @@ from itertools import islice
 
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.tool import Args, Done
@@ -21,7 +21,6 @@ class ListFiles(FileTool[ListArgs]):
 
     operation = "file_ops.list_files"
     effect = "read"
-    told = Texts("list a folder", "フォルダーの一覧")
     counts_as = "search"
     led = True
     led_in_tasks = True

@@ -2,7 +2,7 @@
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
@@ -17,7 +17,6 @@ class MakeFolder(FileTool[FolderArgs]):
 
     operation = "file_ops.make_folder"
     effect = "write"
-    told = Texts("make a folder", "フォルダーを作る")
     paths = ("path",)
     expects = "folder"
     args = FolderArgs

@@ -3,7 +3,7 @@
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, told
@@ -20,7 +20,6 @@ class MoveFile(FileTool[MoveArgs]):
 
     operation = "file_ops.move_file"
     effect = "write"
-    told = Texts("move or rename", "移動・改名")
     paths = ("source", "target")
     makes = ("target",)
     led = True

@@ -6,7 +6,7 @@ from itertools import islice
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.files.document import Document, large_lines
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
@@ -24,7 +24,6 @@ class ReadFile(FileTool[ReadArgs]):
 
     operation = "file_ops.read_file"
     effect = "read"
-    told = Texts("read a file, whole or lines", "ファイルを読む")
     expects = "there"
     led = True
     led_in_tasks = True

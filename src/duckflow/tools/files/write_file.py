@@ -6,7 +6,6 @@ from typing import Any
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
 from duckflow.safety.secrets import mask, secret_name
-from duckflow.state.phrase import Texts
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import Document, with_newline
@@ -52,7 +51,6 @@ class WriteFile(FileTool[WriteArgs]):
 
     operation = "file_ops.write_file"
     effect = "write"
-    told = Texts("create or replace a file (read an existing one first)", "作る・書きかえる (既存なら先に読む)")
     paths = ("path",)
     expects = "file"
     led = True

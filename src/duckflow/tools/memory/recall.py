@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from duckflow.state.action import RECALL
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.tool import Done, Tool
 from duckflow.tools.toolbox import ResponseArgs
 
@@ -18,7 +18,6 @@ class Recall(Tool[ResponseArgs]):
 
     operation = RECALL
     effect = "read"
-    told = Texts("find earlier messages", "以前の会話から探す")
     counts_as = "search"
     args = ResponseArgs
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import with_newline
@@ -22,7 +22,6 @@ class Remember(FileTool[ResponseArgs]):
 
     operation = "memory.remember"
     effect = "memory"
-    told = Texts("keep a lesson for later sessions", "教訓を次回に残す")
     args = ResponseArgs
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Any
 
 from duckflow.events.ports import Ask
 from duckflow.llm.json_fields import as_table, tables
-from duckflow.state.phrase import Phrase, Texts, say, tell
+from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
 
 Table = dict[str, Any]
@@ -93,4 +93,4 @@ def _value(field: Table, text: str) -> Any:
 
 def _own(text: str) -> Phrase:
     """The server's own words, in no language of ours."""
-    return tell(Texts("{text}", "{text}"), text=text)
+    return quote(text)

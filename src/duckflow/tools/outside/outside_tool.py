@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.errors import ToolError
 from duckflow.llm.json_fields import as_table, text_of
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Phrase, Texts, say
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.http import LOGIN_NEEDED, wanted_scope
@@ -73,7 +74,8 @@ class OutsideTool(Tool[OutsideArgs]):
         self._hints = as_table(given.get("annotations"))
         self.effect = "read" if self._hints.get("readOnlyHint") is True else "run"
         about = " ".join(text_of(given, "description", "title").split())[:LONGEST_TEXT] or self.name
-        self.told = Texts(about, about)
+        self.about = about
+        self.told = {DEFAULT_LANGUAGE: about}
         self._schema = plain_schema(given.get("inputSchema"))
         self._kept = kept
 

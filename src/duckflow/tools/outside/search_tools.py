@@ -9,7 +9,7 @@ from pydantic import Field
 
 from duckflow.errors import ToolError
 from duckflow.state.action import Action
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.tools.outside.content import KeptOutputs
 from duckflow.tools.outside.outside_tool import OutsideTool
 from duckflow.tools.tool import Args, Done, Tool
@@ -35,18 +35,13 @@ class FindTools(Tool[FindToolsArgs]):
 
     def __init__(self, tools: Callable[[], Sequence[OutsideTool]], servers: Iterable[str]) -> None:
         self._tools = tools
-        names = ", ".join(servers)
-        self.told = Texts(
-            f"find tools of the servers {names} by words; call them with mcp.call",
-            f"サーバー {names} のツールを言葉で探す。呼び出しは mcp.call",
-        )
+        self.more = ", ".join(servers)
 
     async def run(self, args: FindToolsArgs) -> Done:
         tools = self._tools()
         found = ranked(args.words, tools)[:FOUND]
         lines = [
-            f"{one.operation}: {one.told.en}\n  args: {json.dumps(one.parameters(), ensure_ascii=False)}"
-            for one in found
+            f"{one.operation}: {one.about}\n  args: {json.dumps(one.parameters(), ensure_ascii=False)}" for one in found
         ]
         if not found:
             lines = ["Nothing fits. The tools there are:", ", ".join(one.operation for one in tools[:LISTED])]
@@ -56,7 +51,7 @@ class FindTools(Tool[FindToolsArgs]):
 def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:
     """Those that have a word in common, the one with the most first; a rare word says more than one that all have."""
     wanted = set(WORD.findall(words.lower()))
-    texts = [(tool, f"{tool.server.name} {tool.name}".lower(), tool.told.en.lower()) for tool in tools]
+    texts = [(tool, f"{tool.server.name} {tool.name}".lower(), tool.about.lower()) for tool in tools]
     having = {word: sum(word in name or word in about for _, name, about in texts) for word in wanted if len(word) > 1}
     weight = {word: 1 / count for word, count in having.items() if count}
     scores = [
@@ -76,7 +71,6 @@ class CallTool(Tool[CallArgs]):
 
     operation = "mcp.call"
     effect = "run"
-    told = Texts("call a tool that mcp.find has found", "mcp.find で見つけたツールを呼び出す")
     args = CallArgs
     led = True
     asked_for = frozenset({"args"})
@@ -117,7 +111,6 @@ class ReadKept(Tool[ReadKeptArgs]):
 
     operation = "mcp.read"
     effect = "read"
-    told = Texts("read on in a result of a server that was cut", "途中で切れたサーバーの結果の続きを読む")
     args = ReadKeptArgs
 
     def __init__(self, kept: KeptOutputs) -> None:

@@ -159,4 +159,5 @@ class OutsideServers:
 
 
 def _text(tool: AnyTool) -> str:
-    return f"{tool.operation} {tool.effect} {tool.told.en} {json.dumps(tool.parameters(), ensure_ascii=False)}"
+    about = " ".join([*(tool.told or {}).values(), tool.more])
+    return f"{tool.operation} {tool.effect} {about} {json.dumps(tool.parameters(), ensure_ascii=False)}"

@@ -9,7 +9,7 @@ from duckflow.events.ports import Emit
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.drafting import Drafter, as_listed
 from duckflow.tools.plan.ports import Folder
@@ -74,13 +74,6 @@ class Propose(PlanTool[ProposeArgs]):
     """Drafts a plan, where the call does not hold it; the user must say yes to it."""
 
     operation = "plan_tool.propose"
-    told = Texts(
-        "show the user a plan for a larger goal. Each step: name, description, success (a file that exists, a command "
-        "and its exit code), depends_on (numbers from 1)",
-        "大きな目標の計画をユーザーに見せる。各ステップ: name, description, success (できているはずのファイル、"
-        "コマンドと終了コード), depends_on (先に終えるものの番号、1 から)",
-    )
-    brief_told = Texts("draft a plan for a larger goal", "大きな目標の計画を立てる")
     when = ("none",)
     led = True
     args = ProposeArgs
@@ -114,7 +107,6 @@ class GetPlan(PlanTool[IdArgs]):
     """Shows a plan with the state of its steps."""
 
     operation = "plan_tool.get"
-    told = Texts("show the plan", "計画を見る")
     counts_as = "read"
     when = ("draft", "approved")
     args = IdArgs
@@ -131,13 +123,6 @@ class Revise(PlanTool[ReviseArgs]):
     """Changes the plan in words; work that is going on gets new tasks before its next one."""
 
     operation = "plan_tool.revise"
-    told = Texts(
-        "change the plan. steps: all of the new plan, numbered anew; those it has now with was (number now; what is "
-        "left out stays), redo (do it again)",
-        "計画を変える。steps: 新しい計画のすべて (番号は付け直し)。いまあるものには was (いまの番号。"
-        "書かない項目はそのまま) と redo (やり直す)",
-    )
-    brief_told = Texts("change the plan", "計画を変える")
     when = ("draft", "approved", "over")
     led = True
     args = ReviseArgs
@@ -176,7 +161,6 @@ class UpdateStep(PlanTool[StepArgs]):
     """Moves a step on. `completed` needs a recorded result; without one it is marked unverified."""
 
     operation = "plan_tool.update_step"
-    told = Texts("set a step's status; completed needs proof", "ステップの状態を変える (completed には裏付けがいる)")
     when = ("approved",)
     led = True
     args = StepArgs

@@ -5,7 +5,7 @@ from duckflow.events.ports import Emit
 from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.prompts.layers import job_line
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import Texts, say
+from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import task_line
 from duckflow.tools.plan.drafting import Drafter
@@ -18,7 +18,6 @@ class GenerateList(PlanTool[IdArgs]):
     """Plans the tasks of a step. It executes nothing."""
 
     operation = "task_tool.generate_list"
-    told = Texts("plan a step's tasks (no id: the next step)", "ステップのタスクを決める (id なし: 次)")
     when = ("approved",)
     led = True
     args = IdArgs
@@ -54,7 +53,6 @@ class RunTasks(PlanTool[IdArgs]):
     """Hands a step, or all that is left of the plan, to the background."""
 
     operation = "task_loop.run"
-    told = Texts("run a step's tasks in the background (no id: all)", "タスクをバックグラウンドで実行 (id なし: 全部)")
     when = ("approved",)
     led = True
     args = IdArgs
@@ -76,7 +74,6 @@ class JobStatus(PlanTool[IdArgs]):
     """How far the background work is."""
 
     operation = "task_loop.status"
-    told = Texts("how far the jobs are", "ジョブの進み具合")
     counts_as = "read"
     when = ("jobs",)
     args = IdArgs
@@ -92,7 +89,6 @@ class JobStatus(PlanTool[IdArgs]):
 
 class PauseJob(PlanTool[IdArgs]):
     operation = "task_loop.pause"
-    told = Texts("pause a job", "ジョブを一時停止")
     when = ("jobs",)
     args = IdArgs
 
@@ -109,7 +105,6 @@ class PauseJob(PlanTool[IdArgs]):
 
 class ResumeJob(PlanTool[IdArgs]):
     operation = "task_loop.resume"
-    told = Texts("resume a job", "ジョブを再開")
     when = ("jobs",)
     args = IdArgs
 
@@ -123,7 +118,6 @@ class ResumeJob(PlanTool[IdArgs]):
 
 class CancelJob(PlanTool[IdArgs]):
     operation = "task_loop.cancel"
-    told = Texts("cancel a job", "ジョブを中止")
     when = ("jobs",)
     args = IdArgs
 

@@ -20,7 +20,7 @@ from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Phrase, Texts, say
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
@@ -99,10 +99,6 @@ class ShellRun(Tool[ShellArgs]):
 
     operation = "shell.run"
     effect = "run"
-    told = Texts(
-        "run a command (network only if needed; background for servers)",
-        "コマンドを実行 (network は必要時だけ、サーバーは background)",
-    )
     led_in_tasks = True
     untold = frozenset({"timeout_seconds"})
     args = ShellArgs

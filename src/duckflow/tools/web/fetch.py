@@ -8,7 +8,7 @@ from pydantic import Field
 
 from duckflow.errors import ToolError
 from duckflow.safety.risk import Deed
-from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
@@ -28,7 +28,6 @@ class FetchPage(WebTool[FetchArgs]):
     """Brings a page as Markdown, piece by piece where it is long; what was fetched is kept for the next piece."""
 
     operation = FETCH
-    told = Texts("a web page as text", "ウェブページを読む")
     args = FetchArgs
 
     def __init__(self, settings: WebSettings, network_allowed: bool, network: Network | None = None) -> None:
@@ -45,7 +44,7 @@ class FetchPage(WebTool[FetchArgs]):
         return Deed("read") if self._is_kept(args) else super().deed(args, preview)
 
     def doing(self, args: FetchArgs) -> Phrase:
-        return tell(Texts("fetching {url}", "{url} を取得しています"), url=args.url[:200])
+        return say("web.fetching", url=args.url[:200])
 
     async def run(self, args: FetchArgs) -> Done:
         address = self.address(args)
@@ -61,16 +60,8 @@ class FetchPage(WebTool[FetchArgs]):
         more = (
             f"\n[page {args.page} of {len(pages)}; go on with page={args.page + 1}]" if args.page < len(pages) else ""
         )
-        shown = tell(
-            Texts(
-                "fetched {site} ({characters} characters, page {page} of {pages})",
-                "{site} を取得 ({characters} 文字、{page}/{pages} ページ)",
-            ),
-            site=address.site,
-            characters=len(text),
-            page=args.page,
-            pages=len(pages),
-        )
+        place = {"page": args.page, "pages": len(pages)}
+        shown = say("web.fetched", site=address.site, characters=len(text), **place)
         return Done(f"{head}\n{MATERIAL}\n\n{text}{more}", shown)
 
     def _is_kept(self, args: FetchArgs) -> bool:

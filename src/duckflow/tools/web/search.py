@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 from pydantic import Field
 
 from duckflow.errors import ToolError
-from duckflow.state.phrase import Phrase, Texts, tell
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
@@ -26,7 +26,6 @@ class SearchWeb(WebTool[SearchArgs]):
     """Asks a search engine and lists what it found."""
 
     operation = SEARCH
-    told = Texts("search the web", "ウェブを検索")
     args = SearchArgs
 
     def __init__(
@@ -52,7 +51,7 @@ class SearchWeb(WebTool[SearchArgs]):
         return Preview(diff=f"→ {self.address(args).site}: {args.query}")
 
     def doing(self, args: SearchArgs) -> Phrase:
-        return tell(Texts("searching the web: {query}", "ウェブを検索中: {query}"), query=args.query)
+        return say("web.searching", query=args.query)
 
     async def run(self, args: SearchArgs) -> Done:
         import httpx
@@ -66,9 +65,7 @@ class SearchWeb(WebTool[SearchArgs]):
             told = f"The search could not be made: {why}"
             raise ToolError(told, "web.failed", host=self.address(args).site, reason=why) from None
         lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(found, 1)]
-        shown = tell(
-            Texts("{count} results for: {query}", "検索結果 {count} 件: {query}"), count=len(found), query=args.query
-        )
+        shown = say("web.searched", count=len(found), query=args.query)
         told = "\n".join(lines) or "(nothing was found)"
         return Done(f"{len(found)} results for {args.query!r}. {MATERIAL}\n\n{told}", shown)
 
