@@ -42,7 +42,7 @@ def answer(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    from duckflow.state.asking import ends_asking
+    from duckflow.i18n.asking import ends_asking
 
     return ends_asking(text)
 

@@ -90,7 +90,7 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        done, waiting = Dispatched(), await self._preparation.in_order(reading.decision)
+        done, waiting = Dispatched(), await self._preparation.in_order(reading.decision, self._session.state.language)
         blocks = list(reading.blocks)
         while waiting:
             part = self._preparation.part(waiting)
@@ -231,7 +231,7 @@ class Dispatcher:
             pictures=outcome.pictures,
         )
         await self._finish(result, done, actor, None if revealed else action)
-        if tool.asks(one.args):
+        if tool.asks(one.args, self._session.state.language):
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
+from duckflow.i18n.asking import asks_leave
 from duckflow.state.action import RESPOND, Action, Decision
-from duckflow.state.asking import asks_leave
 from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -36,7 +36,7 @@ class Preparation:
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
 
-    async def in_order(self, decision: Decision) -> list[Action]:
+    async def in_order(self, decision: Decision, language: str) -> list[Action]:
         """The actions as they are meant, their tools ready. Where the user is waited for and asked for leave, that
         comes before what would change something."""
         self._checked.clear()
@@ -44,7 +44,9 @@ class Preparation:
         await self._toolbox.get_ready(actions)
         talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
         said = str(talks[-1].args.get("text", "")) if talks else decision.rationale
-        if decision.next_step != "pending_user" or not any(map(self.changes, actions)) or not asks_leave(said):
+        if decision.next_step != "pending_user" or not any(map(self.changes, actions)):
+            return actions
+        if not asks_leave(said, language):
             return actions
         talks = talks or [Action(operation=RESPOND, args={"text": said}, reasoning=said)]
         quiet = [one for one in actions if one not in talks]

@@ -10,9 +10,9 @@ from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, SessionOpened, TurnEnded
+from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
-from duckflow.state.asking import ends_asking, last_question
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.store.journal import Headline, Journal, JournalReader
@@ -37,7 +37,7 @@ def annotate(event: Event, state: AgentState) -> Event:
         case DecisionMade():
             found = {"goal": _goal_of(event.decision, state)}
         case ActionFinished() if not event.job:
-            found = {"asked": _question_in(event.result)}
+            found = {"asked": _question_in(event.result, state.language)}
         case _:
             return event
     return event.model_copy(update=found) if any(found.values()) else event
@@ -76,10 +76,10 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     return shorten(next((text for text in said if len(text) >= TELLING), said[0] if said else ""), 200)
 
 
-def _question_in(result: ActionResult) -> str:
+def _question_in(result: ActionResult, language: str) -> str:
     """The question to the user that what was said ends with."""
     text = (result.said or "").rstrip()
-    return shorten(last_question(text), 100) if result.operation != EXIT and ends_asking(text) else ""
+    return shorten(last_question(text), 100) if result.operation != EXIT and ends_asking(text, language) else ""
 
 
 log = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ from duckflow.events.types import (
     TextStreamed,
 )
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
+from duckflow.i18n.asking import QuestionStream, one_question
 from duckflow.i18n.template import note
 from duckflow.llm.provider import Reply, Request
 from duckflow.memory.settings import MemorySettings
@@ -35,7 +36,6 @@ from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import RESPOND, Action, Decision, Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.asking import QuestionStream, one_question
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.phase import Phase, Review

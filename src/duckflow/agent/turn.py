@@ -18,12 +18,12 @@ from duckflow.errors import DuckflowError
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.forms.form import Reading
+from duckflow.i18n.asking import offers_more
 from duckflow.i18n.template import notes
 from duckflow.outcome import Outcome
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
-from duckflow.state.asking import offers_more
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
@@ -233,7 +233,9 @@ class Turn:
             case "question" if done.ran(EXIT):
                 return Ending("exit")
             case "question":
-                if not offers_more(done.results[-1].said or "") or not self._phases.close(turn.checks().failed):
+                if not offers_more(done.results[-1].said or "", turn.state.language) or not self._phases.close(
+                    turn.checks().failed
+                ):
                     self._phases.wait_for_user()
                 return Ending(
                     "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN) else None

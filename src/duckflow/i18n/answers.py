@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from duckflow.state.asking import asks, ends_asking
+from duckflow.i18n.asking import asks, ends_asking
 from duckflow.state.question import Answer
 
 WORDS: dict[str, tuple[str, ...]] = {

@@ -127,8 +127,8 @@ class Tool(ABC, Generic[A]):
         """How the call is told to people while it runs."""
         return None if self.effect == "talk" else say("wait.action", operation=self.operation)
 
-    def asks(self, args: A) -> bool:
-        """Whether the call puts a question to the user: then nothing may run after it."""
+    def asks(self, args: A, language: str) -> bool:
+        """Whether the call puts a question to the user, who speaks this language: then nothing may run after it."""
         return False
 
     def reads_only(self, args: A) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import AliasChoices, Field, ValidationError
 
 from duckflow.errors import ToolError
+from duckflow.i18n.asking import ends_asking
 from duckflow.state.action import Action, Operation
-from duckflow.state.asking import ends_asking
 from duckflow.state.phrase import SAID, say
 from duckflow.tools.tool import AnyTool, Args, Done, Tool
 
@@ -31,8 +31,8 @@ class Response(Tool[ResponseArgs]):
     async def run(self, args: ResponseArgs) -> Done:
         return Done(for_model="shown to the user", for_user=say(SAID, text=args.text))
 
-    def asks(self, args: ResponseArgs) -> bool:
-        return ends_asking(args.text)
+    def asks(self, args: ResponseArgs, language: str) -> bool:
+        return ends_asking(args.text, language)
 
 
 class DuckCallArgs(Args):
@@ -54,7 +54,7 @@ class DuckCallTool(Tool[DuckCallArgs]):
         numbered = "".join(f"\n{number}. {choice}" for number, choice in enumerate(args.choices, 1))
         return Done(for_model="shown to the user", for_user=say(SAID, text=args.text + numbered))
 
-    def asks(self, args: DuckCallArgs) -> bool:
+    def asks(self, args: DuckCallArgs, language: str) -> bool:
         return True
 
 
@@ -74,7 +74,7 @@ class Exit(Tool[ExitArgs]):
     async def run(self, args: ExitArgs) -> Done:
         return Done(for_model="the session ends", for_user=say(SAID, text=args.text))
 
-    def asks(self, args: ExitArgs) -> bool:
+    def asks(self, args: ExitArgs, language: str) -> bool:
         return True
 
 

@@ -98,7 +98,7 @@ class Propose(PlanTool[ProposeArgs]):
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
         )
 
-    def asks(self, args: ProposeArgs) -> bool:
+    def asks(self, args: ProposeArgs, language: str) -> bool:
         """For a yes."""
         return True
 
@@ -144,7 +144,7 @@ class Revise(PlanTool[ReviseArgs]):
                 await self._replan(plan, step, args.text)
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
-    def asks(self, args: ReviseArgs) -> bool:
+    def asks(self, args: ReviseArgs, language: str) -> bool:
         """For a yes to a draft."""
         return self._state.plan is not None and self._state.plan.status == "draft"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.state.asking import QuestionStream, ends_asking, last_question, one_question
+from duckflow.i18n.asking import QuestionStream, ends_asking, last_question, one_question
 
 CUT = {
     "Which name? Which folder? Tests too?": "Which name?",

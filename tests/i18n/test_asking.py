@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.state.asking import ends_asking
+from duckflow.i18n.asking import ends_asking
 
 PHRASES = [json.loads(line) for line in Path("tests/words/questions.jsonl").read_text("utf-8").splitlines()]
 

@@ -1,0 +1,178 @@
+"""Whether a text asks the user something: by a question mark, by how its last sentence is built, or by asking for a
+decision. The grammar of each language stands in its folder (`patterns/asking.txt`)."""
+
+import re
+import unicodedata
+from collections import deque
+
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.language import languages_in
+from duckflow.i18n.patterns import fitting, match, search
+
+HIDDEN = (
+    r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"
+    r"|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』"
+)
+"""Code, addresses and quotations: a question mark in them asks nobody anything."""
+ASKED = r"[?？]+[)）*_\"”]*(?:\s*[(（][^()（）\n]{0,200}[)）])?"
+ITEM = r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：])\s*"
+SENTENCE_END = r"[?？!！。]|[.](?=\s|$)|\n"
+STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
+QUESTION_MARKS = "?？"
+LAST_QUESTIONS = 50
+"""Only so many at the end are looked at: a text may be made of nothing else."""
+LONGEST_HELD, REMEMBERED = 4000, 2000
+"""Characters: nothing longer is held back for a question; what was passed on so long ago decides nothing any more."""
+
+
+def has_question(text: str) -> bool:
+    return "?" in text or "？" in text
+
+
+def last_question(text: str) -> str:
+    """The question that a text ends with, without what was said before it."""
+    line = text.rstrip().rpartition("\n")[2]
+    parts = re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)
+    return next((part.strip() for part in reversed(parts) if part.strip()), "")
+
+
+def one_question(text: str) -> str:
+    """What is said, without the questions after the first one of those at its end."""
+    return text[: settled(text, whole=True)].rstrip() if has_question(text) else text
+
+
+def settled(text: str, whole: bool = False) -> int:
+    """How much of a text is sure to stay: up to the first question that only questions follow.
+
+    `whole`: nothing more comes, so a sentence without an end is one."""
+    if not has_question(text):
+        return len(text)
+    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), text)
+    for question in deque(re.finditer(ASKED, masked), LAST_QUESTIONS):
+        in_list, before = _place(masked, question.start())
+        if in_list and before.endswith(tuple(QUESTION_MARKS)):
+            continue
+        if _only_questions(masked, question.end(), whole, in_list):
+            return question.end()
+    return len(text)
+
+
+class QuestionStream:
+    """Passes on what is said as it comes, and holds back what may be one question too many."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._shown = 0
+
+    def feed(self, delta: str) -> str:
+        self._text += delta
+        place = settled(self._text)
+        passed = self._up_to(place if len(self._text) - place <= LONGEST_HELD else len(self._text))
+        self._forget()
+        return passed
+
+    def end(self) -> str:
+        return self._up_to(len(one_question(self._text)))
+
+    def _up_to(self, place: int) -> str:
+        passed, self._shown = self._text[self._shown : max(place, self._shown)], max(place, self._shown)
+        return passed
+
+    def _forget(self) -> None:
+        """Keep the end of what was passed on, from the beginning of a line where there is one; code stays code."""
+        place = self._shown - REMEMBERED
+        if place < REMEMBERED:
+            return
+        place = self._text.rfind("\n", 0, place) + 1 or place
+        fence = "```\n" if self._text.count("```", 0, place) % 2 else ""
+        self._text, self._shown = fence + self._text[place:], self._shown - place + len(fence)
+
+
+def _place(text: str, place: int) -> tuple[bool, str]:
+    """Whether a place is in an item of a list, and the line that the list belongs to: after a question the items are
+    the choices."""
+    *before, line = text[:place].split("\n")
+    if not re.match(ITEM, line):
+        return False, ""
+    return True, next((one.rstrip() for one in reversed(before) if one.strip() and not re.match(ITEM, one)), "")
+
+
+def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
+    """Whether nothing but questions follows; a list after a question holds its choices."""
+    first = _word_from(text, place)
+    if first == len(text):
+        return not whole
+    if not in_list and "\n" in text[place:first] and re.compile(ITEM).match(text, _line_from(text, place)):
+        return False
+    while (place := _word_from(text, place)) < len(text):
+        if item := re.compile(ITEM).match(text, place):
+            place = item.end()
+        end = re.compile(SENTENCE_END).search(text, place)
+        if end is None:
+            return not whole
+        if end[0] not in QUESTION_MARKS:
+            return False
+        place = (re.compile(ASKED).match(text, end.start()) or end).end()
+    return True
+
+
+def _word_from(text: str, place: int) -> int:
+    """Where the next word begins."""
+    found = re.compile(r"\S").search(text, place)
+    return found.start() if found else len(text)
+
+
+def _line_from(text: str, place: int) -> int:
+    """Where something other than line breaks and spaces begins."""
+    found = re.compile(r"[^\n ]").search(text, place)
+    return found.start() if found else len(text)
+
+
+LONGEST_END = 600
+"""Characters at the end that are looked at: what is asked further up is not what it ends with."""
+MARKED = r"[?？]+[)）*_\"”’']*\Z"
+SENTENCES = r"(?<=[。！？])|(?<=[^\d][.!?])(?=\s)|(?<=[?？][)）])|\n+"
+ENDING = r"[\s。．.!！…~〜ー:：;；*_)）]+\Z"
+BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
+"""A choice, a remark in brackets or code may stand behind a question without taking it back."""
+
+
+def asks_leave(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether it ends with asking for leave to do something, and tells of nothing as done: who says this has not acted
+    yet, wherever the deed stands in the list."""
+    last = last_question(text)
+    asked = ends_asking(text, language) and search("asking.leave", last, language) is not None
+    return asked and not search("asking.goes_on", last, language) and not search("asking.reported", text, language)
+
+
+def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether it ends with asking what else there is to do: a polite end, which leaves nothing open."""
+    return ends_asking(text, language) and search("asking.offers_more", last_question(text), language) is not None
+
+
+def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether what is said last asks for an answer, perhaps with its choices or a remark behind it."""
+    end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
+    sentences = [one.strip() for one in re.split(SENTENCES, end) if one and one.strip()]
+    while sentences:
+        sentence = sentences.pop()
+        if asks(sentence.strip(" -*_#>"), language):
+            return True
+        if not sentences or not (re.match(BESIDE, sentence) or match("asking.beside", sentence, language)):
+            return False
+    return False
+
+
+def asks(sentence: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    if re.search(MARKED, sentence):
+        return True
+    plain = re.sub(ENDING, "", sentence)
+
+    def has(name: str, spoken: str) -> bool:
+        return any(pattern.search(plain) for pattern in fitting(spoken, f"asking.{name}", plain))
+
+    for spoken in languages_in(plain, language):
+        if has("asked", spoken):
+            only_looks = has("only_looks", spoken) and not has("decides", spoken)
+            return not only_looks and not has("closing", spoken)
+    return False
