@@ -157,7 +157,7 @@ class ChatLoop:
         if meaning not in ("nothing", "message"):
             self.session.emit(LineTaken(text=text))
         match meaning:
-            case "message" if self.in_turn and means_stop(text):
+            case "message" if self.in_turn and means_stop(text, self.state.language):
                 # Heard before the next step it would come too late for what the running one does.
                 self.session.emit(LineTaken(text=text))
                 unheard = self.interrupt()

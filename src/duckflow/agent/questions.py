@@ -3,13 +3,14 @@
 import asyncio
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from duckflow.events.ports import Emit
 from duckflow.events.talking import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import agrees_to, means_always, read_answer, read_wish, yes_or_no
-from duckflow.i18n.language import languages
+from duckflow.i18n.language import languages_in
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -39,8 +40,9 @@ class OpenQuestion:
 class Questions:
     """Whoever asks waits; the first answer to a question closes it."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, language: Callable[[], str]) -> None:
         self._emit = emit
+        self._language = language
         self._open: dict[str, OpenQuestion] = {}
 
     @property
@@ -64,7 +66,7 @@ class Questions:
         question = asked.question
         answer = _chosen(choice, text, question) if choice else self._read(text, asked)
         if answer is None:
-            return Taken("unclear", (_unclear(text, asked),), question_id)
+            return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         self._close(asked, answer)
@@ -79,12 +81,12 @@ class Questions:
         """What the text means; nothing when it is unclear or says only half of it."""
         question = asked.question
         if question.kind == "gate":
-            return _read_at_gate(text, asked)
+            return _read_at_gate(text, asked, self._language())
         if asked.half:
             return asked.half.model_copy(update={"text": text})
         if question.kind == "text":
-            return read_words(text, question)
-        answer = read_choice(text, question)
+            return read_words(text, question, self._language())
+        answer = read_choice(text, question, self._language())
         if question.kind in ("choice", "edit"):
             return None if answer.choice == FREE else answer
         if wants_words(answer, question):
@@ -93,51 +95,51 @@ class Questions:
         return answer
 
 
-def read_words(text: str, question: Question) -> Answer:
+def read_words(text: str, question: Question, language: str) -> Answer:
     """Numbers are words here: only the name of a choice, or a no, stands for one."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
-        named = word in _names(choice) or (choice.key == "no" and yes_or_no(plain) == "no")
+        named = word in _names(choice, plain, language) or (choice.key == "no" and yes_or_no(plain, language) == "no")
         if named and not choice.wants_text:
             return Answer(choice=choice.key)
     return Answer(choice="text", text=text.strip())
 
 
-def read_choice(text: str, question: Question) -> Answer:
-    """`2`, `２`, `2: use tabs`, `stop here`, 「ここで止める」; everything else is free text."""
+def read_choice(text: str, question: Question, language: str) -> Answer:
+    """`2`, `２`, `2: use tabs`, `stop here`; everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
     if (numbered := re.fullmatch(NUMBERED, plain)) and 1 <= int(numbered[1]) <= len(question.choices):
         return Answer(choice=question.choices[int(numbered[1]) - 1].key, text=numbered[2].strip())
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
-        if word in _names(choice):
+        if word in _names(choice, plain, language):
             return Answer(choice=choice.key)
-    meaning = yes_or_no(plain)
+    meaning = yes_or_no(plain, language)
     keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]
     return Answer(choice=keys[0]) if keys else Answer(choice=FREE, text=text.strip())
 
 
-def _read_at_gate(text: str, asked: OpenQuestion) -> Answer | None:
+def _read_at_gate(text: str, asked: OpenQuestion, language: str) -> Answer | None:
     """A yes or no with a wish is a no that says what to do instead. What would be very risky takes a word for its yes,
     no key."""
     question = asked.question
-    answer = _begun(text, question) or read_answer(text, _keys(question))
-    if answer is None and agrees_to(text, _deeds(question)):
+    answer = _begun(text, question, language) or read_answer(text, _keys(question), language)
+    if answer is None and agrees_to(text, _deeds(question), language):
         answer = Answer(choice="yes")
-    if answer is None and (wish := read_wish(text)):
+    if answer is None and (wish := read_wish(text, language)):
         return Answer(choice="no", text=wish)
-    if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text):
+    if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text, language):
         return None
     if answer and answer.choice == "no" and not answer.text and asked.half:
         return asked.half
     return answer
 
 
-def _begun(text: str, question: Question) -> Answer | None:
+def _begun(text: str, question: Question, language: str) -> Answer | None:
     """The beginning of one choice's own words, and of no other's. What stays for good takes its word."""
     word = unicodedata.normalize("NFKC", text).strip().casefold()
-    meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one))]
+    meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one, word, language))]
     return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
 
 
@@ -152,14 +154,14 @@ def _needs_word(question: Question) -> bool:
     return question.gate is not None and question.gate.risk == "forbidden"
 
 
-def _unclear(text: str, asked: OpenQuestion) -> Phrase:
+def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
     """One short question in return; at a Gate with two numbers, and what was said is kept for the second."""
     question = asked.question
     if question.kind != "gate":
         return say(UNCLEAR[question.kind])
     if means_always(text, _keys(question)):
         return say("gate.always_word")
-    if read_answer(text, _keys(question)):
+    if read_answer(text, _keys(question), language):
         return say("gate.word")
     asked.half = Answer(choice="no", text=text.strip())
     return say("gate.unclear", text=shorten(text.strip(), SHOWN))
@@ -183,6 +185,8 @@ def _keys(question: Question) -> tuple[str, ...]:
     return tuple(choice.key for choice in question.choices)
 
 
-def _names(choice: Choice) -> set[str]:
-    labels = {unicodedata.normalize("NFKC", Words(language).phrase(choice.label)) for language in languages()}
+def _names(choice: Choice, text: str, language: str) -> set[str]:
+    """What a choice is called, in the languages that the text may be in."""
+    spoken = languages_in(text, language)
+    labels = {unicodedata.normalize("NFKC", Words(one).phrase(choice.label)) for one in spoken}
     return {choice.key} | {label.casefold() for label in labels}

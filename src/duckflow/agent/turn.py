@@ -233,9 +233,8 @@ class Turn:
             case "question" if done.ran(EXIT):
                 return Ending("exit")
             case "question":
-                if not offers_more(done.results[-1].said or "", turn.state.language) or not self._phases.close(
-                    turn.checks().failed
-                ):
+                offers = offers_more(done.results[-1].said or "", turn.state.language)
+                if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
                 return Ending(
                     "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN) else None

@@ -145,7 +145,7 @@ class Ground(NamedTuple):
 
 
 def _ground(setup: Setup, session: Session) -> Ground:
-    questions, opened = Questions(session.emit), ExitStack()
+    questions, opened = Questions(session.emit, lambda: session.state.language), ExitStack()
 
     def open_folder() -> Workspace:
         return opened.enter_context(closing(open_workspace(setup)))

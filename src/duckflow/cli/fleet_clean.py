@@ -85,7 +85,7 @@ class FleetClean:
                 tell(line)
         if self._options.json or not sys.stdin.isatty():
             raise UsageError("fleet.clean.unasked")
-        answer = read_answer(input(self._words("fleet.clean.sure")), ("yes", "no"))
+        answer = read_answer(input(self._words("fleet.clean.sure")), language=self._words.language)
         return answer is not None and answer.choice == "yes"
 
     async def _remove(self) -> list[str]:

@@ -46,7 +46,7 @@ def go_through(engine: Engine, fleet: str, words: Words) -> None:
         later.add(first.asked_id)
         if line:
             others = len(_same(first, asked))
-            everybody = bool(others) and _says_yes(input(words("fleet.for_all", count=others)))
+            everybody = bool(others) and _says_yes(input(words("fleet.for_all", count=others)), words)
             answered = Answered(asked_id=first.asked_id, text=line, for_all_same=everybody)
             tell(_told(engine.answer(answered), words))
 
@@ -73,8 +73,8 @@ def _same(one: Asked, asked: Sequence[Asked]) -> list[Asked]:
     return [other for other in asked if other.same == one.same and other.asked_id != one.asked_id]
 
 
-def _says_yes(line: str) -> bool:
-    read = read_answer(line, ("yes", "no"))
+def _says_yes(line: str, words: Words) -> bool:
+    read = read_answer(line, language=words.language)
     return read is not None and read.choice == "yes"
 
 

@@ -67,7 +67,7 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
             session_rows([entry.summary()], words, time.time()), shutil.get_terminal_size().columns - 1
         ):
             print_out(line)
-        answer = read_answer(input(words("sessions.rm_sure")), ("yes", "no"))
+        answer = read_answer(input(words("sessions.rm_sure")), language=words.language)
         if answer is None or answer.choice != "yes":
             print_out(words("sessions.rm_kept"))
             return 0

@@ -64,14 +64,21 @@ def fitting(language: str, name: str, text: str) -> Iterator[re.Pattern[str]]:
 
 def search(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """What is found first in the languages that the text may be in."""
-    patterns = (pattern for spoken in languages_in(text, language) for pattern in fitting(spoken, name, text))
-    return next((found for pattern in patterns if (found := pattern.search(text))), None)
+    return next((found for one in _patterns(name, text, language) if (found := one.search(text))), None)
 
 
 def match(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """As `search`, at the beginning of the text."""
-    patterns = (pattern for spoken in languages_in(text, language) for pattern in fitting(spoken, name, text))
-    return next((found for pattern in patterns if (found := pattern.match(text))), None)
+    return next((found for one in _patterns(name, text, language) if (found := one.match(text))), None)
+
+
+def fullmatch(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
+    """As `search`, for the whole text."""
+    return next((found for one in _patterns(name, text, language) if (found := one.fullmatch(text))), None)
+
+
+def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
+    return (pattern for spoken in languages_in(text, language) for pattern in fitting(spoken, name, text))
 
 
 def joined(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> str:

@@ -66,7 +66,7 @@ class PlanAnswer(Policy):
         plan = turn.state.plan
         if plan is None or plan.status != "draft":
             return None
-        answer = read_answer(turn.request)
+        answer = read_answer(turn.request, language=turn.state.language)
         if answer and answer.choice == "yes":
             return await self._approval.approve(plan)
         if answer and answer.choice == "no" and not answer.text:

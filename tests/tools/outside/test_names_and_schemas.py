@@ -55,7 +55,7 @@ async def test_a_question_for_words_takes_numbers_as_words() -> None:
     )
     read = {"2": ("text", "2"), "default": ("default", ""), "いいえ": ("no", ""), "Duck": ("text", "Duck")}
     for typed, meant in read.items():
-        questions = Questions(lambda event: None)
+        questions = Questions(lambda event: None, lambda: "en")
         question = Question(kind="text", title=say("mcp.asks", server="s"), choices=choices)
         asked = asyncio.create_task(questions.ask(question))
         await asyncio.sleep(0)

@@ -60,7 +60,7 @@ class _Asking:
                 text = input("[1] › ")
             except EOFError:
                 return Answer(choice=LEAVE)
-            answer = read_choice(text or "1", question)
+            answer = read_choice(text or "1", question, self._words.language)
             if answer.choice != FREE:
                 return answer
             print_out(self._words("choice.unclear"))

@@ -9,6 +9,7 @@ from duckflow.events.ports import Conversation
 from duckflow.events.talking import LineTaken, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer
+from duckflow.i18n.patterns import fullmatch
 from duckflow.i18n.words import Words
 from duckflow.state.question import Question
 from duckflow.ui.console.keyboard import edit_text
@@ -17,7 +18,6 @@ from duckflow.ui.console.screen import Screen
 
 READING_SECONDS = 0.3
 """Nobody answers faster: what is typed before was meant for something else."""
-MORE, ALL = ("", "more", "続き", "つづき"), ("all", "全部", "すべて")
 
 
 class Asking:
@@ -105,8 +105,9 @@ class Asking:
         if question is None:
             return False
         word = unicodedata.normalize("NFKC", text).strip().casefold()
-        if pages.left and word in (*MORE, *ALL):
-            pages.more(whole=word in ALL)
+        whole = fullmatch("answers.page.all", word, self._words.language) is not None
+        if pages.left and (whole or not word or fullmatch("answers.page.more", word, self._words.language)):
+            pages.more(whole)
             return True
         if self._conversation.reads_as(text) != "answer":
             return False
@@ -116,7 +117,7 @@ class Asking:
             self._asked_at = time.monotonic() if back else self._asked_at
             self._screen.warn(self._words("gate.early" if back else "gate.early_line"))
             return True
-        answer = read_answer(text, tuple(choice.key for choice in question.choices))
+        answer = read_answer(text, tuple(choice.key for choice in question.choices), self._words.language)
         if pages.left and not (answer and answer.choice == "no"):
             self._screen.warn(self._words("gate.read_on", rows=pages.left))
             return True
