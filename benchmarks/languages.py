@@ -18,8 +18,7 @@ from duckflow.cli.build import build_conversation
 from duckflow.cli.setup import Setup
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError
-from duckflow.events.talking import QuestionAsked
-from duckflow.events.types import DecisionMade, Event
+from duckflow.events.types import DecisionMade, Event, QuestionAsked
 from duckflow.i18n.words import Words
 from duckflow.llm.connect import Places
 from duckflow.llm.connect import connect as connected

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from duckflow.events.talking import QuestionAsked
+from duckflow.events.types import QuestionAsked
 from duckflow.llm.scripted import Line, ScriptedReply
 from duckflow.state.usage import Usage
 from tests.journeys.plans import when

@@ -31,8 +31,7 @@ from duckflow.agent.session import begin
 from duckflow.cli.build import build_conversation
 from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
-from duckflow.events.talking import QuestionAsked
-from duckflow.events.types import ActionStarted, Event
+from duckflow.events.types import ActionStarted, Event, QuestionAsked
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.state.action import wire_name

@@ -13,8 +13,7 @@ from duckflow.agent.session import Session, begin, reopen
 from duckflow.cli.build import build_conversation
 from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
-from duckflow.events.talking import QuestionAsked, QuestionClosed
-from duckflow.events.types import ActionFinished, Event, Outcome, TurnEnded
+from duckflow.events.types import ActionFinished, Event, Outcome, QuestionAsked, QuestionClosed, TurnEnded
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.llm.scripted import WINDOW, Line, Scripted
@@ -116,6 +115,13 @@ class Story:
     def all(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
+    def gates(self) -> list[Question]:
+        """Those that are on record."""
+        return [question for question in self.questions if question.gate and question.on_record]
+
+    def duck_calls(self) -> list[Question]:
+        return [question for question in self.questions if question.kind == "duck_call"]
+
     def ending(self) -> TurnEnded:
         return self.all(TurnEnded)[-1]
 
@@ -156,10 +162,9 @@ class Story:
             self.chat.interrupt()
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, QuestionClosed):
-            return
-        if not isinstance(event, QuestionAsked):
+        if not isinstance(event, QuestionAsked | QuestionClosed) or event.journaled:
             self.events.append(event)
+        if not isinstance(event, QuestionAsked):
             return
         self.questions.append(event.question)
         if answer := self.answer(event.question):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import DuckAnswered, DuckCalled, MessagesSetAside, Noticed, ReplyRejected, VitalsChanged
+from duckflow.events.types import MessagesSetAside, Noticed, QuestionClosed, ReplyRejected, VitalsChanged
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
@@ -73,12 +73,12 @@ REASONS = {
 async def test_the_reason_is_found_and_told_in_words(tmp_path: Path, pattern: Pattern, language: str) -> None:
     story = stuck(tmp_path, pattern, [], language)
     assert await story.tell("do it") == "pacemaker"
-    call: DuckCalled = story.all(DuckCalled)[0]
+    call = story.duck_calls()[0]
     assert call.reason == REASONS[pattern]
     words = Words(language)
-    shown = [words.phrase(phrase) for phrase in (call.question.title, *call.question.details)]
+    shown = [words.phrase(phrase) for phrase in (call.title, *call.details)]
     assert all(line and not line.startswith(("duck.", "pacemaker.", "health.")) for line in shown)
-    assert len(call.question.choices) == 4
+    assert len(call.choices) == 4
     assert story.ending().outcome == "pacemaker"
 
 
@@ -94,7 +94,7 @@ async def test_loop_exhausted_with_a_tight_limit(tmp_path: Path) -> None:
     limits = {"lowest": 3, "highest": 3, "ceiling": 3}
     story = with_files(Story(tmp_path, [reading(n) for n in range(9)], settings={"pacemaker": {"limits": limits}}), 9)
     assert await story.tell("read everything") == "pacemaker"
-    assert [call.reason for call in story.all(DuckCalled)] == ["LOOP_EXHAUSTED"]
+    assert [call.reason for call in story.duck_calls()] == ["LOOP_EXHAUSTED"]
     assert len(story.model.requests) == 3
 
 
@@ -102,7 +102,7 @@ async def test_focus_lost(tmp_path: Path) -> None:
     settings = {"pacemaker": {"detectors": {name: {"replan": 90, "call": 99} for name in DETECTORS}}}
     story = Story(tmp_path, [LOOK] * 30, settings=settings)
     assert await story.tell("look") == "pacemaker"
-    assert story.all(DuckCalled)[0].reason == "FOCUS_LOST"
+    assert story.duck_calls()[0].reason == "FOCUS_LOST"
 
 
 DETECTORS = ("same_call", "cycle")
@@ -113,7 +113,7 @@ async def test_it_hints_and_plans_anew_before_it_asks(tmp_path: Path) -> None:
     await story.tell("look around")
     prompts = [story.prompt(number) for number in range(len(story.model.requests))]
     assert any("This is not advancing" in prompt and "Do not repeat what was tried" in prompt for prompt in prompts)
-    assert len(story.all(DuckCalled)) == 1
+    assert len(story.duck_calls()) == 1
     causes = [cause.cause.key for event in story.all(VitalsChanged) for cause in event.causes]
     assert "vitals.cause.repeated" in causes
     assert story.session.state.vitals.focus < 1
@@ -129,10 +129,11 @@ async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, c
     story = stuck(tmp_path, pattern, [DONE], language, {"llm": {"second_model": "other"}} if other_model else {})
     story.second = Scripted([DONE], name="other")
     words = "use the other door" if choice.wants_text else ""
-    story.answers = [Answer(choice=choice.key, text=words)]
+    given = Answer(choice=choice.key, text=words)
+    story.answers = [given]
     outcome = await story.tell("do it")
-    answered: DuckAnswered = story.all(DuckAnswered)[0]
-    assert answered.effect == choice.effect
+    closed: QuestionClosed = story.all(QuestionClosed)[0]
+    assert closed.answer == given
     if choice.effect is Effect.STOP:
         assert outcome == "pacemaker"
         return
@@ -178,7 +179,7 @@ async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, 
     story = Story(tmp_path, [*[LOOK] * 7, DONE], language=language, settings=settings)
     story.answers = [Answer(choice=choice.key, text="only the tests" if choice.wants_text else "")]
     assert await story.tell("look") == "done"
-    assert story.all(DuckCalled)[0].reason == "FOCUS_LOST"
+    assert story.duck_calls()[0].reason == "FOCUS_LOST"
     prompt = story.prompt()
     match choice.effect:
         case Effect.INSTRUCT:
@@ -213,5 +214,5 @@ async def test_going_on_gives_a_fresh_allowance(tmp_path: Path) -> None:
     story = stuck(tmp_path, Pattern.NO_PROGRESS, [LOOK] * 10)
     story.answers = [Answer(choice="go_on"), STOP]
     assert await story.tell("look") == "pacemaker"
-    assert len(story.all(DuckCalled)) == 2
+    assert len(story.duck_calls()) == 2
     assert len(story.model.requests) == 8

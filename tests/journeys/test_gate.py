@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.talking import QuestionAsked
-from duckflow.events.types import ActionFinished, Event
+from duckflow.events.types import ActionFinished, Event, QuestionAsked
 from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 

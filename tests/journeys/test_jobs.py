@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import GateOpened, Noticed
+from duckflow.events.types import Noticed
 from duckflow.events.work import JobChanged, JobEnded, TaskChanged
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.job import Job
@@ -137,7 +137,7 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     story = Asked(tmp_path, [*replies, talk, REPORT], mode="ask", settings=settings)
     await story.tell("make a snake game")
     await story.tell("yes")
-    await until(story, lambda: bool(story.all(GateOpened)))
+    await until(story, lambda: bool(story.gates()))
     question = story.questions[0]
     assert question.job == job(story).job_id and question.job_name == "Core loop"
     assert job(story).question == question
@@ -292,6 +292,6 @@ async def test_two_jobs_with_one_name_are_told_apart(tmp_path: Path) -> None:
     story = Asked(tmp_path, replies, mode="ask")
     await story.tell("make a snake game")
     await story.tell("yes")
-    await until(story, lambda: len(story.all(GateOpened)) == 2)
+    await until(story, lambda: len(story.gates()) == 2)
     assert sorted(question.job_name for question in story.questions) == ["Core loop", "Core loop (2)"]
     await story.chat.aclose()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from duckflow.errors import PicturesRefused
-from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, Noticed, OutputStreamed
+from duckflow.events.types import ActionFinished, ActionStarted, Noticed, OutputStreamed
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import PromptMessage
 from duckflow.state.picture import Picture
@@ -43,6 +43,12 @@ def calls(*actions: dict[str, Any], said: str = "Done.") -> list[dict[str, Any]]
     return [decide(*actions, next_step="continue"), decide(respond(said))]
 
 
+def operations(story: Story) -> tuple[str, ...]:
+    """What the first Gate asks about."""
+    gate = story.gates()[0].gate
+    return gate.operations if gate else ()
+
+
 def results(story: Story) -> list[Any]:
     return [one.result for one in story.all(ActionFinished) if one.result.operation != "response"]
 
@@ -52,9 +58,9 @@ async def test_a_tool_of_a_server_is_a_tool_like_ours(tmp_path: Path) -> None:
     async with told(story):
         story.answers = [Answer(choice="yes")]
         await story.tell("add 2 and 3")
-    (gate,) = story.all(GateOpened)
-    assert gate.question.gate.commands == ("» math › add\n  a: 2\n  b: 3",)
-    assert gate.question.gate.risk == "high" and "network" in gate.question.gate.lasting[0].key
+    (question,) = story.gates()
+    assert question.gate and question.gate.commands == ("» math › add\n  a: 2\n  b: 3",)
+    assert question.gate.risk == "high" and "network" in question.gate.lasting[0].key
     (result,) = results(story)
     assert result.ok and result.for_model == "5" and result.kind == "read"
     assert "mcp__math__add" in story.prompt(0) and "Adds two numbers" in story.prompt(0)
@@ -75,7 +81,7 @@ async def test_a_rule_for_a_tool_is_asked_for_once(tmp_path: Path) -> None:
     async with told(story):
         story.answers = [Answer(choice="session")]
         await story.tell("add twice")
-    assert len(story.all(GateOpened)) == 1 and [one.ok for one in results(story)] == [True, True]
+    assert len(story.gates()) == 1 and [one.ok for one in results(story)] == [True, True]
 
 
 async def test_the_settings_allow_by_server_and_tool(tmp_path: Path) -> None:
@@ -84,7 +90,7 @@ async def test_the_settings_allow_by_server_and_tool(tmp_path: Path) -> None:
     story = Story(tmp_path, calls(*actions), mode="ask", settings=given)
     async with told(story):
         await story.tell("call them")
-    assert story.all(GateOpened)[0].question.gate.operations == ("mcp__math__odd_name",)
+    assert operations(story) == ("mcp__math__odd_name",)
 
 
 async def test_a_secret_is_asked_for_whatever_the_rules_say(tmp_path: Path) -> None:
@@ -113,7 +119,7 @@ async def test_plan_mode_asks_for_what_claims_to_read_and_refuses_the_rest(tmp_p
     async with told(story):
         story.answers = [Answer(choice="yes")]
         await story.tell("look")
-    assert len(story.all(GateOpened)) == 1 and not file.exists()
+    assert len(story.gates()) == 1 and not file.exists()
 
 
 async def test_what_a_server_changes_in_the_folder_can_be_undone(tmp_path: Path) -> None:
@@ -288,7 +294,7 @@ async def test_many_tools_are_searched_for(tmp_path: Path) -> None:
     assert "thing_5" not in story.prompt(0) and "mcp.find" in story.prompt(0)
     assert found.for_model.startswith("mcp__big__thing_77")
     assert called.operation == "mcp__big__thing_77" and called.for_model == "called thing_77"
-    assert story.all(GateOpened)[0].question.gate.operations == ("mcp__big__thing_77",)
+    assert operations(story) == ("mcp__big__thing_77",)
     assert not unknown.ok
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import GateAnswered, PlanChanged
+from duckflow.events.types import PlanChanged, QuestionClosed
 from duckflow.i18n.answers import yes_or_no
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
@@ -108,7 +108,10 @@ async def test_what_is_unclear_is_asked_back_with_two_numbers(tmp_path: Path, la
     assert unclear in story.prompt(1)
     await story.chat.take("１")
     await turn
-    assert [one.answer for one in story.all(GateAnswered)] == [Answer(choice="no", text=unclear), Answer(choice="yes")]
+    assert [one.answer for one in story.all(QuestionClosed)] == [
+        Answer(choice="no", text=unclear),
+        Answer(choice="yes"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import ActionStarted, DuckCalled, LoopBegan, PhaseMoved, VitalsChanged
+from duckflow.events.types import ActionStarted, LoopBegan, PhaseMoved, VitalsChanged
 from duckflow.i18n.words import Words
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.phase import Phase, Status
@@ -128,7 +128,7 @@ async def test_errors_of_one_kind_count_as_one_whatever_they_name(tmp_path: Path
     looks = [decide(act("file_ops.read_file", path=f"src/{name}.py"), next_step="continue") for name in names]
     story = Story(tmp_path, looks, language=language)
     assert await story.tell("find the bug") == "pacemaker"
-    assert story.all(DuckCalled)[0].reason == "ERROR_CASCADE" and len(story.all(LoopBegan)) <= 6
+    assert story.duck_calls()[0].reason == "ERROR_CASCADE" and len(story.all(LoopBegan)) <= 6
 
 
 @LANGUAGES

@@ -85,3 +85,41 @@ async def test_what_was_done_is_taken_back(tmp_path: Path, recorded: str) -> Non
     assert "return 1" in (story.folder / "shop.py").read_text()
     assert not (story.folder / "notes.md").exists()
     assert story.all(TurnUndone)[0].turn == 1
+
+
+@both_forms
+async def test_what_was_asked_and_answered_is_still_shown(tmp_path: Path, recorded: str) -> None:
+    """Gates and Duck Calls had events of their own; the record and an exported document show them as before."""
+    unpack(tmp_path, recorded)
+    add_duck_call(tmp_path / "home/s.db")
+    story = Story(tmp_path, [decide(respond("It is 2."))], mode="ask")
+    assert not story.chat.questions and not story.session.state.pending_gate
+    audit = await story.chat.run_command("/audit 50")
+    assert audit.count("    answer: yes") == 3 and "    answer: no: keep it" in audit
+    assert "duck_call" in audit and "why: STAGNATION (medium)" in audit and "answer: instruct: by hand" in audit
+    await story.chat.run_command("/export out.md")
+    document = (story.folder / "out.md").read_text()
+    assert document.count("- ? **May I?** → yes") == 2 and "- ? **May I?** → no" in document
+    assert "- 🦆 **It goes in circles** → instruct: by hand" in document
+
+
+def add_duck_call(journal: Path) -> None:
+    """As the older program wrote one into its record."""
+    title = {"key": "talk.said", "values": {"text": "It goes in circles"}, "texts": {}}
+    question: dict[str, Any] = {
+        "question_id": "ask_1",
+        "kind": "duck_call",
+        "title": title,
+        "details": [],
+        "choices": [],
+    }
+    answer = {"choice": "instruct", "text": "by hand"}
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("duck_called", {"at": 1.0, "question": question, "reason": "STAGNATION", "severity": "medium"}),
+        ("duck_answered", {"at": 2.0, "question_id": "ask_1", "answer": answer, "effect": "instruct"}),
+    ]
+    with sqlite3.connect(journal) as db:
+        for kind, event in rows:
+            text = json.dumps(event)
+            check = zlib.crc32(text.encode(), zlib.crc32(kind.encode()))
+            db.execute("INSERT INTO events (kind, body, crc) VALUES (?, ?, ?)", (kind, text, check))

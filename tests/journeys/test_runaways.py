@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from duckflow.events.types import DuckCalled, Noticed, TurnEnded
+from duckflow.events.types import Noticed, TurnEnded
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
@@ -91,7 +91,7 @@ async def test_what_will_not_stop_is_asked_about(tmp_path: Path, behaviour: str,
     story = prepared(tmp_path, going(RUNAWAYS[behaviour]), language, native=native)
     assert await story.tell("Make main.py print the numbers from 1 to 10.") == "pacemaker"
     assert len(story.model.requests) <= MOST
-    assert story.all(DuckCalled)
+    assert story.duck_calls()
 
 
 ONLY_DECIDES = ToolCall(call_id="1", name="decision", arguments='{"step": "PLANNING"}')
@@ -189,7 +189,7 @@ async def test_the_ceiling_is_the_end_of_the_best_work(tmp_path: Path, language:
     story = prepared(tmp_path, going(reading_on), language, settings=limits)
     assert await story.tell("What does notes.txt say?") == "pacemaker"
     assert len(story.model.requests) == 25
-    assert story.all(DuckCalled)[0].question.details[0].key == "pacemaker.found.ceiling"
+    assert story.duck_calls()[0].details[0].key == "pacemaker.found.ceiling"
 
 
 async def test_the_ceiling_holds_for_each_step_of_a_plan(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ async def test_the_ceiling_holds_for_each_step_of_a_plan(tmp_path: Path) -> None
     await story.tell("make a snake game")
     await story.tell("yes")
     assert (await job_ended(story)).status == "completed"
-    assert [call.question.details[0].key for call in story.all(DuckCalled)] == ["pacemaker.found.ceiling"]
+    assert [call.details[0].key for call in story.duck_calls()] == ["pacemaker.found.ceiling"]
 
 
 ANY: list[Deeds] = [

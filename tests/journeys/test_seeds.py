@@ -9,7 +9,7 @@ import pytest
 
 from duckflow.agent.session import reopen
 from duckflow.commands.plan_text import plan_from_text, plan_text
-from duckflow.events.types import DuckCalled, Intervened, Noticed, Reviewed
+from duckflow.events.types import Intervened, Noticed, Reviewed
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
 from tests.commands.test_commands import Desk
@@ -25,10 +25,10 @@ DOUBT = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue"
 async def test_how_grave_an_intervention_is_is_told_and_kept(tmp_path: Path, language: str) -> None:
     story = Story(tmp_path, [LOOK] * 5, language=language)
     assert await story.tell("look around") == "pacemaker"
-    replan, call = story.all(Intervened)[0], story.all(DuckCalled)[0]
+    replan, call = story.all(Intervened)[0], story.duck_calls()[0]
     assert (replan.how, replan.severity, call.severity) == ("replan", "medium", "medium")
     told = {"en": "severity: medium", "ja": "重大度: 中"}[language]
-    assert told in [Words(language).phrase(one) for one in call.question.details]
+    assert told in [Words(language).phrase(one) for one in call.details]
     desk = Desk(story, language)
     assert told in await desk.give("/why")
     assert "pacemaker.replan" in await desk.give("/audit")

@@ -123,7 +123,7 @@ async def test_a_turn_with_a_gate_and_a_duck_call(tmp_path: Path, server: TraceS
             "    duckflow.gate.opened: medium, file_ops.write_file",
             "    duckflow.gate.answered: yes",
             "    duckflow.duck_call: STAGNATION",
-            "    duckflow.duck_call.answered: stop, stop",
+            "    duckflow.duck_call.answered: stop",
         ]
     )
     agent = server.spans[-1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import ActionFinished, ActionStarted, DuckCalled
+from duckflow.events.types import ActionFinished, ActionStarted
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line
 from duckflow.pacemaker.signatures import step_of
@@ -184,7 +184,7 @@ async def test_the_pacemaker_steps_in_when_it_is_called_over_and_over(tmp_path: 
     story = with_stamp(tmp_path, [again] * 30)
     story.toolbox.add(Look("read"))
     assert await story.tell("look at it") == "pacemaker"
-    assert story.all(DuckCalled)
+    assert story.duck_calls()
 
 
 @pytest.mark.parametrize(

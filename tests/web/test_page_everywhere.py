@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.talking import QuestionAsked
+from duckflow.events.types import QuestionAsked
 from duckflow.llm.scripted import Line
 from tests.journeys.plans import PROPOSE, SNAKE, run_step, when
 from tests.journeys.story import act, decide, respond

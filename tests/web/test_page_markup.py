@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import ActionFinished, ActionStarted, GateOpened, MessageAdded, OutputStreamed, TextStreamed
+from duckflow.events.types import (
+    ActionFinished,
+    ActionStarted,
+    MessageAdded,
+    OutputStreamed,
+    QuestionAsked,
+    TextStreamed,
+)
 from duckflow.i18n.language import languages
 from duckflow.i18n.words import catalogue
 from duckflow.state.action import Action, ActionResult
@@ -131,7 +138,7 @@ async def test_characters_that_steer_a_text_are_made_visible(tmp_path: Path) -> 
         assert told["event"]["message"]["text"] == "evil\\x202egnp.exe\\x2066 \\x1b[2J \\x200b"
 
 
-def said_everywhere(payload: str) -> list[GateOpened | MessageAdded | ActionStarted | ActionFinished]:
+def said_everywhere(payload: str) -> list[QuestionAsked | MessageAdded | ActionStarted | ActionFinished]:
     action = Action(operation=f"mcp.{payload}", args={"path": payload, payload: payload}, reasoning=payload)
     diff = f"--- a/{payload}\n+++ b/{payload}\n@@ -1 +1 @@\n-{payload}\n+{payload}"
     impact = FileImpact(path=payload, change="edit")
@@ -146,7 +153,9 @@ def said_everywhere(payload: str) -> list[GateOpened | MessageAdded | ActionStar
         diff=diff,
         reasons=(say("risk.inside", path=payload),),
     )
-    question = Question(kind="gate", title=say(payload), gate=gate, choices=(Choice(key="yes", label=say(payload)),))
+    question = Question(
+        kind="gate", title=say(payload), gate=gate, choices=(Choice(key="yes", label=say(payload)),), on_record=True
+    )
     printed = ActionResult(
         action_id=action.action_id, operation=action.operation, ok=True, for_model=payload, for_user=say(payload),
         changed=(payload,),
@@ -154,7 +163,7 @@ def said_everywhere(payload: str) -> list[GateOpened | MessageAdded | ActionStar
     spoken = printed.model_copy(update={"for_user": say(SAID, text=payload)})
     return [
         MessageAdded(message=Message(role="user", text=payload), title=payload),
-        GateOpened(question=question),
+        QuestionAsked(question=question),
         ActionStarted(action=action, doing=say(payload, x=payload)),
         ActionFinished(result=printed),
         ActionFinished(result=spoken),

@@ -10,9 +10,7 @@ from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
-    DuckCalled,
     Event,
-    GateOpened,
     MessageAdded,
     OutputStreamed,
     UsageReported,
@@ -85,8 +83,6 @@ class Actor:
             case MessageAdded():
                 signed = event.message.model_copy(update={"job": self.job_id, "step": self.step_id})
                 return event.model_copy(update={"message": signed})
-            case GateOpened() | DuckCalled():
-                return event.model_copy(update={"question": self._signed_question(event.question)})
             case _:
                 return event
 

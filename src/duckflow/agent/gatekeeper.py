@@ -11,7 +11,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.permissions import ANY, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
-from duckflow.events.types import GateAnswered, GateOpened, Noticed, PermissionGiven
+from duckflow.events.types import Noticed, PermissionGiven
 from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import read_plain, tracked_files
@@ -114,7 +114,8 @@ def gate_question(
         lasting=lasting if reversible else (say("lasting.off"),),
         editable=alone.editable if alone else "",
     )
-    return Question(kind="gate", title=say("gate.title"), gate=request, choices=_choices(risky, request))
+    choices = _choices(risky, request)
+    return Question(kind="gate", title=say("gate.title"), gate=request, choices=choices, on_record=True)
 
 
 def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
@@ -236,9 +237,7 @@ class Gatekeeper:
             values = {"operation": habit.operation, "pattern": habit.pattern}
             question = question.model_copy(update={"details": (say("gate.usual", times=times, **values),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
-            actor.emit(GateOpened(question=question))
             answer = await actor.ask(question)
-            actor.emit(GateAnswered(question_id=question.question_id, answer=answer))
             clearance = self._meaning(answer, question, risky[0].rule)
             if habit and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duckflow.events.ports import Emit
-from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import agrees_to, means_always, read_answer, read_wish, yes_or_no
 from duckflow.i18n.language import languages_in
@@ -74,8 +74,10 @@ class Questions:
         return Taken("answer", question_id=question_id)
 
     def _close(self, asked: OpenQuestion, answer: Answer | None) -> None:
-        if self._open.pop(asked.question.question_id, None):
-            self._emit(QuestionClosed(question_id=asked.question.question_id, answer=answer))
+        question = asked.question
+        if self._open.pop(question.question_id, None):
+            on_record = question.on_record and answer is not None
+            self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
     def _read(self, text: str, asked: OpenQuestion) -> Answer | None:
         """What the text means; nothing when it is unclear or says only half of it."""

@@ -5,7 +5,7 @@ import logging
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
-from duckflow.events.types import ContextPruned, DuckAnswered, DuckCalled, Event, Intervened, Noticed, VitalsChanged
+from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
 from duckflow.pacemaker.ledger import check_name
@@ -117,13 +117,8 @@ class TurnPacemaker:
 
     async def put(self, call: DuckCall) -> Resolution:
         """Put the Duck Call to the user; vitals recover with the answer, and the loops count afresh."""
-        question = call.question()
-        self._session.emit(DuckCalled(question=question, reason=call.reason, severity=call.severity))
-        answer = await self._ask(question)
+        answer = await self._ask(call.question())
         resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
-        self._session.emit(
-            DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value)
-        )
         log.info("[DUCK_PACEMAKER] answered %s effect=%s", answer.choice, resolution.effect)
         self._publish()
         return resolution

@@ -13,8 +13,7 @@ from duckflow.editor.tool_calls import Update, fenced
 from duckflow.editor.updates import Updates
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import QuestionAsked, QuestionClosed
-from duckflow.events.types import Event, LanguageChosen, TurnEnded
+from duckflow.events.types import Event, LanguageChosen, QuestionAsked, QuestionClosed, TurnEnded
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome
@@ -179,7 +178,9 @@ class EditorSession:
     def _hear(self, _: int, event: Event) -> None:
         match event:
             case QuestionAsked():
-                self._asker.ask(event.question, self._request)
+                self._send(self._updates.of(event, live=not self._past))
+                if not self._past:
+                    self._asker.ask(event.question, self._request)
             case QuestionClosed():
                 self._asker.closed(event.question_id)
             case _:

@@ -87,9 +87,11 @@ class Updates:
                 self._calls.decided(event.decision.actions)
                 rationale = event.decision.rationale
                 return [] if rationale in "".join(self._streamed) else self._messages.think(rationale)
-            case happened.GateOpened() if event.question.gate:
+            case happened.QuestionAsked() if not event.journaled:
+                return []
+            case happened.QuestionAsked() if event.question.gate:
                 return self._calls.asked(event.question.gate, event.question.job)
-            case happened.DuckCalled():
+            case happened.QuestionAsked():
                 return self._messages.own(question_text(event.question, self._words))
             case happened.ActionStarted():
                 return self._calls.started(event, live)

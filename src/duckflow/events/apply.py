@@ -149,11 +149,11 @@ def apply(state: AgentState, event: happened.Event) -> None:
                 state.allowed.append(event.rule)
         case happened.PermissionTaken():
             state.allowed = [rule for rule in state.allowed if rule != event.rule]
-        case happened.GateOpened() | happened.DuckCalled():
+        case happened.QuestionAsked():
             open_question(state, event.question)
-        case happened.GateAnswered() | happened.DuckAnswered():
+        case happened.QuestionClosed():
             close_question(state, event.question_id)
-            state.heard |= bool(event.answer.text)
+            state.heard |= bool(event.answer and event.answer.text)
         case happened.TurnUndone():
             _undo_changes(state, event)
         case happened.MessagesSetAside():

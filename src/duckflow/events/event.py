@@ -13,8 +13,13 @@ class Event(Value):
     """Something that happened, with its time."""
 
     kind: ClassVar[str]
-    journaled: ClassVar[bool] = True
+    live: ClassVar[bool] = False
+    """Live events are for the screen only: they change no state and are not kept."""
     at: float = Field(default_factory=time.time)
+
+    @property
+    def journaled(self) -> bool:
+        return not self.live
 
 
 class SessionOpened(Event):

@@ -4,7 +4,6 @@ from typing import Literal
 
 from duckflow.events.event import Event
 from duckflow.state.phrase import Phrase
-from duckflow.state.question import Answer, Question
 from duckflow.state.vitals import Severity, Vitals, VitalsChange
 
 
@@ -31,21 +30,3 @@ class Intervened(Event):
     how: Literal["hint", "replan"]
     severity: Severity
     what: tuple[Phrase, ...]
-
-
-class DuckCalled(Event):
-    """The Pacemaker has stopped the loop and asks. `reason` is one of the six."""
-
-    kind = "duck_called"
-    question: Question
-    reason: str
-    severity: Severity = "medium"
-
-
-class DuckAnswered(Event):
-    """Closes the open Duck Call; `effect` is what is done now."""
-
-    kind = "duck_answered"
-    question_id: str
-    answer: Answer
-    effect: str

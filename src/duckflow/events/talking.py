@@ -1,4 +1,4 @@
-"""Live events of the talk itself: what was typed, what is asked, which commands run, and that it is over.
+"""Live events of the talk itself: what was typed, which commands run, and that it is over.
 
 Every front end of a conversation hears them, so that it can show what was typed at another one. A message is told by
 MessageAdded when its turn begins.
@@ -9,13 +9,12 @@ from typing import Literal
 from duckflow.events.event import Event
 from duckflow.events.views import Unheard
 from duckflow.state.phrase import Phrase
-from duckflow.state.question import Answer, Question
 
 
 class LineTaken(Event):
     """A line that is no message was typed; what comes of it follows."""
 
-    journaled = False
+    live = True
     kind = "line_taken"
     text: str
 
@@ -23,32 +22,15 @@ class LineTaken(Event):
 class LineOffered(Event):
     """A line for the user to change and to say again."""
 
-    journaled = False
+    live = True
     kind = "line_offered"
     text: str
-
-
-class QuestionAsked(Event):
-    """A question is open. Those at the Gate and of the Pacemaker are on record as GateOpened and DuckCalled, too."""
-
-    journaled = False
-    kind = "question_asked"
-    question: Question
-
-
-class QuestionClosed(Event):
-    """It was answered, or what asked it has been interrupted."""
-
-    journaled = False
-    kind = "question_closed"
-    question_id: str
-    answer: Answer | None = None
 
 
 class CommandStarted(Event):
     """A command that was typed, a slash command or the user's own, runs beside the turns."""
 
-    journaled = False
+    live = True
     kind = "command_started"
     command_id: int
     line: str
@@ -57,7 +39,7 @@ class CommandStarted(Event):
 class CommandFinished(Event):
     """Follows its CommandStarted, with the lines to show, or why it could not be carried out."""
 
-    journaled = False
+    live = True
     kind = "command_finished"
     command_id: int
     text: str = ""
@@ -67,7 +49,7 @@ class CommandFinished(Event):
 class NowChanged(Event):
     """What goes on has changed beside what other events tell: the same as the port's properties of these names."""
 
-    journaled = False
+    live = True
     kind = "now_changed"
     in_turn: bool
     busy: bool
@@ -79,6 +61,6 @@ class ConversationLeft(Event):
     """The last event: the user leaves, for another session or for good; `detached`, and the jobs go on in a process of
     their own."""
 
-    journaled = False
+    live = True
     kind = "conversation_left"
     where: Literal["out", "other_session", "detached"]

@@ -1,9 +1,10 @@
 """Every event, frozen. The order they come in:
 
 SessionOpened, then turns. A turn is TurnBegan … TurnEnded. Inside it loops: LoopBegan, then DecisionMade or
-ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with GateOpened … GateAnswered before
-the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported stand anywhere inside
-a turn. Work in the background (events/work.py) goes on inside and between turns; what carries a `job` belongs to it.
+ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with QuestionAsked … QuestionClosed
+before the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported stand anywhere
+inside a turn. Work in the background (events/work.py) goes on inside and between turns; what carries a `job` belongs to
+it.
 Live events (`journaled` is false) are for the screen only: they change no state and are not kept.
 """
 
@@ -12,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
-from duckflow.events.pacing import DuckAnswered, DuckCalled, Intervened, LoopBegan, VitalsChanged
+from duckflow.events.pacing import Intervened, LoopBegan, VitalsChanged
 from duckflow.events.work import (
     AgentEnded,
     AgentStarted,
@@ -93,23 +94,33 @@ class ActionFinished(Event):
     """The question to the user that it ends with."""
 
 
-class GateOpened(Event):
-    """A question is open; nothing of its actions has run."""
+class QuestionAsked(Event):
+    """A question is open; nothing that it asks about has been done. Only questions that say so are kept."""
 
-    kind = "gate_opened"
+    kind = "question_asked"
     question: Question
 
+    @property
+    def journaled(self) -> bool:
+        return self.question.on_record
 
-class GateAnswered(Event):
-    """Closes the open question."""
 
-    kind = "gate_answered"
+class QuestionClosed(Event):
+    """Follows its QuestionAsked. Without an answer, whatever asked it was interrupted: then it is not kept, so that the
+    record shows what was waiting."""
+
+    kind = "question_closed"
     question_id: str
-    answer: Answer
+    answer: Answer | None = None
+    on_record: bool = False
+
+    @property
+    def journaled(self) -> bool:
+        return self.on_record
 
 
 class PermissionGiven(Event):
-    """The user allowed more than once: for this session, or always. Follows its GateAnswered."""
+    """The user allowed more than once: for this session, or always. Follows its QuestionClosed."""
 
     kind = "permission_given"
     rule: Phrase
@@ -240,7 +251,7 @@ class TurnEnded(Event):
 class TextStreamed(Event):
     """Live: a piece of what is being said. Lies between LoopBegan and DecisionMade."""
 
-    journaled = False
+    live = True
     kind = "text_streamed"
     text: str
     channel: Literal["say", "body", "think"] = "say"
@@ -249,7 +260,7 @@ class TextStreamed(Event):
 class OutputStreamed(Event):
     """Live: what a running command prints. `left_out`: how many lines before the text were not handed on."""
 
-    journaled = False
+    live = True
     kind = "output_streamed"
     text: str
     left_out: int = 0
@@ -259,14 +270,14 @@ class OutputStreamed(Event):
 class StreamReset(Event):
     """Live: what was streamed since the last LoopBegan does not count (a retry, an unreadable reply)."""
 
-    journaled = False
+    live = True
     kind = "stream_reset"
 
 
 class Waiting(Event):
     """Live: something takes time (the model, a retry, a download)."""
 
-    journaled = False
+    live = True
     kind = "waiting"
     why: Phrase
 
@@ -274,15 +285,15 @@ class Waiting(Event):
 class Noticed(Event):
     """Live: something worth a line on the screen."""
 
-    journaled = False
+    live = True
     kind = "noticed"
     what: Phrase
 
 
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
-    DecisionMade, ReplyRejected, ActionStarted, ActionFinished, GateOpened, GateAnswered, PermissionGiven,
-    PermissionTaken, DuckCalled, DuckAnswered, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
+    DecisionMade, ReplyRejected, ActionStarted, ActionFinished, QuestionAsked, QuestionClosed, PermissionGiven,
+    PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
     Intervened, Reviewed, ContextReferred,
     TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,

@@ -11,7 +11,7 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.errors import DuckflowError
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import QuestionAsked, QuestionClosed
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, Desk
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome, ended_well

@@ -160,7 +160,15 @@ class DuckCall(NamedTuple):
     def question(self) -> Question:
         choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
         details = (*self.found(), say(f"severity.{self.severity}"), *self.health.report(otherwise="focus"))
-        return Question(kind="duck_call", title=self.situation(), details=details, choices=choices)
+        return Question(
+            kind="duck_call",
+            title=self.situation(),
+            details=details,
+            choices=choices,
+            on_record=True,
+            reason=self.reason,
+            severity=self.severity,
+        )
 
 
 Verdict = Hint | Replan | DuckCall | None

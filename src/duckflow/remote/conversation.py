@@ -113,6 +113,7 @@ class RemoteConversation(Mirror):
         """OSError when nobody is there, a TimeoutError when somebody is but does not answer."""
         link = Link(self._told, self.welcome, self._cut)
         await link.open(self._path)
+        self.catching_up = True
         try:
             async with asyncio.timeout(self._patience):
                 await link.call("hear", after=after)

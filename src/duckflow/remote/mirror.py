@@ -7,7 +7,8 @@ from typing import Any
 from duckflow.events.apply import apply
 from duckflow.events.event import Event, ModeChosen
 from duckflow.events.ports import Hear
-from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
+from duckflow.events.talking import NowChanged
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import CommandInfo, Meaning, Unheard
 from duckflow.i18n.typed import read_line
 from duckflow.remote.protocol import Welcome, read_event
@@ -28,6 +29,8 @@ class Mirror:
         self._now = NowChanged(in_turn=False, busy=False, waiting=(), health_bar=say("health.bar"))
         self._tasks: set[asyncio.Task[None]] = set()
         self.number = 0
+        self.catching_up = False
+        """What comes now is on record, and may be over already: nobody is to be asked again."""
         self.mode = ""
         self.state = AgentState()
         self.commands: Iterable[CommandInfo] = ()
@@ -40,6 +43,7 @@ class Mirror:
             self.state = how.state
         self.number, self.mode, self.commands = how.number, how.mode, how.commands
         self.process, self.terminal = how.process, how.terminal
+        self.catching_up = False
         open_now = {question.question_id: question for question in how.questions}
         for question_id in self._questions.keys() - open_now.keys():
             self.tell(0, QuestionClosed(question_id=question_id))
@@ -56,7 +60,7 @@ class Mirror:
             apply(self.state, event)
             self.number = number
         match event:
-            case QuestionAsked():
+            case QuestionAsked() if not self.catching_up:
                 self._questions[event.question.question_id] = event.question
             case QuestionClosed():
                 self._questions.pop(event.question_id, None)

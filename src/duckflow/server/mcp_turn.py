@@ -6,7 +6,6 @@ from typing import Any
 
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import QuestionAsked
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome, ended_well
@@ -70,7 +69,7 @@ class McpTurn:
 
     def _hear(self, _: int, event: happened.Event) -> None:
         match event:
-            case QuestionAsked():
+            case happened.QuestionAsked():
                 task = asyncio.create_task(self._ask(event.question))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
+from duckflow.state.vitals import Severity
 
 Risk = Literal["low", "medium", "high", "forbidden"]
 
@@ -88,6 +89,13 @@ class Question(Value):
     job: str = ""
     """The background job that waits for the answer, or nothing: the conversation itself."""
     job_name: str = ""
+    on_record: bool = False
+    """Whether the question and its answer are kept in the journal: Gates and Duck Calls are; keys, trust and what
+    servers ask for are not."""
+    reason: str = ""
+    """Of a Duck Call: why the Pacemaker has stopped the loop, one of its six reasons."""
+    severity: Severity | None = None
+    """Of a Duck Call."""
 
 
 class Answer(Value):

@@ -8,13 +8,11 @@ from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
     DecisionMade,
-    DuckAnswered,
-    DuckCalled,
     Event,
-    GateAnswered,
-    GateOpened,
     Intervened,
     PastForgotten,
+    QuestionAsked,
+    QuestionClosed,
     Reviewed,
 )
 from duckflow.state.action import Action
@@ -52,14 +50,21 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
         match event:
             case DecisionMade():
                 decided = {action.action_id: action for action in event.decision.actions}
-            case GateOpened():
+            case QuestionAsked() if event.question.kind == "duck_call":
+                why = f"{event.question.reason} ({event.question.severity})"
+                entries[event.question.question_id] = AuditEntry(event.at, "duck_call", {}, why)
+            case QuestionAsked():
                 asked[event.question.question_id] = event.question.gate.action_ids if event.question.gate else ()
                 for action_id in asked[event.question.question_id]:
                     gate = gate_of[action_id] = event.question.question_id
                     if action := decided.get(action_id):
                         entries[action_id] = _entry(event.at, action, gate)
-            case GateAnswered():
-                answers[event.question_id] = _answered(event.answer.choice, event.answer.text)
+            case QuestionClosed(answer=None):
+                pass
+            case QuestionClosed(answer=answer) if answer and (entry := entries.get(event.question_id)):
+                entry.answer, entry.ok = _answered(answer.choice, answer.text), True
+            case QuestionClosed(answer=answer) if answer:
+                answers[event.question_id] = _answered(answer.choice, answer.text)
                 for action_id in asked.get(event.question_id, ()):
                     if entry := entries.get(action_id):
                         entry.answer = answers[event.question_id]
@@ -71,12 +76,6 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
             case Reviewed():
                 told = f"{event.review.rating}, {event.review.verdict} ({event.review.by})"
                 entries[f"review {len(entries)}"] = AuditEntry(event.at, "review", {}, told, ok=True)
-            case DuckCalled():
-                why = f"{event.reason} ({event.severity})"
-                entries[event.question.question_id] = AuditEntry(event.at, "duck_call", {}, why)
-            case DuckAnswered() if event.question_id in entries:
-                entry = entries[event.question_id]
-                entry.answer, entry.ok = _answered(event.answer.choice, event.answer.text), True
             case PastForgotten() if event.words:
                 entries[f"forget {len(entries)}"] = AuditEntry(event.at, "/forget", {"words": event.words}, "", ok=True)
             case ActionStarted():

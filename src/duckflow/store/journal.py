@@ -16,7 +16,7 @@ from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded, SessionOpened, UsageReported
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import Line100, Value
-from duckflow.store.older import upgraded, upgraded_snapshot
+from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
 from duckflow.store.paths import make_private
 
 
@@ -128,7 +128,8 @@ class JournalReader:
         return list(self._select("seq > ?", after, most=most))
 
     def of_kinds(self, kinds: Sequence[str]) -> "Iterator[Row]":
-        yield from self._select(f"kind IN ({', '.join('?' * len(kinds))})", *kinds)
+        stored = stored_kinds(kinds)
+        yield from self._select(f"kind IN ({', '.join('?' * len(stored))})", *stored)
 
     def _select(self, where: str, *values: int | str, order: str = "seq", most: int = -1) -> "Iterator[Row]":
         query = f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY {order} LIMIT ?"
@@ -137,7 +138,7 @@ class JournalReader:
             for seq, kind, body, crc in rows:
                 if checksum(kind, body) != crc:
                     raise JournalDamaged("journal.damaged_at", seq=seq)
-                yield Row(seq, kind, upgraded(kind, body))
+                yield Row(seq, *upgraded(kind, body))
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
 

@@ -1,23 +1,35 @@
-"""What version 1 of the journal wrote, as this version has it. Its rows stay as they are, and are read through this.
+"""What older programs wrote into a journal, as this one has it. Their rows stay as they are, and are read through this.
 
-A reply of the model was a message whose text was the Decision as JSON, with the ids of its actions beside it."""
+In version 1 a reply of the model was a message whose text was the Decision as JSON, with the ids of its actions beside
+it. Gates and Duck Calls had events of their own for being asked and being answered."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 Fields = dict[str, Any]
 # Keys, with quotes that a text in a JSON string cannot hold unescaped.
 IN_THIS_VERSION = '"decision":'
 IN_VERSION_1 = '"native":'
+ASKED, CLOSED = "question_asked", "question_closed"
+RENAMED = {"gate_opened": ASKED, "duck_called": ASKED, "gate_answered": CLOSED, "duck_answered": CLOSED}
+"""Kinds of events by what they were once called."""
 
 
-def upgraded(kind: str, body: str) -> str:
-    """A row's body; the same one where nothing has changed since."""
+def stored_kinds(kinds: Sequence[str]) -> list[str]:
+    """These kinds, and all that they were once called."""
+    return [*kinds, *(old for old, new in RENAMED.items() if new in kinds)]
+
+
+def upgraded(kind: str, body: str) -> tuple[str, str]:
+    """A row's kind and body; the same ones where nothing has changed since."""
+    if kind in RENAMED:
+        return RENAMED[kind], json.dumps(_question_event(_object(body)), ensure_ascii=False)
     if kind != "message_added" or IN_THIS_VERSION in body:
-        return body
+        return kind, body
     event = _object(body)
     event["message"] = _message(event.get("message", {}))
-    return json.dumps(event, ensure_ascii=False)
+    return kind, json.dumps(event, ensure_ascii=False)
 
 
 def upgraded_snapshot(body: str) -> str:
@@ -28,6 +40,14 @@ def upgraded_snapshot(body: str) -> str:
     for job in state.get("jobs", {}).values():
         job["messages"] = [_message(message) for message in job.get("messages", ())]
     return json.dumps(state, ensure_ascii=False)
+
+
+def _question_event(event: Fields) -> Fields:
+    """The question has what the event of a Duck Call said beside it."""
+    if "question" not in event:
+        return event | {"on_record": True}
+    about = {name: event[name] for name in ("reason", "severity") if name in event}
+    return event | {"question": event["question"] | about | {"on_record": True}}
 
 
 def older_words(role: str, text: str) -> str:

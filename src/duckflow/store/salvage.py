@@ -82,7 +82,7 @@ def _entries(pages: dict[int, bytes]) -> Iterator[Row]:
     for seq in sorted(found):
         row, crc = found[seq]
         if checksum(row.kind, row.body) == crc:
-            yield row._replace(body=upgraded(row.kind, row.body))
+            yield Row(seq, *upgraded(row.kind, row.body))
         elif "\0" not in row.body:
             return
 

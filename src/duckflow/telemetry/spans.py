@@ -11,12 +11,10 @@ from typing import Any, cast
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
-    DuckAnswered,
-    DuckCalled,
     Event,
-    GateAnswered,
-    GateOpened,
     MessageAdded,
+    QuestionAsked,
+    QuestionClosed,
     TurnBegan,
     TurnEnded,
     UsageReported,
@@ -80,7 +78,8 @@ class Tracer:
         self._jobs: dict[str, Span] = {}
         self._asked: list[float] = []
         self._actions: dict[str, Span] = {}
-        self._questions: dict[str, Span] = {}
+        self._questions: dict[str, tuple[Span, str]] = {}
+        """Where each open question belongs, and whether it is a Gate or a Duck Call."""
 
     def hear(self, _number: int, event: Event) -> None:
         match event:
@@ -122,19 +121,13 @@ class Tracer:
     def _note(self, event: Event) -> None:
         """What happens inside a turn or a job."""
         match event:
-            case GateOpened() if span := self._owner(event.question.job):
-                self._questions[event.question.question_id] = span
-                gate = event.question.gate
-                about = {"duckflow.gate.risk": gate.risk, "duckflow.gate.operations": gate.operations} if gate else {}
-                span.happened("duckflow.gate.opened", event.at, **about)
-            case GateAnswered() if span := self._questions.pop(event.question_id, None):
-                span.happened("duckflow.gate.answered", event.at, **{"duckflow.gate.answer": event.answer.choice})
-            case DuckCalled() if span := self._owner(event.question.job):
-                self._questions[event.question.question_id] = span
-                span.happened("duckflow.duck_call", event.at, **{"duckflow.duck_call.reason": event.reason})
-            case DuckAnswered() if span := self._questions.pop(event.question_id, None):
-                told = {"duckflow.duck_call.answer": event.answer.choice, "duckflow.duck_call.effect": event.effect}
-                span.happened("duckflow.duck_call.answered", event.at, **told)
+            case QuestionAsked() if event.journaled:
+                self._ask(event)
+            case QuestionClosed() if asked := self._questions.pop(event.question_id, None):
+                span, name = asked
+                if event.answer:
+                    told = {f"duckflow.{name}.answer": event.answer.choice}
+                    span.happened(f"duckflow.{name}.answered", event.at, **told)
             case VitalsChanged() if self._turn:
                 for name, value in event.vitals.model_dump().items():
                     self._turn.attributes[f"duckflow.vitals.{name}"] = value
@@ -143,6 +136,17 @@ class Tracer:
                 self._turn.happened("gen_ai.message", event.at, **{"gen_ai.role": role, "gen_ai.content": text})
             case _:
                 pass
+
+    def _ask(self, event: QuestionAsked) -> None:
+        question, gate = event.question, event.question.gate
+        if (span := self._owner(question.job)) is None:
+            return
+        self._questions[question.question_id] = span, "gate" if gate else "duck_call"
+        if gate:
+            about = {"duckflow.gate.risk": gate.risk, "duckflow.gate.operations": gate.operations}
+            span.happened("duckflow.gate.opened", event.at, **about)
+        else:
+            span.happened("duckflow.duck_call", event.at, **{"duckflow.duck_call.reason": question.reason})
 
     def _agent(self, name: str, at: float) -> Span:
         about = {"gen_ai.agent.name": name, "gen_ai.conversation.id": self._session}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import NowChanged, QuestionAsked, QuestionClosed
+from duckflow.events.talking import NowChanged
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -48,7 +49,7 @@ class Headless:
         self._words = words
         self._output = output
         self._policy = policy or DuckPolicy()
-        self._calls: list[happened.DuckCalled] = []
+        self._calls: list[Question] = []
         self._said: list[str] = []
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
@@ -111,12 +112,10 @@ class Headless:
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, _: int, event: happened.Event) -> None:
-        if isinstance(event, QuestionAsked) and not self.led:
-            self.answer(event.question)
-        elif isinstance(event, QuestionAsked):
-            print_json({"type": "question", "question": event.question.model_dump(mode="json")})
-        if isinstance(event, QuestionAsked | QuestionClosed | NowChanged):
-            # What is asked and answered is told by the events on record, and a bar is for people.
+        if isinstance(event, QuestionAsked):
+            self._ask(event.question)
+        if isinstance(event, NowChanged) or (isinstance(event, QuestionAsked | QuestionClosed) and not event.journaled):
+            # A bar is for people, and what is not on record is nobody else's business.
             return
         if self._output is OutputFormat.STREAM_JSON:
             print_json({"type": event.kind, **event.model_dump(mode="json")})
@@ -134,10 +133,6 @@ class Headless:
                 from duckflow.commands.lines import review_line
 
                 print_err(f"· {review_line(event.review, self._words)}")
-            case happened.DuckCalled():
-                self._calls.append(event)
-                for phrase in (event.question.title, *event.question.details):
-                    self._progress(phrase)
             case happened.ModelChosen():
                 print_err(plain(f"· {event.model}: {self._words.phrase(event.why)}"))
             case happened.Waiting() if event.why.key.startswith(RETRY):
@@ -205,12 +200,22 @@ class Headless:
             print_json(result)
         return code
 
-    def _verdict(self, call: happened.DuckCalled) -> dict[str, Any]:
-        details = [self._words.phrase(phrase) for phrase in call.question.details]
+    def _ask(self, question: Question) -> None:
+        if question.kind == "duck_call":
+            self._calls.append(question)
+            for phrase in (question.title, *question.details):
+                self._progress(phrase)
+        if self.led:
+            print_json({"type": "question", "question": question.model_dump(mode="json")})
+        else:
+            self.answer(question)
+
+    def _verdict(self, call: Question) -> dict[str, Any]:
+        details = [self._words.phrase(phrase) for phrase in call.details]
         return {
             "reason": call.reason,
             "severity": call.severity,
-            "situation": self._words.phrase(call.question.title),
+            "situation": self._words.phrase(call.title),
             "findings": details,
         }
 

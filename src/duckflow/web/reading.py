@@ -24,9 +24,9 @@ WORDS = (
     "severity.", "review.", "reply.", "fleet.state.", "fleet.row.", "fleet.doing.", "agent.status.",
 )  # fmt: skip
 """What the page says itself; the rest is worded here."""
-MARKS = {"gate_opened": "gate", "duck_called": "duck", "context_pruned": "prune"}
-CHART = ("vitals_changed", "usage_reported", *MARKS)
-CHANGES = ("turn_began", "gate_opened", "action_finished", "turn_undone")
+ASKED, PRUNED = "question_asked", "context_pruned"
+CHART = ("vitals_changed", "usage_reported", ASKED, PRUNED)
+CHANGES = ("turn_began", ASKED, "action_finished", "turn_undone")
 
 
 async def me(desk: PageDesk, request: Request) -> Any:
@@ -110,7 +110,7 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
         elif kind == "turn_undone":
             for one in turns:
                 one["undone"] = event["back"] if one["turn"] == event["turn"] else one["undone"]
-        elif turns and kind == "gate_opened" and (gate := event["question"].get("gate")):
+        elif turns and kind == ASKED and (gate := event["question"].get("gate")):
             turns[-1]["diffs"] += [GateRequest.model_validate(gate).file_diff] if gate.get("impacts") else []
         elif turns and kind == "action_finished":
             new = [path for path in event["result"].get("changed", ()) if path not in turns[-1]["files"]]
@@ -132,7 +132,8 @@ async def chart(desk: PageDesk, request: Request) -> Any:
             elif kind == "usage_reported":
                 usage = event["usage"]
                 now["tokens"] += usage["prompt_tokens"] + usage["completion_tokens"]
-            mark = {"mark": MARKS[kind]} if kind in MARKS else {}
+            asked = "gate" if event.get("question", {}).get("gate") else "duck"
+            mark = {"mark": {ASKED: asked, PRUNED: "prune"}[kind]} if kind in (ASKED, PRUNED) else {}
             points.append({"at": event["at"], "number": number, **now, **mark})
         return points
 

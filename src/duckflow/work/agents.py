@@ -25,14 +25,11 @@ from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
     DecisionMade,
-    DuckAnswered,
-    DuckCalled,
     Event,
-    GateAnswered,
-    GateOpened,
     MessageAdded,
     Noticed,
     OutputStreamed,
+    QuestionClosed,
     TurnEnded,
     UsageReported,
 )
@@ -49,13 +46,12 @@ from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, TransitionTable
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, Question
+from duckflow.state.question import Answer, Choice, Question
 from duckflow.state.sub_agent import AgentReport
 
 THOUGHT, THOUGHTS = 200, 6
 FOR_SESSION = (
-    MessageAdded, ActionStarted, ActionFinished, OutputStreamed, GateOpened, GateAnswered, DuckCalled, DuckAnswered,
-    Intervened, Noticed, UsageReported,
+    MessageAdded, ActionStarted, ActionFinished, OutputStreamed, Intervened, Noticed, UsageReported,
 )  # fmt: skip
 """The events of an agent that go on to the session."""
 
@@ -109,6 +105,12 @@ class AgentContext(StateOwner):
             case _:
                 pass
         super().emit(event)
+
+    async def ask(self, question: Question) -> Answer:
+        """The session keeps the question on its record. The agent's own state hears of the answer, too."""
+        answer = await self._actor.ask(question)
+        super().emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
+        return answer
 
     def report(self, asked: str, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
         """An agent that was cut off without a last word reports its latest thoughts instead."""
@@ -187,7 +189,7 @@ class Agents:
 
     def begin(self, task: AgentTask, actor: Actor) -> AgentWork:
         context = AgentContext(actor, self._state(task))
-        inner = replace(actor, emit_event=context.emit, put_question=actor.ask, inner=True)
+        inner = replace(actor, emit_event=context.emit, put_question=context.ask, inner=True)
         return AgentWork(context, inner, partial(self._turn, task), task.asked)
 
     def _state(self, task: AgentTask) -> AgentState:
@@ -226,8 +228,9 @@ class Agents:
 async def _answer(context: AgentContext, actor: Actor) -> str:
     """Puts the agent's question to the user. Gives what they say; nothing when the agent is to stop."""
     stop = Choice(key="stop", label=say("agent.stop"))
-    question = Question(kind="duck_call", title=say("agent.asks", text=context.last_word), choices=(stop,))
-    context.emit(DuckCalled(question=question, reason="asks"))
+    title = say("agent.asks", text=context.last_word)
+    question = Question(
+        kind="duck_call", title=title, choices=(stop,), on_record=True, reason="asks", severity="medium"
+    )
     answer = await actor.ask(question)
-    context.emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=answer.choice))
     return "" if answer.choice == "stop" else answer.text

@@ -9,7 +9,7 @@ from duckflow.agent.dispatcher import Dispatched, Dispatcher
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.turn_pacemaker import intervention
 from duckflow.errors import DuckflowError
-from duckflow.events.types import DuckAnswered, DuckCalled, MessageAdded, Noticed
+from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note, render
@@ -232,11 +232,8 @@ class StepTasks:
             emit(intervened)
         if not isinstance(verdict, DuckCall):
             return
-        question = verdict.question()
-        emit(DuckCalled(question=question, reason=verdict.reason, severity=verdict.severity))
-        answer = await self._actor.ask(question)
+        answer = await self._actor.ask(verdict.question())
         resolution = self._pacemaker.answered(verdict, answer.choice, answer.text, loop=view.loop)
-        emit(DuckAnswered(question_id=question.question_id, answer=answer, effect=resolution.effect.value))
         if resolution.effect in ENDS_TURN:
             emit(JobChanged(job_id=self._actor.job_id, status="paused"))
             await self._actor.wait_until_clear()

@@ -93,7 +93,7 @@ class Transcript:
                 self.vitals.append((self.state.turn, event.vitals))
             case happened.ActionStarted() | happened.ActionFinished():
                 self._act(event)
-            case happened.GateOpened() | happened.GateAnswered() | happened.DuckCalled() | happened.DuckAnswered():
+            case happened.QuestionAsked() | happened.QuestionClosed():
                 self._question(event)
             case _:
                 self._note(event)
@@ -128,19 +128,18 @@ class Transcript:
             diff=diff,
         )
 
-    def _question(
-        self, event: happened.GateOpened | happened.GateAnswered | happened.DuckCalled | happened.DuckAnswered
-    ) -> None:
+    def _question(self, event: happened.QuestionAsked | happened.QuestionClosed) -> None:
         match event:
-            case happened.GateOpened() | happened.DuckCalled():
+            case happened.QuestionAsked():
                 self._open[event.question.question_id] = item = self._asks(event.question)
                 item.choices = {choice.key: choice.label for choice in event.question.choices}
                 self._add(item)
-            case happened.GateAnswered() | happened.DuckAnswered():
+            case happened.QuestionClosed(answer=answer) if answer:
                 if item := self._open.pop(event.question_id, None):
-                    answer = event.answer
                     item.ok = answer.choice != "no"
                     item.answer, item.text = answer.choice, clean(answer.text)
+            case _:
+                pass
 
     def _asks(self, question: Question) -> Item:
         gate = question.gate

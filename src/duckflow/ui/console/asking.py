@@ -6,7 +6,8 @@ from collections.abc import Awaitable
 
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import LineTaken, QuestionClosed
+from duckflow.events.talking import LineTaken
+from duckflow.events.types import QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.patterns import fullmatch

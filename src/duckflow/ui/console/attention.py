@@ -4,8 +4,7 @@ import os
 import time
 from collections.abc import Callable
 
-from duckflow.events.talking import QuestionAsked
-from duckflow.events.types import Event, JobEnded, TurnBegan, TurnEnded
+from duckflow.events.types import Event, JobEnded, QuestionAsked, TurnBegan, TurnEnded
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.ui.settings import UiSettings

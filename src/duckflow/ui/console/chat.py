@@ -10,7 +10,15 @@ from rich.console import Console
 from duckflow import __version__
 from duckflow.events import talking
 from duckflow.events.ports import Conversation
-from duckflow.events.types import Event, LanguageChosen, MessageAdded, OutputStreamed, TextStreamed
+from duckflow.events.types import (
+    Event,
+    LanguageChosen,
+    MessageAdded,
+    OutputStreamed,
+    QuestionAsked,
+    QuestionClosed,
+    TextStreamed,
+)
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
@@ -83,9 +91,9 @@ class Chat:
                 self.screen.user(event.message.text)
                 if event.message.meanwhile:
                     self.screen.note(self._words("chat.meanwhile"))
-            case talking.QuestionAsked():
+            case QuestionAsked():
                 self._show_question()
-            case talking.QuestionClosed():
+            case QuestionClosed():
                 self._asking.hear_closed(event)
                 self._show_question()
             case talking.CommandStarted():

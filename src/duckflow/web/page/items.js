@@ -69,13 +69,11 @@ export class Items {
 			case "action_finished":
 				this.finished(event, html, said, at);
 				break;
-			case "gate_opened":
-			case "duck_called":
-				this.put({ kind: "asked", id: event.question.question_id, question: event.question, severity: event.severity, ...at });
+			case "question_asked":
+				if (event.question.on_record) this.put({ kind: "asked", id: event.question.question_id, question: event.question, ...at });
 				break;
-			case "gate_answered":
-			case "duck_answered":
-				if (!this.change(event.question_id, { answer: event.answer, answered: event.at }))
+			case "question_closed":
+				if (event.on_record && !this.change(event.question_id, { answer: event.answer, answered: event.at }))
 					this.put({ kind: "asked", id: event.question_id, answer: event.answer, answered: event.at, ...at });
 				break;
 			case "plan_changed":
