@@ -33,7 +33,7 @@ def _kinds(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]
     """The words of these languages as one pattern; its groups in their order, and the kind of each. The default comes
     after the others; words that do not stand apart come last, since they would be found inside of those that do."""
     gaps, words = [GAP], list[tuple[str, str]]()
-    for language in sorted(languages[::-1], key=lambda one: not facts_of(one).spaces):
+    for language in sorted(languages, key=lambda one: (not facts_of(one).spaces, one == DEFAULT_LANGUAGE)):
         letters, spaces = facts_of(language).letters, facts_of(language).spaces
         for kind, rule in entries(language, "answers"):
             if kind == "gap" and rule.source:
