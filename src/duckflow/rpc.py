@@ -1,7 +1,8 @@
-"""JSON-RPC 2.0 between two sides: both may ask, tell and call off what they asked for."""
+"""JSON-RPC 2.0 between two sides, a message a line: both may ask, tell and call off what they asked for."""
 
 import asyncio
 import itertools
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -27,12 +28,19 @@ class RpcError(Exception):
         self.data = data
 
 
+def line_of(message: Message, default: Callable[[Any], Any] | None = None) -> bytes:
+    """`default` turns a value that JSON does not know into one that it does."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=default)
+    # A model may stream half of a character, and that cannot be written as UTF-8.
+    return text.encode("utf-8", "replace") + b"\n"
+
+
 class Peer:
     """One end. `send` hands a message to the transport, which calls `take` with every message that comes."""
 
     def __init__(
         self,
-        send: Callable[[Message], Awaitable[None]],
+        send: Callable[[Message], None],
         answer: Answer,
         told: Told,
         cancelled: str = CANCELLED,
@@ -49,30 +57,46 @@ class Peer:
 
     async def request(self, method: str, params: Params | None = None, number: int | None = None) -> Any:
         """The result. Cancelled, it is called off at the other side too."""
-        if self._gone:
-            raise RpcError(GONE, self._gone)
+        number = number or self.next_number()
+        try:
+            return await self.call(method, params, number)
+        except asyncio.CancelledError:
+            if method != "initialize" and not self._gone:
+                self.notify(self._cancelled, {"requestId": number, "reason": "cancelled"})
+            raise
+
+    def call(self, method: str, params: Params | None = None, number: int | None = None) -> asyncio.Future[Any]:
+        """Send a request at once. The caller need not wait for the result; ending the wait calls nothing off."""
         number = number or self.next_number()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
+        answer.add_done_callback(lambda _: self._waiting.pop(number, None))
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params or {})})
-            return await answer
-        except asyncio.CancelledError:
-            if method != "initialize" and not self._gone:
-                await self.notify(self._cancelled, {"requestId": number, "reason": "cancelled"})
-            raise
-        finally:
-            self._waiting.pop(number, None)
+            if self._gone:
+                raise RpcError(GONE, self._gone)
+            self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params or {})})
+        except RpcError as problem:
+            self.fail(number, problem)
+        return answer
 
     def next_number(self) -> int:
         """For a request whose number must be known before it is sent."""
         return next(self._numbers)
 
-    async def notify(self, method: str, params: Params | None = None) -> None:
+    def notify(self, method: str, params: Params | None = None) -> None:
         try:
-            await self._send({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
+            self._send({"jsonrpc": "2.0", "method": method, "params": dict(params or {})})
         except (OSError, RpcError) as problem:
             log.info("%s was not told: %s", method, problem)
+
+    def take_line(self, line: bytes) -> None:
+        """A line that is no JSON is left out, as `take` leaves out a value that is no message."""
+        try:
+            message: Any = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        self.take(message)
 
     def take(self, message: Any) -> None:
         """What is no message is left out: some servers print other things as well."""
@@ -108,7 +132,7 @@ class Peer:
         try:
             self._told(method, params)
         except (TypeError, ValueError, AttributeError, KeyError) as problem:
-            log.info("%s makes no sense: %s", method, problem)
+            log.warning("%s makes no sense: %s", method, problem, exc_info=True)
 
     def _settle(self, number: int | str, given: Message) -> None:
         answer = self._waiting.get(number)
@@ -140,6 +164,6 @@ class Peer:
         finally:
             self._answering.pop(number, None)
         try:
-            await self._send(reply)
+            self._send(reply)
         except (OSError, RpcError) as problem:
             log.info("%s was not answered: %s", method, problem)

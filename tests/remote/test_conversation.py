@@ -17,6 +17,7 @@ from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.link import Link
 from duckflow.remote.protocol import connect_to, listen_at
 from duckflow.remote.server import ConversationServer
+from duckflow.rpc import line_of
 from duckflow.state.message import Message
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond
@@ -189,7 +190,7 @@ async def test_a_cut_connection_comes_back_and_nothing_is_lost_or_doubled(tmp_pa
 async def test_who_reads_too_slowly_is_cut_off_and_the_conversation_goes_on(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
         with connect_to(served.path) as slow:
-            slow.send(b'{"id": 1, "call": "hear"}\n')
+            slow.send(line_of({"id": 1, "method": "hear"}))
             quick = await served.join()
             begun, long = served.session.number, Message(role="system", text="x" * 100_000, turn=0)
             for _ in range(300):
@@ -204,6 +205,16 @@ async def test_a_process_that_does_not_answer_is_not_taken_for_dead(tmp_path: Pa
         silent.listen()
         with pytest.raises(TimeoutError):
             await RemoteConversation(tmp_path / "s.sock", patience=0.05).attach()
+
+
+async def test_a_state_that_cannot_be_read_is_a_cut_connection(tmp_path: Path) -> None:
+    async def welcome_badly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(line_of({"method": "welcome", "params": {"number": "none"}}) + line_of({"id": 1, "result": None}))
+
+    async with await asyncio.start_unix_server(welcome_badly, sock=listen_at(tmp_path / "s.sock")):
+        with pytest.raises(ConnectionError):
+            await RemoteConversation(tmp_path / "s.sock").attach()
 
 
 async def test_a_stale_socket_is_an_error_at_once(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class AcpAgent:
             "session/set_model": self._set_model,
             "session/set_config_option": self._set_option,
         }
-        self._peer = Peer(self._reply, self._answer, self._told, cancelled=CANCEL)
+        self._peer = Peer(self._send, self._answer, self._told, cancelled=CANCEL)
         self._streams: MessageStreams | None = None
 
     async def run(self, source: int, target: int) -> None:
@@ -110,10 +110,6 @@ class AcpAgent:
     def _send(self, message: dict[str, Any]) -> None:
         if self._streams:
             self._streams.send(message)
-
-    async def _reply(self, message: dict[str, Any]) -> None:
-        # Nothing may come between a result and its being sent: what it sets in motion follows it.
-        self._send(message)
 
     async def _answer(self, name: str, params: Params) -> Any:
         if name not in self._methods:
@@ -188,8 +184,7 @@ class AcpAgent:
         return session
 
     def _notify(self, session_id: str, update: dict[str, Any]) -> None:
-        params = {"sessionId": session_id, "update": update}
-        self._send({"jsonrpc": "2.0", "method": "session/update", "params": params})
+        self._peer.notify("session/update", {"sessionId": session_id, "update": update})
 
     async def _list(self, params: Params) -> dict[str, Any]:
         folder = _folder(params) if params.get("cwd") else None

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, cast
 
-from duckflow.rpc import RpcError
+from duckflow.rpc import Message, RpcError, line_of
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +48,8 @@ class MessageStreams:
         self._writing.start()
         threading.Thread(target=self._read, daemon=True).start()
 
-    def send(self, message: dict[str, Any]) -> None:
-        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-        # Half of a character, as a model may stream it, is no UTF-8.
-        self._waiting.put(text.encode("utf-8", "replace") + b"\n")
+    def send(self, message: Message) -> None:
+        self._waiting.put(line_of(message))
 
     async def flush(self) -> None:
         """Until everything has left, but not for ever."""

@@ -15,6 +15,7 @@ from duckflow.events.views import Attachment, ContextPart, JobWish, NextSession,
 from duckflow.outcome import Outcome
 from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
+from duckflow.remote.protocol import HEAR, LEAVE
 from duckflow.state.phrase import Phrase, say
 
 ANSWER_SECONDS = 10.0
@@ -116,7 +117,7 @@ class RemoteConversation(Mirror):
         self.catching_up = True
         try:
             async with asyncio.timeout(self._patience):
-                await link.call("hear", after=after)
+                await link.call(HEAR, after=after)
         except TimeoutError:
             await link.close()
             raise
@@ -129,7 +130,7 @@ class RemoteConversation(Mirror):
 
     async def aclose(self) -> None:
         self.close()
-        self._call("leave")
+        self._call(LEAVE)
         await self._link.close()
 
     def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:

@@ -1,16 +1,16 @@
 """A front end's end of the socket: calls that are answered, and what is told in between."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from duckflow.errors import DuckflowError
 from duckflow.events.event import Event
-from duckflow.remote.protocol import LONGEST_LINE, Welcome, connect_to, line_of, read_event
+from duckflow.remote.protocol import EVENT, LONGEST_LINE, WELCOME, Welcome, connect_to, read_event
+from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError, line_of
 
 SLICE_SECONDS = 0.01
 """So long at most the keys wait while much is told."""
@@ -25,8 +25,7 @@ class Link:
         self._tell = tell
         self._welcome = welcome
         self._cut = cut
-        self._calls: dict[int, asyncio.Future[Any]] = {}
-        self._called = 0
+        self._peer = Peer(self._send, _refuse, self._told)
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -40,17 +39,11 @@ class Link:
         return self._writer is not None and not self._writer.is_closing()
 
     def call(self, name: str, /, **args: Any) -> asyncio.Future[Any]:
-        """It is sent at once, and can be waited for."""
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        # Nobody has to wait for it.
-        answered.add_done_callback(lambda future: future.cancelled() or future.exception())
-        if self._writer is None or not self.is_open:
-            answered.set_exception(DuckflowError("attach.cut"))
-            return answered
-        self._called += 1
-        self._calls[self._called] = answered
-        self._writer.write(line_of({"id": self._called, "call": name, "args": args}))
-        return answered
+        """Send a call at once. A DuckflowError in its answer says why it was refused."""
+        answer = asyncio.ensure_future(_answer_to(self._peer.call(name, args)))
+        # The caller need not wait, so an error that nobody reads is no fault.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return answer
 
     async def close(self) -> None:
         """For good; what was called is sent first."""
@@ -62,37 +55,58 @@ class Link:
         if self._reading:
             self._reading.cancel()
 
+    def _send(self, message: Message) -> None:
+        if self._writer is None or not self.is_open:
+            raise RpcError(GONE, "nobody is connected")
+        self._writer.write(line_of(message))
+
     async def _read(self, reader: asyncio.StreamReader) -> None:
         since = time.monotonic()
         try:
-            while line := await reader.readline():
-                self._take(json.loads(line))
+            while self.is_open and (line := await reader.readline()):
+                self._peer.take_line(line)
                 if time.monotonic() - since > SLICE_SECONDS:
                     await asyncio.sleep(0)
                     since = time.monotonic()
         except (OSError, ValueError):
-            # What is cut off in the middle of a line is cut off.
+            # A line that was cut off or has no end is as good as a cut connection.
             pass
         finally:
             self._end()
 
-    def _take(self, told: dict[str, Any]) -> None:
-        if "number" in told:
-            if event := read_event(told):
-                self._tell(told["number"], event)
-        elif "welcome" in told:
-            self._welcome(Welcome.model_validate(told["welcome"]))
-        elif (answered := self._calls.pop(told["id"], None)) and not answered.done():
-            if "error" in told:
-                answered.set_exception(DuckflowError(told["error"]["key"], **told["error"]["values"]))
-            else:
-                answered.set_result(told["result"])
+    def _told(self, method: str, params: dict[str, Any]) -> None:
+        try:
+            if method == EVENT and (event := read_event(params)):
+                self._tell(params["number"], event)
+            elif method == WELCOME:
+                self._welcome(Welcome.model_validate(params))
+        except ValueError:
+            # A front end that skipped an event would show another state than the conversation has.
+            self._close_writer()
+            raise
 
-    def _end(self) -> None:
+    def _close_writer(self) -> None:
         if self._writer:
             self._writer.close()
-        for answered in self._calls.values():
-            if not answered.done():
-                answered.set_exception(DuckflowError("attach.cut"))
-        self._calls.clear()
+
+    def _end(self) -> None:
+        self._close_writer()
+        self._peer.close("the connection was cut")
         self._cut()
+
+
+async def _refuse(method: str, params: dict[str, Any]) -> None:
+    """Answer for a front end: a conversation calls none of its methods."""
+    raise RpcError(METHOD_NOT_FOUND, method)
+
+
+async def _answer_to(call: asyncio.Future[Any]) -> Any:
+    try:
+        return await call
+    except RpcError as problem:
+        if problem.code == GONE:
+            raise DuckflowError("attach.cut") from None
+        if isinstance(problem.data, dict):
+            error = cast("dict[str, Any]", problem.data)
+            raise DuckflowError(error["key"], **error["values"]) from None
+        raise DuckflowError("attach.refused", reason=problem.message) from None

@@ -1,12 +1,11 @@
-"""What goes over the socket of a conversation: JSON, one value a line.
+"""What goes over the socket of a conversation: JSON-RPC, a message a line.
 
-A front end calls, `{"id": 1, "call": "take", "args": {"line": "…"}}`, and the answer has the same id with a `result` or
-an `error`. After `hear` it is told every event, `{"number": N, "kind": …, "event": {…}}`, and once, before what happens
-from then on, `{"welcome": {…}}`: how things stand.
+A front end calls methods such as `take`, with their arguments by name. After it called `hear`, it gets a notification
+`event` for every event, `{"number": N, "kind": …, "event": {…}}`. One notification `welcome` carries the state; it
+comes after the events of the past and before those that happen from then on.
 """
 
 import contextlib
-import json
 import os
 import socket
 from collections.abc import Generator, Iterator
@@ -22,6 +21,8 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
 SUFFIX = ".sock"
+HEAR, LEAVE = "hear", "leave"
+EVENT, WELCOME = "event", "welcome"
 LONGEST_LINE = 64 * 1024 * 1024
 LONGEST_NAME = 100
 """Bytes that the address of a socket may have anywhere."""
@@ -62,12 +63,10 @@ def _kind(name: str) -> type[Event] | None:
     return types.BY_KIND.get(name) or next((cls for cls in _kinds(Event) if cls.kind == name), None)
 
 
-def line_of(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, default=_plain).encode() + b"\n"
-
-
 def event_line(number: int, event: Event) -> bytes:
-    return f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}\n'.encode()
+    """The notification is written once, however many front ends hear it."""
+    params = f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}'
+    return f'{{"jsonrpc":"2.0","method":"{EVENT}","params":{params}}}\n'.encode()
 
 
 def read_event(told: dict[str, Any]) -> Event | None:
@@ -112,7 +111,3 @@ def _short(path: Path) -> Generator[str]:
         yield f"/dev/fd/{folder}/{path.name}"
     finally:
         os.close(folder)
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json")

@@ -2,9 +2,9 @@
 
 import asyncio
 import inspect
-import json
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,17 @@ from duckflow.events.ports import InnerConversation
 from duckflow.events.talking import NowChanged
 from duckflow.events.types import Event
 from duckflow.events.views import Attachment
-from duckflow.remote.protocol import LONGEST_LINE, OfferedCommand, Welcome, event_line, line_of, listen_at
+from duckflow.remote.protocol import (
+    HEAR,
+    LEAVE,
+    LONGEST_LINE,
+    WELCOME,
+    OfferedCommand,
+    Welcome,
+    event_line,
+    listen_at,
+)
+from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError, line_of
 from duckflow.state.agent import AgentState
 
 PAGE = 200
@@ -23,14 +33,16 @@ UNREAD = 16 * 1024 * 1024
 """Bytes: who reads more slowly is cut off. It can come back and ask for what it missed."""
 LINGER_SECONDS = 10.0
 """How long one that was cut off is waited for."""
+Args = dict[str, Any]
 
 
 class FrontEnd:
-    """One of those who are connected."""
+    """A front end that is connected. The calls it made go on after it has left."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, answer: "Callable[[FrontEnd, str, Args], Awaitable[Any]]") -> None:
         self.writer = writer
         self.hears = self.leaves = False
+        self.peer = Peer(lambda message: self.send(line_of(message, _plain)), partial(answer, self), _ignore)
 
     def send(self, line: bytes) -> None:
         if self.writer.is_closing():
@@ -47,7 +59,7 @@ class ConversationServer:
         self._conversation = conversation
         self._terminal = terminal
         self._front_ends: set[FrontEnd] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._answering: set[asyncio.Task[Any]] = set()
         self._moved = asyncio.Event()
         self._cut_at = float("-inf")
         self._server: asyncio.Server | None = None
@@ -100,14 +112,11 @@ class ConversationServer:
                 pass
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        front_end = FrontEnd(writer)
+        front_end = FrontEnd(writer, self._answer)
         self._front_ends.add(front_end)
         try:
             while line := await reader.readline():
-                # It goes on when who has called is gone: leaving stops nothing.
-                task = asyncio.create_task(self._answer(line, front_end))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                front_end.peer.take_line(line)
         except (OSError, ValueError, asyncio.CancelledError):
             pass
         finally:
@@ -117,25 +126,26 @@ class ConversationServer:
             self._moved.set()
             writer.close()
 
-    async def _answer(self, line: bytes, front_end: FrontEnd) -> None:
-        number = None
+    async def _answer(self, front_end: FrontEnd, name: str, args: Args) -> Any:
+        self._keep_running()
         try:
-            request: dict[str, Any] = json.loads(line)
-            number, name, args = request.get("id"), request["call"], request.get("args", {})
-            if name == "hear":
-                result: Any = await self._welcome(front_end, **args)
-            elif name == "leave":
-                result, front_end.leaves = None, True
-            else:
-                result = self._calls[name](**args)
-                result = await result if inspect.isawaitable(result) else result
-            answer = {"id": number, "result": result}
+            if name == HEAR:
+                return await self._welcome(front_end, **args)
+            if name == LEAVE:
+                front_end.leaves = True
+                return None
+            result = self._calls[name](**args)
+            return await result if inspect.isawaitable(result) else result
         except DuckflowError as problem:
-            answer = {"id": number, "error": {"key": problem.key, "values": problem.values}}
+            raise RpcError(INTERNAL, problem.key, {"key": problem.key, "values": problem.values}) from None
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            reason = f"{type(problem).__name__}: {problem}"
-            answer = {"id": number, "error": {"key": "attach.refused", "values": {"reason": reason}}}
-        front_end.send(line_of(answer))
+            raise RpcError(BAD_PARAMS, f"{type(problem).__name__}: {problem}") from None
+
+    def _keep_running(self) -> None:
+        """Hold the running task: the event loop keeps only a weak reference, and the front end may leave."""
+        if task := asyncio.current_task():
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
 
     async def _welcome(self, front_end: FrontEnd, after: int | None = None) -> None:
         """What was kept after that number, then how things stand, then everything as it happens: without a gap, since
@@ -164,7 +174,7 @@ class ConversationServer:
             process=os.getpid(),
             terminal=self._terminal,
         )
-        front_end.send(line_of({"welcome": welcome}))
+        front_end.peer.notify(WELCOME, welcome.model_dump(mode="json"))
         front_end.hears = True
 
     def _tell(self, number: int, event: Event) -> None:
@@ -187,6 +197,14 @@ class ConversationServer:
         """A page of what was kept."""
         page = islice(self._conversation.record(after), PAGE)
         return [{"number": number, "kind": event.kind, "event": event} for number, event in page]
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json")
+
+
+def _ignore(method: str, params: Args) -> None:
+    """A front end sends calls only; the conversation listens to no notifications."""
 
 
 def _without_past(state: AgentState) -> AgentState:

@@ -1,7 +1,6 @@
 """Duckflow as a server of the Model Context Protocol: two tools, a message in a new conversation and one in an old."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -59,8 +58,7 @@ class McpServer:
     def __init__(self, open_conversation: Opener, words: Words, write: Callable[[Message], None]) -> None:
         self._open = open_conversation
         self._words = words
-        self._write = write
-        self._peer = Peer(self._send, self._answer, lambda method, params: None)
+        self._peer = Peer(write, self._answer, lambda method, params: None)
         self._conversations: dict[str, OpenConversation] = {}
         self._elicits = False
 
@@ -68,20 +66,13 @@ class McpServer:
         """None is the end of them."""
         try:
             while (line := await lines.get()) is not None:
-                try:
-                    message: Any = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                self._peer.take(message)
+                self._peer.take_line(line)
                 # What needs no work is answered even where the end came with it.
                 await asyncio.sleep(0)
         finally:
             self._peer.close("the client has gone")
             for one in self._conversations.values():
                 await one.close()
-
-    async def _send(self, message: Message) -> None:
-        self._write(message)
 
     async def _answer(self, method: str, params: Table) -> Table:
         match method:
@@ -171,7 +162,6 @@ class McpServer:
             steps += 1
             if token is not None:
                 told = {"progressToken": token, "progress": steps, "message": text}
-                message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
-                self._write(message)
+                self._peer.notify("notifications/progress", told)
 
         return tell

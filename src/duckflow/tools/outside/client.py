@@ -52,7 +52,7 @@ class Client:
         """Its name and version."""
 
     async def over_stdio(self, launch: Launch) -> None:
-        self._transport = transport = StdioTransport(self._peer.take, self._gone)
+        self._transport = transport = StdioTransport(self._peer.take_line, self._gone)
         await transport.start(launch)
 
     def over_http(self, url: str, headers: Headers) -> None:
@@ -123,8 +123,9 @@ class Client:
         if self.version not in HANDSHAKES:
             raise RpcError(UNSUPPORTED_VERSION, f"it speaks version {self.version or '?'} of the protocol only")
         self._learn(result, result.get("serverInfo"))
-        await self._peer.notify("notifications/initialized")
+        self._peer.notify("notifications/initialized")
         if isinstance(self._transport, HttpTransport):
+            await self._transport.delivered()
             self._transport.listen()
 
     async def _discover(self) -> None:
@@ -173,10 +174,10 @@ class Client:
     def _capabilities(self) -> Table:
         return {"roots": {}, "elicitation": {"form": {}}}
 
-    async def _send(self, message: Table) -> None:
+    def _send(self, message: Table) -> None:
         if self._transport is None:
             raise RpcError(GONE, "the server is not running")
-        await self._transport.send(message)
+        self._transport.send(message)
 
     async def _answer(self, method: str, params: Table) -> Table:
         match method:

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import json
+import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 import httpx
@@ -12,6 +13,7 @@ import httpx
 from duckflow.llm.json_fields import as_table
 from duckflow.rpc import GONE, INTERNAL, Message, RpcError
 
+log = logging.getLogger(__name__)
 LONGEST_EVENT = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 1.0
@@ -82,17 +84,22 @@ class HttpTransport:
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_SECONDS))
         self._session = ""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._telling: set[asyncio.Task[None]] = set()
         self.version = ""
         """The protocol's, once it is agreed upon."""
         self.stateless = False
         """The protocol of 2026: each request says what it is in its headers, and there is no session."""
 
-    async def send(self, message: Message) -> None:
-        """A request is carried in the background: its answer may take long, and others must not wait for it."""
-        if "method" in message and "id" in message:
-            self._start(self._carry(message, message["id"]))
-        else:
-            await self._post(message)
+    def send(self, message: Message) -> None:
+        """Carry it in the background: an answer may take long, and other messages must not wait for it."""
+        carrying = self._start(self._carry(message))
+        if "method" not in message or "id" not in message:
+            self._telling.add(carrying)
+            carrying.add_done_callback(self._telling.discard)
+
+    async def delivered(self) -> None:
+        """Wait until every message without an answer has arrived, so that the next request does not overtake it."""
+        await asyncio.gather(*self._telling)
 
     def listen(self) -> None:
         """Hear what the server says by itself, where it offers that."""
@@ -109,18 +116,21 @@ class HttpTransport:
                     await self._client.delete(self._url, headers=await self._all_headers({}))
         await self._client.aclose()
 
-    def _start(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
-    async def _carry(self, message: Message, number: int | str) -> None:
+    async def _carry(self, message: Message) -> None:
         try:
             await self._post(message)
-        except RpcError as problem:
-            self._fail(number, problem)
-        except httpx.HTTPError as problem:
-            self._fail(number, RpcError(GONE, _in_words(problem)))
+        except (RpcError, httpx.HTTPError) as problem:
+            refusal = problem if isinstance(problem, RpcError) else RpcError(GONE, _in_words(problem))
+            if "method" in message and "id" in message:
+                self._fail(message["id"], refusal)
+            else:
+                log.info("the server did not take what it was told: %s", refusal)
 
     async def _post(self, message: Message) -> None:
         """Until everything that answers the message has come. A login that has run out is renewed once."""

@@ -2,14 +2,12 @@
 
 import asyncio
 import contextlib
-import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from duckflow.programs.launch import AT_ONCE, Launch
 from duckflow.programs.tree import ProcessTree
-from duckflow.rpc import GONE, Message, RpcError
+from duckflow.rpc import GONE, Message, RpcError, line_of
 
 INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
@@ -32,16 +30,15 @@ def child_environment(given: Mapping[str, str], named: Mapping[str, str]) -> dic
 
 
 class StdioTransport:
-    """Started by `start`. `take` gets every message, `ended` the reason when it is over."""
+    """Started by `start`. `take` gets every line, `ended` the reason when it is over."""
 
-    def __init__(self, take: Callable[[Any], None], ended: Callable[[str], None]) -> None:
+    def __init__(self, take: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
         self._take = take
         self._ended = ended
         self._process: asyncio.subprocess.Process | None = None
         self._launch: Launch | None = None
         self._reading: list[asyncio.Task[None]] = []
         self._log = ""
-        self._writing = asyncio.Lock()
 
     async def start(self, launch: Launch) -> None:
         pipe = asyncio.subprocess.PIPE
@@ -52,16 +49,13 @@ class StdioTransport:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         stdin = self._process.stdin if self._process else None
+        if stdin and not stdin.is_closing():
+            stdin.write(line_of(message))
+        # Writing shows that the server has closed its end.
         if stdin is None or stdin.is_closing():
-            raise RpcError(GONE, "the server is not running")
-        async with self._writing:
-            stdin.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
-            try:
-                await stdin.drain()
-            except (OSError, RuntimeError) as problem:
-                raise RpcError(GONE, str(problem) or "the server does not listen any more") from None
+            raise RpcError(GONE, "the server does not listen any more")
 
     async def aclose(self) -> None:
         """Ask it to end, then make it; whatever it started ends with it."""
@@ -92,8 +86,7 @@ class StdioTransport:
             *lines, rest = kept.split(b"\n") if b"\n" in data else [kept]
             kept = bytearray(rest)
             for line in lines:
-                with contextlib.suppress(ValueError, RecursionError):
-                    self._take(json.loads(line))
+                self._take(bytes(line))
                 await asyncio.sleep(0)
             why = "it sent a line without end" if len(kept) > LONGEST_LINE else ""
             if len(data) == AT_ONCE:
