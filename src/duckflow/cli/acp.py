@@ -42,7 +42,7 @@ async def _serve(agent: AcpAgent, target: int) -> None:
 
 
 class EditorConversations:
-    """Wires a conversation for each session of an editor."""
+    """Builds a conversation for each session of an editor."""
 
     def __init__(self, options: Options, words: Words, paths: Paths) -> None:
         self._options = options

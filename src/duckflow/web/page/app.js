@@ -6,7 +6,7 @@ import { Duck, Icon } from "./icons.js";
 import { SessionList } from "./list.js";
 import { SessionPage } from "./view.js";
 import { Theme } from "./theme-switch.js";
-import { get } from "./wire.js";
+import { get } from "./requests.js";
 import { setWords, t, visible } from "./words.js";
 
 const TOLD_MS = 8000;

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { LaterDiff } from "./diff.js";
 import { Icon, Spinner } from "./icons.js";
 import { Card } from "./question.js";
-import { get, post } from "./wire.js";
+import { get, post } from "./requests.js";
 import { clock, duration, money, moment, t, thousands, visible } from "./words.js";
 
 const AGAIN_MS = 3000;

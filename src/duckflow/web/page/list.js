@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
-import { get, post } from "./wire.js";
+import { get, post } from "./requests.js";
 import { ago, money, t, visible } from "./words.js";
 
 const AGAIN_MS = 4000;

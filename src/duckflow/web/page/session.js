@@ -1,7 +1,7 @@
 // One session as the page knows it: the snapshot, kept true by events.
 
 import { Items } from "./items.js";
-import { Stream, get, post } from "./wire.js";
+import { Stream, get, post } from "./requests.js";
 import { applyWork, changeAgent, given } from "./work.js";
 
 const OPENED_WITH = 400;

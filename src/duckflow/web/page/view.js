@@ -11,7 +11,7 @@ import { Card } from "./question.js";
 import { Session } from "./session.js";
 import { Talk } from "./talk.js";
 import { Theme } from "./theme-switch.js";
-import { post } from "./wire.js";
+import { post } from "./requests.js";
 import { money, t, thousands, visible } from "./words.js";
 
 const PANELS = { work: Work, changes: Changes, health: Health, audit: Audit, layers: Layers };

@@ -1,4 +1,4 @@
-// What goes over the wire: JSON for what a person does, a stream of events with the journal's numbers.
+// Requests to the page's server: JSON for what a person does, and a stream of events with the journal's numbers.
 
 export class Refused extends Error {
 	constructor(status, message) {
