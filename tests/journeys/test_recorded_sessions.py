@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from duckflow.commands.lines import audit_lines
 from duckflow.events.types import TurnUndone
+from duckflow.i18n.words import Words
+from duckflow.store.audit import list_audit
 from duckflow.store.paths import Paths
 from tests.journeys.story import Story, decide, respond
 
@@ -75,6 +78,14 @@ async def test_the_conversation_goes_on(tmp_path: Path, recorded: str, native: b
         assert results == {call.call_id for call in calls}, "no call is sent without its result"
         edit = next(call for call in calls if call.name == "file_ops_edit_file")
         assert json.loads(edit.arguments)["edits"] == [{"old": "return 1\n", "new": "return 2\n"}]
+
+
+@both_forms
+async def test_the_record_says_what_each_call_was_about(tmp_path: Path, recorded: str) -> None:
+    story = resumed(tmp_path, recorded, native=True)
+    lines = audit_lines(list_audit(event for _, event in story.chat.record()), Words("en"))
+    heads = [line.partition("  ")[2] for line in lines if line[0] in "✓✗…"]
+    assert "file_ops.read_file shop.py" in heads and any(line.startswith("shell.run python3 shop.py") for line in heads)
 
 
 @both_forms

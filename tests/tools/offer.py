@@ -11,21 +11,25 @@ from duckflow.cli.toolset import GROUPS
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
+from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import PACKAGED
 
 
-def offer() -> str:
-    """The text that the file must have."""
+def packaged_tools() -> list[AnyTool]:
+    """All tools that are there in every folder."""
     setup = Setup(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
         toolbox = build_conversation(setup, session).toolbox
         tools = [*toolbox.at_hand(), *(tool for group in GROUPS for tool in toolbox.group(group))]
         session.close()
-    return (
-        json.dumps([tool.describe().model_dump(exclude_defaults=True) for tool in tools], indent=1, ensure_ascii=False)
-        + "\n"
-    )
+    return tools
+
+
+def offer() -> str:
+    """The text that the file must have."""
+    described = [tool.describe().model_dump(exclude_defaults=True) for tool in packaged_tools()]
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

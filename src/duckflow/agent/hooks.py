@@ -17,7 +17,7 @@ from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces, HookSettings
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import shown
-from duckflow.state.action import Action, subject_of
+from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
 from duckflow.state.noun import shorten
@@ -307,10 +307,8 @@ class ToolHooks:
         """The result, with what hooks have to say to it."""
         told = [self._contexts.pop(one.action.action_id, "")]
         if one.tool.effect != "talk" and self._hooks.there_are("PostToolUse"):
-            from duckflow.extensions.tool_shapes import tool_response
-
-            given = tool_response(one.action.operation, outcome.for_model, one.action.args, self._hooks.folder)
-            reply = await self._tell("PostToolUse", one, {"tool_response": given})
+            response = one.tool.result_for_hooks(outcome.for_model, one.action.args, self._hooks.folder)
+            reply = await self._tell("PostToolUse", one, {"tool_response": response})
             self._stop(reply, actor)
             if reply.decision == "deny":
                 told.append(self._note("hook_objects", reason=reply.reason))
@@ -319,23 +317,18 @@ class ToolHooks:
         return outcome._replace(for_model=f"{outcome.for_model}\n{more}") if more else outcome
 
     async def _tell(self, event: str, one: Ready, more: dict[str, Any]) -> "HookReply":
-        from duckflow.extensions.tool_shapes import names_of, tool_input
-
-        operation, args = one.action.operation, one.action.args
-        names, given = names_of(operation), tool_input(operation, args, self._hooks.folder)
-        about = {"tool_name": names[0], "tool_input": given, "tool_use_id": one.action.action_id, **more}
-        return await self._hooks.tell(event, about, names, subject_of(args))
+        names, shaped = one.tool.names, one.tool.for_hooks(one.action.args, self._hooks.folder)
+        about = {"tool_name": names[0], "tool_input": shaped, "tool_use_id": one.action.action_id, **more}
+        return await self._hooks.tell(event, about, names, one.action.about)
 
     def _as_wanted(self, one: Ready, reply: "HookReply", prepare: Callable[[Action], Ready], actor: Actor) -> Ready:
         context = [reply.context]
         if reply.updated is not None:
-            from duckflow.extensions.tool_shapes import our_arguments
-
-            operation = one.action.operation
-            args = our_arguments(operation, one.action.args, reply.updated, Path(self._hooks.folder))
+            args = one.tool.from_hooks(one.action.args, reply.updated, self._hooks.folder)
             if args != one.action.args:
                 one = prepare(one.action.model_copy(update={"args": args}))
-                actor.emit(Noticed(what=say("hook.changed", operation=operation, subject=subject_of(args))))
+                changed = say("hook.changed", operation=one.action.operation, subject=one.action.about)
+                actor.emit(Noticed(what=changed))
                 context.append(self._note("hook_changed", args=str(args)))
         self.tell_with(one.action.action_id, *context)
         if reply.decision == "ask":

@@ -104,7 +104,8 @@ class UserCommands:
 
     def _note(self, command: str, code: int, output: str, seconds: float) -> None:
         """It goes on the record, and the model will know of it: as a quotation."""
-        action = Action(operation=OPERATION, args={"command": command}, reasoning="typed by the user")
+        args = {"command": command}
+        action = Action(operation=OPERATION, args=args, reasoning="typed by the user", subject="command")
         text = f"exit code {code}\n{output or '(no output)'}"
         result = ActionResult(
             action_id=action.action_id,

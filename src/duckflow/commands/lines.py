@@ -9,7 +9,6 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import SERVERS
 from duckflow.safety.secrets import redacted
-from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.phase import Review
 from duckflow.state.usage import Usage
@@ -34,7 +33,7 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject, came = subject_of(entry.args), words.phrase(entry.told) if entry.told else ""
+        subject, came = entry.about, words.phrase(entry.told) if entry.told else ""
         lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
         # Of an answer the reason may be its own beginning.
         why = "" if came.startswith(entry.why.rstrip("…")) else entry.why

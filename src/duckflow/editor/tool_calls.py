@@ -9,7 +9,7 @@ from typing import Any, Literal
 from duckflow.events.types import ActionFinished, ActionStarted, OutputStreamed
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.state.action import Action, Effect, StepKind, subject_of
+from duckflow.state.action import Action, Effect, StepKind
 from duckflow.state.job import Job
 from duckflow.state.noun import shorten
 from duckflow.state.question import GateRequest
@@ -149,7 +149,7 @@ class ToolCalls:
 
     def own_command(self, command: str) -> list[Update]:
         """One that the user runs; it goes on the record when it has ended."""
-        action = Action(operation="shell.run", args={"command": command}, reasoning=command)
+        action = Action(operation="shell.run", args={"command": command}, reasoning=command, subject="command")
         self._own[command] = self._at_work[""] = action.action_id
         return [self._begin(action.action_id, action, "execute", "in_progress", "")]
 
@@ -194,7 +194,7 @@ def gate_kind(gate: GateRequest) -> str:
 
 def call_title(action: Action) -> str:
     """A command is its own title."""
-    subject = plain(subject_of(action.args)).partition("\n")[0]
+    subject = plain(action.about).partition("\n")[0]
     if "command" in action.args:
         return shorten(subject, LONGEST_TITLE) or action.operation
     return shorten(f"{action.operation.rpartition('.')[2]} {subject}".strip(), LONGEST_TITLE)

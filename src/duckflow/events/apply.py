@@ -12,7 +12,6 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import StepChanged, WorkEvent
-from duckflow.state.action import subject_of
 from duckflow.state.agent import CAUSES_LIMIT, CONVERSATION, HISTORY_LIMIT, PLAN, REFS_LIMIT, AgentState, kind_of_ref
 from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.five import FiveItems
@@ -134,7 +133,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
             decided(state, event)
         case happened.ActionStarted():
             if agent := state.agents.get(event.job):
-                agent.doing = shorten(f"{event.action.operation} {subject_of(event.action.args)}", DOING)
+                agent.doing = shorten(f"{event.action.operation} {event.action.about}", DOING)
             else:
                 _note_ref(state, str(event.action.args.get("path", "")))
         case happened.ActionFinished():

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from duckflow.extensions.front_matter import read_markdown
 from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
-from duckflow.extensions.tool_shapes import names_of
 from duckflow.state.action import Operation
 from duckflow.state.noun import shorten
 
@@ -40,7 +39,7 @@ class AgentKind(NamedTuple):
             return True
         if self.only_reads and operation.effect not in (*READING, "run"):
             return False
-        return not self.tools or any(name.casefold() in self.tools for name in names_of(operation.name))
+        return not self.tools or any(name.casefold() in self.tools for name in operation.names)
 
 
 PACKAGED = {

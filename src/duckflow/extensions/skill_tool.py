@@ -25,6 +25,7 @@ class ReadSkill(Tool[SkillArgs]):
 
     operation = READ_SKILL
     effect = "read"
+    known_as = "Skill"
     led = True
     in_tasks = True
     args = SkillArgs

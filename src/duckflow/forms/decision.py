@@ -8,7 +8,16 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
-from duckflow.state.action import ALIASES, Decision, NextStep, Operation, PromptPattern, TaskProfile, read_check
+from duckflow.state.action import (
+    ALIASES,
+    Decision,
+    NextStep,
+    Operation,
+    PromptPattern,
+    TaskProfile,
+    first_given,
+    read_check,
+)
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
@@ -141,13 +150,14 @@ def action_fields(value: Any, operations: dict[str, Operation]) -> Any:
         args = _loaded(args)
     if args is None:
         args = {}
-    operation = operations.get(str(action.get("operation")))
+    operation, subject = operations.get(str(action.get("operation"))), ""
     if operation and isinstance(args, dict):
         required = operation.parameters.get("required", ())
         args = {
             name: item for name, item in cast("dict[str, Any]", args).items() if item is not None or name in required
         }
-    return action | {"args": args}
+        subject = first_given(operation.subject, args)
+    return action | {"args": args, "subject": subject}
 
 
 def _loaded(text: str) -> Any:

@@ -20,7 +20,6 @@ from duckflow.pacemaker.signatures import (
     says_nothing_found,
     without_echo,
 )
-from duckflow.state.action import subject_of
 
 Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "completed"]
 
@@ -82,8 +81,8 @@ class FailedChecks:
 
 def check_name(step: LoopStep) -> str:
     """The same check under whatever options: the first words of its last command."""
-    command = step.args if isinstance(step.args, str) else subject_of(step.args)
-    last = re.split(r"&&|\|\||;|\n", command[:SHORT])[-1] or command[:SHORT]
+    command = step.subject[:SHORT]
+    last = re.split(r"&&|\|\||;|\n", command)[-1] or command
     words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
     return f"{step.name} {' '.join(words[:2])}"
 

@@ -140,6 +140,14 @@ class LoopStep(NamedTuple):
     """The files it changed."""
     error: str = ""
     """Which kind of error it was, where the tool itself says so."""
+    about: str = ""
+    """What the call is about, where the tool itself says so."""
+
+    @property
+    def subject(self) -> str:
+        """Its most telling argument; not said by the tool, that is the first."""
+        first = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
+        return self.about or first
 
 
 def user_spoke(text: str = "", about: str = "") -> LoopStep:
@@ -158,7 +166,18 @@ def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
     kind = "edit" if result.changed and not failed else result.kind
     said = str(action.args.get("text", "")) if kind == "talk" else ""
     error = "" if result.ok else result.for_user.key
-    return LoopStep(action.operation, action.args, result.for_model, failed, kind, said, tokens, result.changed, error)
+    return LoopStep(
+        action.operation,
+        action.args,
+        result.for_model,
+        failed,
+        kind,
+        said,
+        tokens,
+        result.changed,
+        error,
+        action.about,
+    )
 
 
 def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:

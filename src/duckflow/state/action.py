@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -90,17 +90,20 @@ REMEMBER = "memory.remember"
 READ_SKILL = "skill.read"
 RUN_AGENT = "agent.run"
 
-SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
-
-
-def subject_of(args: Mapping[str, Any]) -> str:
-    """What a call is about, in the words of its most telling argument."""
-    return next((str(args[name]) for name in SUBJECTS if args.get(name)), "")
-
 
 def wire_name(operation: str) -> str:
     """What an operation is called as a tool: wires want names without dots."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", operation)[:64]
+
+
+def all_names(operation: str, known_as: str) -> tuple[str, ...]:
+    """Every name that stands for an operation, that of other assistants first."""
+    return tuple(dict.fromkeys(filter(None, (known_as, operation, wire_name(operation)))))
+
+
+def first_given(names: Iterable[str], args: Mapping[str, Any]) -> str:
+    """The first of these arguments that a call has, by its name."""
+    return next((name for name in names if args.get(name)), "")
 
 
 class Operation(Value):
@@ -121,6 +124,10 @@ class Operation(Value):
     """Name of the argument that is shown to the user while it streams in, or nothing."""
     paths: tuple[str, ...] = ()
     """Names of the arguments that hold the files it may change."""
+    subject: tuple[str, ...] = ()
+    """Names of the arguments that say what a call is about; the first that is given counts."""
+    known_as: str = ""
+    """The name of the same tool in other assistants, by which their hooks and kinds of agents mean it."""
     makes: tuple[str, ...] = ()
     """Those of them that are there afterwards."""
     expects: Literal["", "there", "file", "folder"] = ""
@@ -142,6 +149,10 @@ class Operation(Value):
     def says_why(self) -> bool:
         """Whether a call of it as a tool must give a reason of its own."""
         return self.changes or self.effect == "network"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return all_names(self.name, self.known_as)
 
     def touched(self, args: Mapping[str, Any]) -> tuple[str, ...]:
         """The files that a call may change, as far as its arguments tell."""
@@ -179,6 +190,13 @@ class Action(Value):
     operation: str
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     reasoning: str
+    subject: str = ""
+    """Name of the argument that says what the call is about, as its tool says."""
+
+    @property
+    def about(self) -> str:
+        """What the call is about, in the words of its most telling argument."""
+        return str(self.args.get(self.subject, ""))
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from duckflow.errors import UsageError
-from duckflow.state.action import Effect, Operation
+from duckflow.state.action import Effect, Operation, first_given
 from duckflow.state.noun import Noun, new_id
 
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
@@ -41,8 +41,15 @@ class Task(Noun):
     """The files it may change; nothing: any, unless it only reads."""
     makes: tuple[str, ...] = ()
     """The files that are there after it."""
+    subject: str = ""
+    """Name of the argument that says what it is about."""
     action_id: str = ""
     """The call of an agent's reply that it is."""
+
+    @property
+    def line(self) -> str:
+        """The task in a few words."""
+        return f"{self.operation} {self.args.get(self.subject, '')}".strip()
 
     @classmethod
     def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "", action_id: str = "") -> "Task":
@@ -55,6 +62,7 @@ class Task(Noun):
             effect=operation.effect,
             touches=touches,
             makes=makes,
+            subject=first_given(operation.subject, args),
             action_id=action_id,
         )
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from duckflow.state.action import subject_of
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase, say
@@ -27,7 +26,7 @@ class Doing(NamedTuple):
         return max(0.0, time.time() - began) if began else 0.0
 
     def line(self) -> str:
-        return f"{self.step.name}: {task_line(self.task)}" if self.task else self.step.name
+        return f"{self.step.name}: {self.task.line}" if self.task else self.step.name
 
 
 class Progress(NamedTuple):
@@ -97,9 +96,9 @@ def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
         if one.task is None:
             yield say("job.preparing", **values)
         elif usual := usual_seconds(state, one.task):
-            yield say("job.now_usual", **values, task=task_line(one.task), usual=duration(usual))
+            yield say("job.now_usual", **values, task=one.task.line, usual=duration(usual))
         else:
-            yield say("job.now", **values, task=task_line(one.task))
+            yield say("job.now", **values, task=one.task.line)
     if job.status == "running" and not now.now and now.steps_done == now.steps:
         yield say("job.reporting")
     if job.question:
@@ -113,14 +112,9 @@ def usual_seconds(state: AgentState, task: Task) -> float:
     from statistics import median
 
     over = [one for plan in state.plans.values() for step in plan.steps for one in step.tasks if one.seconds]
-    same = [one.seconds for one in over if task_line(one) == task_line(task)]
+    same = [one.seconds for one in over if one.line == task.line]
     alike = [one.seconds for one in over if one.operation == task.operation]
     return median(same) if same else median(alike) if len(alike) >= ENOUGH else 0.0
-
-
-def task_line(task: Task) -> str:
-    """A task in a few words."""
-    return f"{task.operation} {subject_of(task.args)}".strip()
 
 
 def duration(seconds: float) -> str:

@@ -33,6 +33,12 @@ class AuditEntry:
     changed: tuple[str, ...] = ()
     evidence: str = ""
     told: Phrase | None = None
+    subject: str = ""
+    """Name of the argument that says what it is about."""
+
+    @property
+    def about(self) -> str:
+        return str(self.args.get(self.subject, ""))
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"told": self.told.model_dump() if self.told else None}
@@ -77,7 +83,9 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
                 told = f"{event.review.rating}, {event.review.verdict} ({event.review.by})"
                 entries[f"review {len(entries)}"] = AuditEntry(event.at, "review", {}, told, ok=True)
             case PastForgotten() if event.words:
-                entries[f"forget {len(entries)}"] = AuditEntry(event.at, "/forget", {"words": event.words}, "", ok=True)
+                entries[f"forget {len(entries)}"] = AuditEntry(
+                    event.at, "/forget", {"words": event.words}, "", ok=True, subject="words"
+                )
             case ActionStarted():
                 action = event.action
                 gate = gate_of.get(action.action_id, "")
@@ -92,7 +100,7 @@ def list_audit(events: Iterable[Event]) -> list[AuditEntry]:
 
 
 def _entry(at: float, action: Action, gate: str, answer: str = "") -> AuditEntry:
-    return AuditEntry(at, action.operation, action.args, action.reasoning, gate, answer)
+    return AuditEntry(at, action.operation, action.args, action.reasoning, gate, answer, subject=action.subject)
 
 
 def _answered(choice: str, text: str) -> str:

@@ -1,7 +1,8 @@
 """What older programs wrote into a journal, as this one has it. Their rows stay as they are, and are read through this.
 
 In version 1 a reply of the model was a message whose text was the Decision as JSON, with the ids of its actions beside
-it. Gates and Duck Calls had events of their own for being asked and being answered."""
+it. Gates and Duck Calls had events of their own for being asked and being answered. Calls did not name the argument
+that they are about; it was the first of some well-known names."""
 
 import json
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ IN_VERSION_1 = '"native":'
 ASKED, CLOSED = "question_asked", "question_closed"
 RENAMED = {"gate_opened": ASKED, "duck_called": ASKED, "gate_answered": CLOSED, "duck_answered": CLOSED}
 """Kinds of events by what they were once called."""
+CALLS, SAYS_SUBJECT = '"args":', '"subject":'
+KINDS_WITH_CALLS = ("action_started", "decision_made", "tasks_planned", "plan_changed")
+SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 
 
 def stored_kinds(kinds: Sequence[str]) -> list[str]:
@@ -25,6 +29,8 @@ def upgraded(kind: str, body: str) -> tuple[str, str]:
     """A row's kind and body; the same ones where nothing has changed since."""
     if kind in RENAMED:
         return RENAMED[kind], json.dumps(_question_event(_object(body)), ensure_ascii=False)
+    if kind in KINDS_WITH_CALLS:
+        return kind, _with_subjects(body)
     if kind != "message_added" or IN_THIS_VERSION in body:
         return kind, body
     event = _object(body)
@@ -33,7 +39,8 @@ def upgraded(kind: str, body: str) -> tuple[str, str]:
 
 
 def upgraded_snapshot(body: str) -> str:
-    """A snapshot of the state, which holds the messages of jobs."""
+    """A snapshot of the state, which holds plans and the messages of jobs."""
+    body = _with_subjects(body)
     if IN_VERSION_1 not in body:
         return body
     state = _object(body)
@@ -48,6 +55,30 @@ def _question_event(event: Fields) -> Fields:
         return event | {"on_record": True}
     about = {name: event[name] for name in ("reason", "severity") if name in event}
     return event | {"question": event["question"] | about | {"on_record": True}}
+
+
+def _with_subjects(body: str) -> str:
+    """The body with a subject for each call; the same one where all calls name theirs."""
+    if body.count(SAYS_SUBJECT) >= body.count(CALLS):
+        return body
+    event = _object(body)
+    _name_subjects(event)
+    return json.dumps(event, ensure_ascii=False)
+
+
+def _name_subjects(value: Any) -> None:
+    """Names the argument that each call within is about."""
+    if isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            _name_subjects(inner)
+    if not isinstance(value, dict):
+        return
+    fields = cast("Fields", value)
+    if "operation" in fields and isinstance(args := fields.get("args"), dict):
+        fields.setdefault("subject", next((name for name in SUBJECTS if cast("Fields", args).get(name)), ""))
+        return
+    for inner in fields.values():
+        _name_subjects(inner)
 
 
 def older_words(role: str, text: str) -> str:

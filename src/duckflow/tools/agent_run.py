@@ -1,6 +1,7 @@
 """Handing a task to an agent with a context of its own."""
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from pydantic import Field
@@ -31,6 +32,8 @@ class AgentRun(Tool[AgentArgs]):
 
     operation = RUN_AGENT
     effect = "read"
+    known_as = "Task"
+    hook_args = MappingProxyType({"task": "prompt", "kind": "subagent_type"})
     counts_as = "other"
     in_tasks = False
     asked_for = frozenset({"kind"})

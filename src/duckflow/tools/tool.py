@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
-from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind
+from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind, all_names
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
@@ -82,6 +84,12 @@ class Tool(ABC, Generic[A]):
     """The argument that is shown to the user while it streams in, or nothing."""
     paths: tuple[str, ...] = ()
     """The arguments that hold the files it may change. A write or run without any may change all."""
+    subject: tuple[str, ...] = ()
+    """The arguments that say what a call is about; the first that is given counts."""
+    known_as: str = ""
+    """The name of the same tool in other assistants, by which their hooks and kinds of agents mean it."""
+    hook_args: Mapping[str, str] = MappingProxyType({})
+    """Its arguments that hooks may change, with the names by which hooks know them; none: all, by their own names."""
     makes: tuple[str, ...] | None = None
     """Those of them that are there afterwards; not said: all."""
     expects: Literal["", "there", "file", "folder"] = ""
@@ -100,6 +108,10 @@ class Tool(ABC, Generic[A]):
     """The user's settings are such a rule."""
     counts_as: StepKind | None = None
     """What the Pacemaker counts a call as; not said: by its effect."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return all_names(self.operation, self.known_as)
 
     @property
     def changes(self) -> bool:
@@ -177,6 +189,20 @@ class Tool(ABC, Generic[A]):
         """The action that a call of this tool stands for: another one, where tools are called by name."""
         return action
 
+    def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """The arguments of a call as hooks expect them."""
+        return {self.hook_args.get(name, name): value for name, value in args.items()}
+
+    def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """The arguments with what a hook has put in their place. What the hook leaves out stays."""
+        if not self.hook_args:
+            return {**args, **updated}
+        return {**args, **{name: updated[their] for name, their in self.hook_args.items() if their in updated}}
+
+    def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """What a call brought as hooks expect it."""
+        return {"success": True, "content": text}
+
     def describe(self) -> Operation:
         """All of it that is the same for every call."""
         return Operation(
@@ -189,6 +215,8 @@ class Tool(ABC, Generic[A]):
             body=self.body,
             says=self.says,
             paths=self.paths,
+            subject=self.subject,
+            known_as=self.known_as,
             makes=self.paths if self.makes is None else self.makes,
             expects=self.expects,
             when=self.when,

@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field, ValidationError
 
 from duckflow.errors import ToolError
 from duckflow.i18n.asking import ends_asking
-from duckflow.state.action import Action, Operation
+from duckflow.state.action import Action, Operation, first_given
 from duckflow.state.phrase import SAID, say
 from duckflow.tools.tool import AnyTool, Args, Done, Tool
 
@@ -171,9 +171,13 @@ class Toolbox:
         )
 
     def meant(self, action: Action) -> Action:
-        """The action that this one stands for."""
-        tool = self._at_hand.get(action.operation)
-        return tool.meant(action) if tool else action
+        """The action that this one stands for, with the argument that its tool says it is about."""
+        if tool := self._at_hand.get(action.operation):
+            action = tool.meant(action)
+        operation = action.operation
+        known = self._operations.get(operation) or self._later.get(operation) or self._at_hand.get(operation)
+        subject = first_given(known.subject, action.args) if known else ""
+        return action if subject == action.subject else action.model_copy(update={"subject": subject})
 
     async def get_ready(self, actions: Iterable[Action]) -> None:
         for operation in {action.operation for action in actions} & self._operations.keys():

@@ -7,7 +7,7 @@ from duckflow.prompts.layers import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Task
-from duckflow.state.progress import progress, steps_of, task_line
+from duckflow.state.progress import progress, steps_of
 from duckflow.tools.plan.drafting import Drafter, drafted
 
 RESULT_LINES = 40
@@ -23,7 +23,7 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     results = [
-        f"- [{task.status}] {task_line(task)}: {_result_line(task, 200)}"
+        f"- [{task.status}] {task.line}: {_result_line(task, 200)}"
         for step in steps_of(drafter.state, job)
         for task in step.tasks
     ]
@@ -64,7 +64,7 @@ def count_results(drafter: Drafter, job: Job) -> JobReport:
         done=now.done,
         failed=now.failed,
         left=now.left,
-        causes=tuple(f"{task_line(task)}: {_result_line(task, 0)}" for task in failed),
+        causes=tuple(f"{task.line}: {_result_line(task, 0)}" for task in failed),
         shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
         unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,

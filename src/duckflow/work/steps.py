@@ -24,7 +24,6 @@ from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task
-from duckflow.state.progress import task_line
 from duckflow.state.schedule import has_none_left, next_task, startable
 from duckflow.state.sub_agent import AgentReport
 from duckflow.tools.plan.drafting import Drafter
@@ -155,7 +154,7 @@ class StepWork:
         if failed:
             self._note_failure(step)
             self._repaired = True
-            self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=task_line(failed))))
+            self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=failed.line)))
         self._tasks.plan_anew(tasks)
 
     async def _run_agent(self, step: Step) -> AgentReport:
@@ -198,7 +197,7 @@ class StepWork:
         if failed := _failed_task(step):
             # In quotes that it cannot close: a program wrote it.
             cause = json.dumps(" ".join(telling_part(failed.result or "", CAUSE).split()), ensure_ascii=False)
-            self._mended = note(self._state.language, "step_mended", task=task_line(failed), cause=cause)
+            self._mended = note(self._state.language, "step_mended", task=failed.line, cause=cause)
 
     def _task(self, action: Action) -> Task:
         for operation in self._drafter.operations():

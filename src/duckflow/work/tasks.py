@@ -23,7 +23,7 @@ from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.plan import Plan, Step, Task, TaskList, TaskStatus
-from duckflow.state.progress import only_asked, task_line
+from duckflow.state.progress import only_asked
 from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task
 from duckflow.tools.plan.drafting import Drafter
@@ -199,7 +199,8 @@ class StepTasks:
 
     async def _run_task(self, step: Step, task: Task, done: Dispatched, actor: Actor, why: str) -> None:
         self._tell(task, "in_progress", None)
-        action = Action(operation=task.operation, args=task.args, reasoning=task.reasoning.strip() or step.name)
+        why_task = task.reasoning.strip() or step.name
+        action = Action(operation=task.operation, args=task.args, reasoning=why_task, subject=task.subject)
         action = action.model_copy(update={"action_id": task.action_id}) if task.action_id else action
         try:
             ran, text = await self._runner.run(self.plan, step, action, actor, why)
@@ -242,7 +243,7 @@ class StepTasks:
         """A task that was cut off may have been done already: it runs again only when the user says so."""
         if task.status == "pending" or not self._runner.changes(task):
             return True
-        question = Question(kind="gate", title=say("job.again", task=task_line(task)), choices=AGAIN)
+        question = Question(kind="gate", title=say("job.again", task=task.line), choices=AGAIN)
         return (await self._actor.ask(question)).choice == "yes"
 
     def _tell(self, task: Task, status: TaskStatus, result: str | None) -> None:

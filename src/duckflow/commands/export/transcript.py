@@ -12,7 +12,7 @@ from duckflow.events.apply import apply
 from duckflow.i18n.figures import turns
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
-from duckflow.state.action import Action, subject_of
+from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
@@ -123,7 +123,7 @@ class Transcript:
         why = [say("export.why", why=clean(action.reasoning))] if action.operation not in USERS_OWN else []
         return Item(
             "deed",
-            clean(f"{whose}{action.operation} {' '.join(subject_of(action.args).split())}"),
+            clean(f"{whose}{action.operation} {' '.join(action.about.split())}"),
             details=why,
             diff=diff,
         )

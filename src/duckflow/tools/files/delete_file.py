@@ -29,6 +29,7 @@ class DeleteFile(FileTool[DeleteArgs]):
 
     operation = "file_ops.delete_file"
     effect = "write"
+    subject = ("path",)
     paths = ("path",)
     makes = ()
     led = True

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 from math import gcd
+from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import WithJsonSchema
@@ -11,7 +13,7 @@ from duckflow.errors import ToolError
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import HOOK_PATH, FileTool
 from duckflow.tools.tool import Args, Done
 
 COMPARED = 5000
@@ -317,6 +319,9 @@ class EditFile(FileTool[EditArgs]):
 
     operation = "file_ops.edit_file"
     effect = "write"
+    subject = ("path",)
+    known_as = "Edit"
+    hook_args = MappingProxyType({"path": HOOK_PATH})
     paths = ("path",)
     expects = "there"
     body = "edits"
@@ -332,6 +337,20 @@ class EditFile(FileTool[EditArgs]):
 
     def has_body(self, args: Mapping[str, Any]) -> bool:
         return self.body in args or ("old" in args and "new" in args)
+
+    def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        texts = _pairs(EditArgs.model_validate(args)) or [("", "")]
+        pairs = [{"old_string": old, "new_string": new} for old, new in texts]
+        rest = {name: value for name, value in args.items() if name not in ("edits", "old", "new", "all")}
+        shaped = super().for_hooks(rest, folder) | pairs[0] | {"replace_all": bool(args.get("all"))}
+        return shaped | ({"edits": pairs} if len(pairs) > 1 else {})
+
+    def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        ours, pairs = super().from_hooks(args, updated, folder), updated.get("edits") or [updated]
+        whole = [pair for pair in pairs if "old_string" in pair and "new_string" in pair]
+        edits = [{"old": pair["old_string"], "new": pair["new_string"]} for pair in whole]
+        rest = {name: value for name, value in ours.items() if name not in ("edits", "old", "new")}
+        return {**rest, "edits": edits} if edits else ours
 
     def preview(self, args: EditArgs) -> Preview:
         return preview_change(self._change(args), self.seen, self.settings.diff_lines)

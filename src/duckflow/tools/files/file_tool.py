@@ -1,10 +1,12 @@
 """What all file tools share: paths, documents, what the model has seen of them, and what is told when that fails."""
 
 import errno
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Kind
@@ -16,6 +18,9 @@ from duckflow.tools.files.document import Document, load
 from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.tool import A, Tool
+
+HOOK_PATH = "file_path"
+"""What hooks call the argument that holds a file's path."""
 
 
 @dataclass(slots=True)
@@ -154,6 +159,23 @@ class FileTool(Tool[A]):
             with suppress(ToolError):
                 return deed._replace(reads=self.real_path(deed.reads))
         return deed
+
+    def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        """Hooks get absolute paths."""
+        shaped = super().for_hooks(args, folder)
+        if isinstance(path := shaped.get(HOOK_PATH), str):
+            shaped[HOOK_PATH] = str(folder / path)
+        return shaped
+
+    def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        path = updated.get(HOOK_PATH)
+        if isinstance(path, str) and Path(path).is_relative_to(folder):
+            updated = {**updated, HOOK_PATH: str(Path(path).relative_to(folder))}
+        return super().from_hooks(args, updated, folder)
+
+    def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        place = {"filePath": str(folder / str(args["path"]))} if HOOK_PATH in self.hook_args.values() else {}
+        return {**place, **super().result_for_hooks(text, args, folder)}
 
     def real_path(self, path: str, follow: bool = True) -> str:
         """The one spelling of a path; a ToolError when it cannot be used."""

@@ -20,6 +20,8 @@ class FindFiles(FileTool[FindArgs]):
 
     operation = "file_ops.find_files"
     effect = "read"
+    subject = ("path", "pattern")
+    known_as = "Glob"
     counts_as = "search"
     led = True
     args = FindArgs

@@ -41,6 +41,8 @@ class Grep(FileTool[GrepArgs]):
 
     operation = "file_ops.grep"
     effect = "read"
+    subject = ("path", "pattern")
+    known_as = "Grep"
     counts_as = "search"
     led = True
     untold = frozenset({"ignore_case", "glob"})

@@ -21,6 +21,8 @@ class ListFiles(FileTool[ListArgs]):
 
     operation = "file_ops.list_files"
     effect = "read"
+    subject = ("path",)
+    known_as = "LS"
     counts_as = "search"
     led = True
     led_in_tasks = True

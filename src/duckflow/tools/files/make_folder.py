@@ -17,6 +17,7 @@ class MakeFolder(FileTool[FolderArgs]):
 
     operation = "file_ops.make_folder"
     effect = "write"
+    subject = ("path",)
     paths = ("path",)
     expects = "folder"
     args = FolderArgs

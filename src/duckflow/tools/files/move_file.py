@@ -20,6 +20,7 @@ class MoveFile(FileTool[MoveArgs]):
 
     operation = "file_ops.move_file"
     effect = "write"
+    subject = ("source",)
     paths = ("source", "target")
     makes = ("target",)
     led = True

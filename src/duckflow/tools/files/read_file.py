@@ -3,12 +3,13 @@
 import asyncio
 import os
 from itertools import islice
+from types import MappingProxyType
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import Document, large_lines
-from duckflow.tools.files.file_tool import FileTool, told
+from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, told
 from duckflow.tools.tool import Args, Done
 
 
@@ -24,6 +25,9 @@ class ReadFile(FileTool[ReadArgs]):
 
     operation = "file_ops.read_file"
     effect = "read"
+    subject = ("path",)
+    known_as = "Read"
+    hook_args = MappingProxyType({"path": HOOK_PATH})
     expects = "there"
     led = True
     led_in_tasks = True

@@ -1,6 +1,7 @@
 """Writing a whole file. One that exists must have been read, so that nothing unseen is lost."""
 
 import re
+from types import MappingProxyType
 from typing import Any
 
 from duckflow.errors import ToolError
@@ -9,7 +10,7 @@ from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import Document, with_newline
-from duckflow.tools.files.file_tool import FileTool
+from duckflow.tools.files.file_tool import HOOK_PATH, FileTool
 from duckflow.tools.tool import Args, Done
 
 FENCE = re.compile(r"\s*(`{3,})([^`]*)$")
@@ -51,6 +52,9 @@ class WriteFile(FileTool[WriteArgs]):
 
     operation = "file_ops.write_file"
     effect = "write"
+    subject = ("path",)
+    known_as = "Write"
+    hook_args = MappingProxyType({"path": HOOK_PATH, "content": "content"})
     paths = ("path",)
     expects = "file"
     led = True

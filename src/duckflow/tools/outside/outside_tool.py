@@ -77,6 +77,8 @@ class OutsideTool(Tool[OutsideArgs]):
         self.about = about
         self.told = {DEFAULT_LANGUAGE: about}
         self._schema = plain_schema(given.get("inputSchema"))
+        texts = [name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"]
+        self.subject = tuple(name for name in texts if name in self._schema["required"]) or tuple(texts)
         self._kept = kept
 
     def parameters(self) -> Table:

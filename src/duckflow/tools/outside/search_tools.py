@@ -29,6 +29,7 @@ class FindTools(Tool[FindToolsArgs]):
 
     operation = "mcp.find"
     effect = "read"
+    subject = ("words",)
     args = FindToolsArgs
     led = True
     counts_as = "search"
@@ -111,6 +112,7 @@ class ReadKept(Tool[ReadKeptArgs]):
 
     operation = "mcp.read"
     effect = "read"
+    subject = ("source",)
     args = ReadKeptArgs
 
     def __init__(self, kept: KeptOutputs) -> None:

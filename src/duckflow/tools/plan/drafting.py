@@ -13,7 +13,6 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
-from duckflow.state.progress import task_line
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think
 
@@ -157,8 +156,8 @@ class Drafter:
             "description": step.description,
             "success": step.success,
             "before": left_behind(plan, step),
-            "done": "; ".join(task_line(task) for task in step.tasks if task.status == "completed"),
-            "failed": "; ".join(task_line(task) for task in step.tasks if task.status == "failed"),
+            "done": "; ".join(task.line for task in step.tasks if task.status == "completed"),
+            "failed": "; ".join(task.line for task in step.tasks if task.status == "failed"),
             "conversation": conversation(self.state),
             "files": listing(self.folder),
             "facts": facts(self.folder),

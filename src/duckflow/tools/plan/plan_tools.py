@@ -74,6 +74,7 @@ class Propose(PlanTool[ProposeArgs]):
     """Drafts a plan, where the call does not hold it; the user must say yes to it."""
 
     operation = "plan_tool.propose"
+    subject = ("goal",)
     when = ("none",)
     led = True
     args = ProposeArgs

@@ -7,7 +7,6 @@ from duckflow.i18n.template import note, quoted
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step
-from duckflow.state.progress import task_line
 from duckflow.tools.plan.folder import made_by
 from duckflow.tools.plan.ports import Folder
 
@@ -35,9 +34,7 @@ def _left_by(step: Step) -> str:
 def material(plan: Plan, step: Step, folder: Folder, language: str, texts: bool) -> str:
     """What failed, in its own words; and with `texts` the files the step names or builds on, as they are now."""
     failed = [task for task in step.tasks if task.status == "failed"]
-    parts = [
-        quoted(language, note(language, "failed_task", task=task_line(task)), task.result or "") for task in failed
-    ]
+    parts = [quoted(language, note(language, "failed_task", task=task.line), task.result or "") for task in failed]
     room = MATERIAL
     for path in files_of(plan, step) if texts else ():
         text = mask(folder.text(path)).text

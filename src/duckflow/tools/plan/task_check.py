@@ -80,7 +80,9 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
         success=success,
         depends_on=_last(plan.steps),
         added=True,
-        task_list=TaskList(tasks=[Task(operation=RUN_COMMAND, args={"command": command}, reasoning=description)]),
+        task_list=TaskList(
+            tasks=[Task(operation=RUN_COMMAND, args={"command": command}, reasoning=description, subject="command")]
+        ),
     )
     return plan.model_copy(update={"steps": [*plan.steps, step]})
 

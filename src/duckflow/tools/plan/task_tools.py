@@ -7,7 +7,6 @@ from duckflow.prompts.layers import job_line
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan
-from duckflow.state.progress import task_line
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs
@@ -42,7 +41,7 @@ class GenerateList(PlanTool[IdArgs]):
         self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         if step.status == "failed":
             self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status="pending"))
-        listed = "\n".join(f"{number}. {task_line(task)}" for number, task in enumerate(tasks, 1))
+        listed = "\n".join(f"{number}. {task.line}" for number, task in enumerate(tasks, 1))
         return Done(
             f"{len(tasks)} tasks for {step.step_id} {step.name!r}; task_loop.run starts them:\n{listed}",
             say("task.planned", step=step.name, tasks=len(tasks)),

@@ -4,8 +4,11 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -99,6 +102,9 @@ class ShellRun(Tool[ShellArgs]):
 
     operation = "shell.run"
     effect = "run"
+    subject = ("command",)
+    known_as = "Bash"
+    hook_args = MappingProxyType({"command": "command", "background": "run_in_background"})
     led_in_tasks = True
     untold = frozenset({"timeout_seconds"})
     args = ShellArgs
@@ -145,6 +151,15 @@ class ShellRun(Tool[ShellArgs]):
         sandboxed, network = self._sandbox.kind != "none", args.network and not always
         command = JudgedCommand(judged.verdict, judged.reasons, sandboxed, network, args.network or always)
         return Deed("read" if self.reads_only(args) else "run", command=command)
+
+    def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        shaped = super().for_hooks(args, folder)
+        if isinstance(seconds := shaped.pop("timeout_seconds", None), int):
+            shaped["timeout"] = seconds * 1000
+        return shaped
+
+    def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+        return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
 
     async def run(self, args: ShellArgs) -> Done:
         return await self.run_for(args, CallContext.alone())

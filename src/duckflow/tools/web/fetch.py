@@ -28,6 +28,7 @@ class FetchPage(WebTool[FetchArgs]):
     """Brings a page as Markdown, piece by piece where it is long; what was fetched is kept for the next piece."""
 
     operation = FETCH
+    known_as = "WebFetch"
     args = FetchArgs
 
     def __init__(self, settings: WebSettings, network_allowed: bool, network: Network | None = None) -> None:

@@ -26,6 +26,8 @@ class SearchWeb(WebTool[SearchArgs]):
     """Asks a search engine and lists what it found."""
 
     operation = SEARCH
+    subject = ("query",)
+    known_as = "WebSearch"
     args = SearchArgs
 
     def __init__(

@@ -10,7 +10,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
-from duckflow.state.progress import Progress, duration, progress, task_line
+from duckflow.state.progress import Progress, duration, progress
 from duckflow.ui.console.glyphs import Glyphs
 from duckflow.ui.console.waiting import money, thousands
 
@@ -38,7 +38,7 @@ def _doing(job: Job, now: Progress, words: Words) -> str:
     if job.question or job.status == "paused":
         return words("job.status.waits" if job.question else "job.status.paused")
     told = [
-        f"{duration(one.seconds)} {task_line(one.task) if one.task else words('job.bar_preparing', step=one.step.name)}"
+        f"{duration(one.seconds)} {one.task.line if one.task else words('job.bar_preparing', step=one.step.name)}"
         for one in now.now
     ]
     return ", ".join(told) or words("job.bar_reporting" if now.steps_done == now.steps else "job.bar_next")

@@ -82,7 +82,7 @@ export function Audit({ session }) {
 		<${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("audit.nothing") : ""}>
 			<ol class="audit">${[...(data ?? [])].reverse().map(
 				(one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "page.ok" : one.ok === false ? "page.failed" : "page.open")} />
-					<div><code>${visible(one.operation)}</code> ${visible(subject(one.args)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
+					<div><code>${visible(one.operation)}</code> ${visible(subject(one)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
 						${[["why", reason(one)], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
 			)}</ol>
 		<//>

@@ -6,12 +6,11 @@ import { Tail, elapsed } from "./tail.js";
 import { money, percent, t, thousands, visible } from "./words.js";
 
 const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed: "cross", interrupted: "pause", cancelled: "cross" };
-const SUBJECTS = ["path", "command", "source", "goal", "query", "pattern", "words"];
 
 const unverified = (step) => step.status === "completed" && !step.evidence;
 const tasksOf = (step) => step.task_list?.tasks ?? [];
-/** What a call is about, in the words of its most telling argument. */
-export const subject = (args) => String(SUBJECTS.map((name) => args?.[name]).find(Boolean) ?? "");
+/** What a call is about, in the words of the argument that its tool names. */
+export const subject = (call) => String(call?.args?.[call.subject] ?? "");
 
 const Mark = ({ status, doubted }) =>
 	status === "in_progress"
@@ -32,7 +31,7 @@ function Step({ step, number, numbers }) {
 		${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
 		${tasks.length
 			? html`<ul class="tasks" aria-label=${t("page.tasks")}>${tasks.map(
-					(task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task.args)).slice(0, 120)}
+					(task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task)).slice(0, 120)}
 						${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
 				)}</ul>`
 			: null}
@@ -75,7 +74,7 @@ function Job({ job, session, tell }) {
 		.filter((step) => step.status === "in_progress")
 		.map((step) => {
 			const task = tasksOf(step).find((one) => one.status === "in_progress");
-			return task ? `${task.operation} ${subject(task.args)}` : t("job.bar_preparing", { step: step.name });
+			return task ? `${task.operation} ${subject(task)}` : t("job.bar_preparing", { step: step.name });
 		});
 	const status = waits ? t("job.status.waits") : t(`job.status.${job.status}`);
 	const act = (wish) => session.control(wish, job.job_id).catch((error) => tell(error.message, "warn"));

@@ -30,7 +30,7 @@ function Action({ item, session }) {
 	const name = job ? session.state.jobs?.[job]?.name ?? job : "";
 	const open = session.writable ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
 	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : open;
-	const about = subject(action?.args);
+	const about = subject(action);
 	const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
 	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
 		<details>
