@@ -132,7 +132,7 @@ class Asked(Story):
 
 async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path) -> None:
     replies = [PROPOSE, SNAKE, run_step(1), write_tasks("a.py", "b.py"), body("a.py"), body("b.py")]
-    settings = {"agent": {"task_seconds": 0.3}}
+    settings = {"agent": {"task_seconds": 1.5}}
     talk = decide(respond("Hello while it waits."), step="EXECUTION", next_step="pending_user")
     story = Asked(tmp_path, [*replies, talk, REPORT], mode="ask", settings=settings)
     await story.tell("make a snake game")
@@ -148,7 +148,7 @@ async def test_an_approval_names_its_job_and_blocks_only_that_job(tmp_path: Path
     await story.tell("how far?")
     assert noticed(story)[-3] == "job.waits"
     assert story.all(Noticed)[-1].what.values["what"] == "a.py", "the open question is repeated"
-    await asyncio.sleep(0.4)
+    await asyncio.sleep(1.6)
     assert statuses(story) == ["in_progress", "pending"], "its time does not run while the user is asked"
 
     await story.chat.answer(question.question_id, choice="yes")
