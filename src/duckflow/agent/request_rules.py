@@ -1,33 +1,19 @@
-"""What the user writes in passing, found by rules: what is forbidden, and which files are mentioned with an `@`.
-
-Patterns are compiled when they are first used: most messages need none of them."""
+"""What the user writes in passing, found by rules: what is forbidden, and which files are mentioned with an `@`."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.patterns import begins, joined, may_find, search
+
 CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
 
 SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
-NOT_ORDERS = r"(?!you\b|know\b|think\b|understand\b|worry\b|mind\b|see\b|get\b|care\b|remember\b|have\b|want\b|need\b)"
-FORBIDS = (
-    r"(?i)(?:^|[,;:]\s*|\b(?:please|but|and|also|so)\s+)(?:please\s+)?(?:do not|don['’]t|never)\s+"
-    + NOT_ORDERS
-    + r"\w+"
-    r"|\b(?:must not|mustn['’]t)\s+\w+"
-    r"|\bwithout\s+(?:any|using|changing|touching|adding|new|external)\b"
-    r"|\b(?:use only|only use)\s+\w+"
-    r"|\bno\s+(?:new\s+|external\s+|third-party\s+)?(?:dependenc(?:y|ies)|packages|libraries|network|internet)\b"
-    r"|(?<!心配)(?<!遠慮)(?<!無理)(?<!気に)(?:しないで|せずに|してはいけ|しないこと|しては駄目|してはだめ)"
-    r"|(?<!忘)(?<!わか)(?<!分か)[かがさたなばまらわえけせてねめれべげ]ない(?:こと|で(?=$|[\s、。!！]|[くほ下欲ね]))"
-    r"|(?:使わ|変え|触ら|触れ|消さ|入れ|いじら)(?:ないで|ずに)|なしで|禁止"
-    r"|だけを?(?:使|変|編集|修正|直)"
-)
 MOST_CONSTRAINTS = 2
 LINE = 100
-BESIDE = r"(?i)^(?:but|and|also|でも|ただし?|それと|あと)[\s、,]*|(?:\s*[@＠][^\s@＠]+)+$"
-"""What is no part of an order: how it is joined on, and files that are handed over with it."""
-ORDER = r"(?i)(?:please\s+)?(?:do not|don['’]t|never|use only|only use|no)\b"
+HANDED_OVER = r"(?:\s*[@＠][^\s@＠]+)+$"
+"""Files that are handed over with an order are no part of it."""
 
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
 PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
@@ -41,23 +27,33 @@ MOST_MENTIONS = 10
 LONGEST_MENTION = 200
 
 
-def constraints_in(text: str) -> list[str]:
+def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     """The sentences that forbid something or narrow it down; a question does neither. Of one that is longer than a
     line the clause that is an order by itself: half of a description would say something else."""
-    plain = re.sub(CODE, lambda match: "x" * len(match[0]), text)
-    found: list[str] = []
+    if not may_find("requests.forbids", text, language):
+        return []
+    plain = re.sub(CODE, lambda code: "x" * len(code[0]), text)
+    beside = rf"(?i)^{joined('requests.joint', text, language)}[\s、,]*|{HANDED_OVER}"
+    orders: list[str] = []
     for match in re.finditer(SENTENCE, plain):
-        sentence = re.sub(BESIDE, "", text[match.start() : match.end()].strip(" 、,\n"))
-        if re.search(FORBIDS, re.sub(BESIDE, "", match[0].strip(" 、,"))) and not sentence.endswith(("?", "？")):
-            order = sentence if len(sentence) <= LINE else _order(sentence)
-            found += [order.rstrip(".。!！")] if order else []
-    return found[:MOST_CONSTRAINTS]
+        sentence = re.sub(beside, "", text[match.start() : match.end()].strip(" 、,\n"))
+        forbids = search("requests.forbids", re.sub(beside, "", match[0].strip(" 、,")), language)
+        if forbids and not sentence.endswith(("?", "？")):
+            order = sentence if len(sentence) <= LINE else _order(sentence, language)
+            orders += [order.rstrip(".。!！")] if order else []
+    return orders[:MOST_CONSTRAINTS]
 
 
-def _order(sentence: str) -> str:
-    clauses = (re.sub(r"(?i)^(?:and|but|also|so)\s+", "", one.strip()) for one in re.split(r"[,;、，；]", sentence))
-    orders = (one for one in clauses if re.match(ORDER, one) or (not one.isascii() and re.search(FORBIDS, one)))
-    return next((one for one in orders if len(one) <= LINE), "")
+def _order(sentence: str, language: str) -> str:
+    joint = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
+    clauses = (re.sub(joint, "", one.strip()) for one in re.split(r"[,;、，；]", sentence))
+    return next((one for one in clauses if len(one) <= LINE and _is_order(one, language)), "")
+
+
+def _is_order(clause: str, language: str) -> bool:
+    if begins("requests.order", clause, language):
+        return True
+    return not clause.isascii() and search("requests.forbids", clause, language) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ class Mention:
 
 def mentions(text: str) -> list[Mention]:
     """In the order of the text, told from addresses and decorators; what stands in code is code."""
-    found = dict.fromkeys(_found(re.sub(CODE, lambda match: " " * len(match[0]), text)))
+    found = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
     return list(found)[:MOST_MENTIONS]
 
 
@@ -85,7 +81,7 @@ def _found(text: str) -> Iterator[Mention]:
 
 
 def _paths(token: str) -> Iterator[str]:
-    """The whole word, then what is left when what may follow a path is taken off: Japanese has no spaces."""
+    """The whole word, then what is left when what may follow a path is taken off: not every language has spaces."""
     yield token
     path_end = re.compile(PATH_END)
     for length in range(len(token) - 1, 0, -1):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from duckflow.agent.request_rules import constraints_in
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 TELLING = 12
 """A shorter message ("yes, go on") may say nothing of a goal: then it is what it goes on with."""
 RECENT = 20
-MAY_FORBID = ("not", "NOT", "n't", "n’t", "ever", "ithout", "nly", "no ", "No ", "ない", "ず", "なし", "禁止", "だけ")
-"""Without any of these a message forbids nothing, and the rules that say so need not be loaded."""
 
 
 def annotate(event: Event, state: AgentState) -> Event:
@@ -49,17 +48,9 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
         mentioned = message.operation.startswith("@")
         return {"file": message.operation.removeprefix("@") if mentioned else ""}
     return {
-        "constraints": _constraints_in(message.text),
+        "constraints": tuple(constraints_in(message.text, state.language)),
         "title": "" if state.title else shorten(message.text, 100),
     }
-
-
-def _constraints_in(text: str) -> tuple[str, ...]:
-    if not any(word in text for word in MAY_FORBID):
-        return ()
-    from duckflow.agent.request_rules import constraints_in
-
-    return tuple(constraints_in(text))
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:

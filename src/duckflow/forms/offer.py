@@ -1,20 +1,14 @@
 """Which operations a model is told of: of plans only what can be done now, and few for a small model."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from duckflow.i18n.language import text_in
+from duckflow.i18n.patterns import search
 from duckflow.i18n.template import tool_text
 from duckflow.state.action import Operation, PlanMoment
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
-
-# A small model would plan the smallest thing if it could: it is told of plans only when the request has several parts.
-SEVERAL_PARTS = (
-    r"(?i)\b(?:plan|step by step|(?:two|three|several|multiple) files|(?:program|app|game|tool) with)\b"
-    r"|計画|ゲームを|アプリ|複数の|段階"
-)
 
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
@@ -24,8 +18,10 @@ def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operatio
 
 
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """What a small model is told of, with nothing but the arguments that must be given."""
-    simple = state.plan is None and not re.search(SEVERAL_PARTS, last_request(state.messages))
+    """What a small model is told of, with nothing but the arguments that must be given. It would plan the smallest
+    thing if it could: it is told of plans only when the request has several parts."""
+    several = search("requests.several_parts", last_request(state.messages), state.language)
+    simple = state.plan is None and not several
     known = (operation for operation in timely(operations, state) if operation.led)
     return tuple(brief(operation, state.language) for operation in known if not (simple and operation.when))
 

@@ -7,7 +7,7 @@ from collections import deque
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import fitting, match, search
+from duckflow.i18n.patterns import begins, fitting, search
 
 HIDDEN = (
     r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"
@@ -158,7 +158,7 @@ def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
         sentence = sentences.pop()
         if asks(sentence.strip(" -*_#>"), language):
             return True
-        if not sentences or not (re.match(BESIDE, sentence) or match("asking.beside", sentence, language)):
+        if not sentences or not (re.match(BESIDE, sentence) or begins("asking.beside", sentence, language)):
             return False
     return False
 

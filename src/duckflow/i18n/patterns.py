@@ -25,6 +25,11 @@ class Rule:
     def pattern(self) -> re.Pattern[str]:
         return re.compile(self.source, re.IGNORECASE)
 
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The words of a rule that is a plain list."""
+        return tuple(self.source.split("|"))
+
     def may_fit(self, lowered: str) -> bool:
         return bool(self.source) and (not self._words or any(word in lowered for word in self._words))
 
@@ -56,6 +61,17 @@ def rules(language: str, name: str) -> tuple[Rule, ...]:
     return tuple(rule for called, rule in entries(language, topic) if called == own)
 
 
+def has(language: str, name: str) -> bool:
+    return any(rule.source for rule in rules(language, name))
+
+
+@cache
+def in_language(language: str, name: str) -> re.Pattern[str]:
+    """All rules that one language has under a name; where it has none, a pattern that is never found."""
+    sources = filter(None, (rule.source for rule in rules(language, name)))
+    return re.compile("|".join(sources) or NEVER, re.IGNORECASE)
+
+
 def fitting(language: str, name: str, text: str) -> Iterator[re.Pattern[str]]:
     """The patterns of one language that may be found in the text."""
     lowered = text.lower()
@@ -67,7 +83,7 @@ def search(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[s
     return next((found for one in _patterns(name, text, language) if (found := one.search(text))), None)
 
 
-def match(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
+def begins(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """As `search`, at the beginning of the text."""
     return next((found for one in _patterns(name, text, language) if (found := one.match(text))), None)
 
@@ -81,6 +97,18 @@ def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
     return (pattern for spoken in languages_in(text, language) for pattern in fitting(spoken, name, text))
 
 
+def may_find(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether it is worth searching. Nothing is compiled for this."""
+    lowered, spoken = text.lower(), languages_in(text, language)
+    return any(rule.may_fit(lowered) for one in spoken for rule in rules(one, name))
+
+
+def contains(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether one of the words of a plain list stands anywhere in the text."""
+    lowered, spoken = text.lower(), languages_in(text, language)
+    return any(word in lowered for one in spoken for rule in rules(one, name) for word in rule.listed)
+
+
 def joined(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """The patterns of all languages that the text may be in, as one group of alternatives."""
     sources = (rule.source for spoken in languages_in(text, language) for rule in rules(spoken, name))
@@ -90,4 +118,4 @@ def joined(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> str:
 @cache
 def words_of(name: str) -> tuple[str, ...]:
     """A list of words in all languages there are: programs speak whichever they like."""
-    return tuple(word for language in languages() for rule in rules(language, name) for word in rule.source.split("|"))
+    return tuple(word for language in languages() for rule in rules(language, name) for word in rule.listed)

@@ -57,7 +57,7 @@ class OwedFiles(Policy):
                 self._reminded = True
                 return turn.note("owed_said_done", files=files)
             turn.doubt = turn.note("owed_unwritten", files=files)
-        asked_for = errand(turn.request)
+        asked_for = errand(turn.request, turn.state.language)
         written = asked_for.only_writes and asked_for.writes and not owed.files and not owed.refused
         if not written or turn.last.done.stop:
             return None
@@ -71,7 +71,7 @@ class OwedFiles(Policy):
 
 
 def _owed(turn: TurnSoFar) -> Owed:
-    owed = Owed(list(errand(turn.request).writes))
+    owed = Owed(list(errand(turn.request, turn.state.language).writes))
     for loop in turn.loops:
         _settle(owed, loop)
     return owed

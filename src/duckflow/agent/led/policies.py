@@ -1,6 +1,5 @@
 """The policies that lead a small model, in their order, and the short ones among them."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from duckflow.agent.led.tryout import TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
 from duckflow.forms.form import Reading
+from duckflow.i18n.patterns import search
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import PROPOSE_PLAN, READ_FILE, RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
@@ -31,14 +31,14 @@ class ReadNamedFiles(Policy):
 
     async def opening(self, turn: TurnSoFar) -> None:
         self._read = []
-        names, folder = errand(turn.request).names, Path(turn.state.folder)
+        names, folder = errand(turn.request, turn.state.language).names, Path(turn.state.folder)
         if there := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
             await self._dispatcher.run(_reading(turn, there), self._actor)
             self._read = there
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         first = not turn.loops and turn.state.plan is None
-        if not first or not self._read or errand(turn.request).writes:
+        if not first or not self._read or errand(turn.request, turn.state.language).writes:
             return None
         return Guidance(turn.note("files_given", files=", ".join(self._read)))
 
@@ -47,12 +47,6 @@ def _reading(turn: TurnSoFar, names: list[str]) -> Reading:
     why = turn.note("files_named")
     actions = [Action(operation=READ_FILE, args={"path": name}, reasoning=why) for name in names]
     return Reading(Decision.made_up(why, actions, TaskProfile.FILE_OPERATION, Phase.PLANNING))
-
-
-WANTS_PLAN = (
-    r"(?i)\bplan\b|step by step|\b(?:two|three|four|several|multiple) files\b"
-    r"|計画|段階|(?:[二三四2-9２-９]つ|複数)の(?:ファイル|モジュール)"
-)
 
 
 class HoldToPlan(Policy):
@@ -66,7 +60,8 @@ class HoldToPlan(Policy):
 
 def wants_plan(state: AgentState) -> bool:
     """Whether the user asks for a plan, and there is none yet."""
-    return state.plan is None and re.search(WANTS_PLAN, last_request(state.messages)) is not None
+    asked = search("requests.wants_plan", last_request(state.messages), state.language)
+    return state.plan is None and asked is not None
 
 
 def _held_to_planning(operations: Iterable[Operation], state: AgentState) -> list[Operation]:
@@ -83,13 +78,17 @@ class AnswerEnds(Policy):
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         """To a greeting there is nothing but an answer: it would look for the file of the example."""
-        if turn.loops or not greets(turn.request):
+        if turn.loops or not greets(turn.request, turn.state.language):
             return None
         return Guidance("", _answering)
 
     async def after(self, turn: TurnSoFar) -> Ending | None:
         done = turn.last.done
-        if done.stop or not done.ran(RESPOND) or not (errand(turn.request).only_asks or greets(turn.request)):
+        if (
+            done.stop
+            or not done.ran(RESPOND)
+            or not (errand(turn.request, turn.state.language).only_asks or greets(turn.request, turn.state.language))
+        ):
             return None
         self._phases.finish()
         return Ending("done")

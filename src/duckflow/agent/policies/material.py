@@ -10,6 +10,7 @@ from duckflow.agent.preparation import in_words
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
+from duckflow.i18n.patterns import contains
 from duckflow.i18n.template import note
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
@@ -24,7 +25,6 @@ from duckflow.tools.web.settings import FETCH
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention
 
-WEB = ("://", "www.", "url", "web", "online", "internet", "ウェブ", "サイト", "ネット", "オンライン")
 MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
@@ -82,7 +82,7 @@ class BringMaterial(Policy):
     def _offer_fetching(self, said: str) -> None:
         """Only who names the web pays for it. What stands in results does not count: the tools are the first part of
         every request, and changing them makes an endpoint read all of it anew."""
-        if any(word in said.lower() for word in WEB):
+        if contains("requests.web", said, self._session.state.language):
             self._toolbox.tell(FETCH)
 
     async def _bring_file(self, mention: "Mention") -> None:

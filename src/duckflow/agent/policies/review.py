@@ -3,28 +3,27 @@
 import re
 from pathlib import Path
 
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Policy, TurnSoFar
+from duckflow.i18n.patterns import joined, may_find, search
 from duckflow.prompts.layers import record_line
 
 FILES = 8
-CLAUSES = r"(?<=[.!?])\s+|[,;:、。！？\n]|\s(?:and|but|so)\s"
-PASSES = (
-    r"(?i)\b(?:tests?|suite|specs?|checks?|build|lint(?:er|ing)?)\b(?:\W+\w+){0,6}?\W+(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?)"
-    r"(?=\W*$|\s*[.,;:!()–—]|\s+(?:now|again|and|too|with|in|on)\b)|\b\d+ (?:tests? )?passed\b"
-    r"|(?:テスト|チェック|ビルド|リント)[^、。\n]{0,20}?(?:通り|通っ|通過|成功|パス|合格)"
-)
-"""What a clause says that claims the result of a check."""
-NOT_CLAIMED = (
-    r"(?i)\b(?:not|never|cannot|without|should|would|will|could|might|may|once|if|until|unless|ensure|please)\b"
-    r"|\bmak(?:es?|ing) (?:the|all)\b|n['’]t\b|ない|ません|未|はず|だろう|でしょう|かも|たら|れば|場合|ください|ように"
-)
-TO_BE_TRIED = r"(?i)\b(?:re-?run|run|execute|test|check|verify)\b|tests? pass|テスト|実行|確認"
+CLAUSES = r"(?<=[.!?])\s+|[,;:、。！？\n]"
 
 
-def claims_a_check(text: str) -> bool:
+def claims_a_check(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Whether an answer says that tests or other checks have passed."""
-    return any(re.search(PASSES, one) and not re.search(NOT_CLAIMED, one) for one in re.split(CLAUSES, text))
+    if not may_find("claims.passes", text, language):
+        return False
+    clauses = re.split(rf"{CLAUSES}|\s{joined('claims.joint', text, language)}\s", text)
+    return any(_is_claim(clause, language) for clause in clauses)
+
+
+def _is_claim(clause: str, language: str) -> bool:
+    passes = search("claims.passes", clause, language)
+    return passes is not None and not search("claims.not_claimed", clause, language)
 
 
 class ReviewByRecord(Policy):
@@ -59,9 +58,11 @@ class ReviewByRecord(Policy):
 def _claimed_untried(turn: TurnSoFar) -> bool:
     """A check is said to have passed in a turn that changed something or was to try it, and nothing was tried since."""
     results = [result for loop in turn.loops for result in loop.done.results]
-    if not re.search(TO_BE_TRIED, turn.request) and not any(result.changed for result in results):
+    language = turn.state.language
+    to_be_tried = search("claims.to_be_tried", turn.request, language)
+    if not to_be_tried and not any(result.changed for result in results):
         return False
-    if not any(claims_a_check(result.said or "") for result in turn.last.done.results):
+    if not any(claims_a_check(result.said or "", language) for result in turn.last.done.results):
         return False
     from duckflow.tools.plan.proof import tries_out
 
