@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
-from duckflow.state.criterion import named_in
 from duckflow.state.plan import Plan, Step, Task, TaskList, circular, dependency_problems, moved, renamed, without
 from duckflow.state.schedule import clash, held, next_task, startable, touched
+from duckflow.tools.plan.criterion import named_in
 
 
 def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:

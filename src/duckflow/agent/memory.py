@@ -215,8 +215,9 @@ class ConversationMemory(AgentHistory):
             return ""
         from duckflow.memory.recalled import quote_hits, select_relevant
 
-        gone, here = self._set_aside(), self._session.state.session_id
-        found = select_relevant(self._found(asked, self._settings.evidence_hits, NEAR), asked, here)
+        gone, state = self._set_aside(), self._session.state
+        near = self._found(asked, self._settings.evidence_hits, NEAR)
+        found = select_relevant(near, asked, state.session_id, state.language)
         # What the user went back from does not come back by itself.
         found = [one for one in found if one.message_id not in gone]
         self._refer(found)

@@ -2,21 +2,28 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
 
 from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
+from duckflow.i18n.patterns import begins
 from duckflow.llm.provider import CallDelta, Delta, Finished, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import clip, estimate
 from duckflow.prompts.compile import Compiler
-from duckflow.state.context import PastSummary
+from duckflow.state.context import SUMMARY_LENGTH, PastSummary
+from duckflow.state.message import Message
+from duckflow.state.noun import shorten
 
 log = logging.getLogger(__name__)
 
 
 SUMMARY_TOKENS = 300
+SHOWN_TOKENS = 2500
+EACH_TOKENS = 250
 LEAST_MESSAGES = 12
 FAILURES = 2
 """After so many in a row it is left: the computed digest does as well."""
@@ -54,8 +61,6 @@ class Summarizer:
             self._running = asyncio.create_task(self._summarise())
 
     async def _summarise(self) -> None:
-        from duckflow.memory.summary import check_summary, make_material
-
         numbers, self._waiting = self._waiting, []
         context = self._session.state.context
         numbers = [number for number in numbers if number not in set(context.forgotten)]
@@ -63,7 +68,8 @@ class Summarizer:
         text = ""
         try:
             async with asyncio.timeout(self._settings.summary_timeout):
-                text = check_summary(await self._asked(make_material(messages)), messages)
+                answer = await self._asked(_material(messages))
+                text = _checked(answer, messages, self._session.state.language)
             if text and not set(numbers).intersection(context.forgotten):
                 summary = PastSummary(first=numbers[0] + 1, last=numbers[-1] + 1, text=text)
                 self._session.emit(PastSummarised(summary=summary))
@@ -93,3 +99,29 @@ class Summarizer:
                     case CallDelta() | Thought():
                         pass
         return ""
+
+
+def _material(messages: Sequence[Message]) -> str:
+    """The messages for the model to sum up, each shortened, within a bound."""
+    from duckflow.memory.digest import gist
+
+    lines: list[str] = []
+    room = float(SHOWN_TOKENS)
+    for message in messages:
+        text = gist(message) if message.role == "assistant" else message.text
+        line = f"{message.operation or message.role}: {clip(text, EACH_TOKENS)}"
+        room -= estimate(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _checked(text: str, messages: Sequence[Message], language: str) -> str:
+    """The summary in one line, or nothing: when it is empty, a refusal, or no shorter than what it stands for."""
+    text = " ".join(text.replace("```", " ").split())
+    if not text or text.startswith("{") or begins("memory.refusal", text, language):
+        return ""
+    if estimate(text) * 2 > sum(estimate(message.whole) for message in messages):
+        return ""
+    return shorten(text, SUMMARY_LENGTH)

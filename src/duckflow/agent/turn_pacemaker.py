@@ -49,8 +49,8 @@ class TurnPacemaker:
         """The user has spoken: everything afresh, and a guess at what kind of task this is."""
         state = self._session.state
         plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
-        self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}"))
-        self._guessed = self._profile = guess_profile(text)
+        self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}", state.language))
+        self._guessed = self._profile = guess_profile(text, state.language)
         self._used = self._tokens()
         self._failing.clear()
 

@@ -2,15 +2,17 @@
 
 import re
 
+from duckflow.i18n.patterns import joined
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
-from duckflow.state.criterion import named_in
 from duckflow.state.job import ENDED, Job, JobReport, JobStatus
-from duckflow.state.plan import Plan, Step, grade_risk
+from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
+from duckflow.tools.plan.criterion import named_in
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
 UNVERIFIED = "?"
+RISK_LEVELS = ("low", "medium", "high")
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
 """A plan in these states is shown whenever it changes, by whoever changed it."""
 
@@ -49,8 +51,11 @@ def plan_tree(plan: Plan, words: Words) -> str:
 
 def risk_line(risk: str, words: Words) -> str:
     """With its level, where the plan names one, in the user's language."""
-    level, text = grade_risk(risk)
-    return f"{words(f'gate.risk.{level}')}: {text}" if level else text
+    for level in RISK_LEVELS:
+        called = joined(f"plans.{level}", risk, words.language)
+        if match := re.fullmatch(rf"(?is)\s*(?:[\[(（【]\s*{called}\s*[\])）】]|{called}\s*[:：])\s*(.+)", risk):
+            return f"{words(f'gate.risk.{level}')}: {match[1].strip()}"
+    return risk
 
 
 def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str:

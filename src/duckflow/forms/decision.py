@@ -8,6 +8,8 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
+from duckflow.forms.checks import read_check
+from duckflow.i18n.patterns import fullmatch
 from duckflow.state.action import (
     ALIASES,
     Decision,
@@ -16,7 +18,6 @@ from duckflow.state.action import (
     PromptPattern,
     TaskProfile,
     first_given,
-    read_check,
 )
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
@@ -27,8 +28,6 @@ PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared
 """What a model may say in a Decision."""
 CHECK = '"yes" or "no: reason"'
 CHECKS = ("goal_consistency", "constraint_check")
-RATINGS = {one: one for one in get_args(Rating)} | {"良い": "good", "普通": "fair", "要改善": "needs_work"}
-VERDICTS = {one: one for one in get_args(ReviewVerdict)} | {"承認": "approved", "要修正": "fix", "拒否": "rejected"}
 LINES = "null or a list of short texts"
 EXPECTED = {
     "rationale": "one line of text: why this, now",
@@ -91,9 +90,8 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
         fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
     for name in CHECKS:
         fields |= {name: _check(fields[name])} if name in fields else {}
-    for name, known in (("rating", RATINGS), ("verdict", VERDICTS)):
-        # Who says it in other words is not asked again: it counts as not said.
-        fields |= {name: known.get(_name(str(fields[name])).lower())} if name in fields else {}
+    for name, known in (("rating", get_args(Rating)), ("verdict", get_args(ReviewVerdict))):
+        fields |= {name: _meant(name, _name(str(fields[name])).lower(), known)} if name in fields else {}
     if "confidence" in fields:
         fields["confidence"] = _confidence(fields["confidence"])
     fields["state_delta"] = _delta(fields.get("state_delta"))
@@ -101,6 +99,11 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
         listed = cast("list[Any]", actions if isinstance(actions, list) else [actions])
         fields["actions"] = [action_fields(one, operations) for one in listed]
     return fields
+
+
+def _meant(field: str, word: str, known: Sequence[str]) -> str | None:
+    """The value that a word stands for. A model that uses another word is not asked again: it counts as not said."""
+    return next((one for one in known if word == one or fullmatch(f"checks.{field}.{one}", word)), None)
 
 
 def _name(text: str) -> str:

@@ -28,7 +28,7 @@ class Rule:
     @cached_property
     def listed(self) -> tuple[str, ...]:
         """The words of a rule that is a plain list."""
-        return tuple(self.source.split("|"))
+        return tuple(filter(None, self.source.split("|")))
 
     def may_fit(self, lowered: str) -> bool:
         return bool(self.source) and (not self._words or any(word in lowered for word in self._words))

@@ -42,9 +42,7 @@ def is_wide(character: str) -> bool:
     return character > "\u2e7f" and unicodedata.east_asian_width(character) in "WF"
 
 
-NOT_FIRST = frozenset(
-    "、。，．・：；？！）」』】〕〉》”’ー々〜～…‥％℃ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ" + ",.!?:;)]}%"
-)
+NOT_FIRST = frozenset("、。，．・：；？！）」』】〕〉》”’ー々〜～…‥％℃" + ",.!?:;)]}%")
 NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 
 
@@ -75,4 +73,4 @@ def _may_end(text: str, place: int) -> bool:
         return True
     if after in NOT_FIRST or before in NOT_LAST or cell(after) == 0:
         return False
-    return is_wide(before) or is_wide(after)
+    return is_wide(before) if not is_wide(after) else "LETTER SMALL" not in unicodedata.name(after, "")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from duckflow.i18n.patterns import joined
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.action import Action
 from duckflow.state.message import PAST, Message
@@ -16,7 +17,6 @@ LINE = 90
 _ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
 _PATH = rf"(?<![\w/])(?:[~.]{{0,2}}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{{1,5}})?|(?<![\w/.])[\w-]+\.(?:{_ENDINGS})\b"
 _NAME = r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b"
-_ERROR = r"(?m)^.*(?:\b\w*(?:Error|Exception)\b|ERROR|FAILED|エラー|失敗).*$"
 _EXIT = re.compile(r"exit code:? (-?\d+)|<returncode>(-?\d+)")
 
 
@@ -75,10 +75,15 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
         if code:
             yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)
         # What reads like an error in a file that was looked at is none.
-        if (text.startswith("ERROR") or code not in ("", "0")) and (error := re.search(_ERROR, text)):
-            yield "errors", shorten(error[0].strip(), LINE)
+        if (text.startswith("ERROR") or code not in ("", "0")) and (error := _error_line(text)):
+            yield "errors", shorten(error, LINE)
     if line:
         yield "said", shorten(line, LINE)
+
+
+def _error_line(text: str) -> str:
+    error = re.search(rf"(?m)^.*{joined('output.error_line', text)}.*$", text)
+    return error[0].strip() if error else ""
 
 
 def gist(message: Message) -> str:

@@ -4,18 +4,14 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.patterns import search
 from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import clip, estimate
 from duckflow.state.message import Message
 from duckflow.store.older import older_words
 
-_REFERS = re.compile(
-    r"\b(?:earlier|before|previous(?:ly)?|again|last (?:time|week|session)|remember|recall|you said|i said|i told"
-    r"|we (?:said|decided|discussed|did|had)|what was|which was)\b"
-    r"|前に|以前|さっき|先ほど|前回|この間|最初に|覚えて|言った|話した|決めた|だっけ|でしたっけ",
-    re.IGNORECASE,
-)
 CLEAR_SHARE = 0.45
 """A message that holds so much of what is asked for is shown without being referred to."""
 IN_COMMON = 3
@@ -30,11 +26,13 @@ def of_turn(question: str, messages: Iterable[Message], session: str) -> list[Ar
     return [ArchiveHit(0, one.message_id, session, one.role, one.operation, one.at, one.whole, 1.0) for one in said]
 
 
-def select_relevant(found: Iterable[ArchiveHit], question: str, session: str) -> list[ArchiveHit]:
+def select_relevant(
+    found: Iterable[ArchiveHit], question: str, session: str, language: str = DEFAULT_LANGUAGE
+) -> list[ArchiveHit]:
     """Those that the question refers to. A word or two in common are no sign of it: `run the tests` says nothing of
     whoever spoke of tests before. Nor does another session tell anything by the same request, or by what it did to a
     file: what that holds now is on the disk."""
-    if _REFERS.search(question):
+    if search("memory.refers", question, language):
         return [one for one in found if one.share >= REFERRED_SHARE]
     asked = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
     current = (one for one in found if one.session == session or not _is_stale(one, question))

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
+from duckflow.i18n.patterns import contains, search
 from duckflow.memory.terms import terms
 from duckflow.state.message import Message, Role
 
@@ -18,23 +19,6 @@ FAILED = "error:"
 
 _WORD = r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}"
 _READ = r".+ \(lines \d+-\d+ of .*"
-# Beginnings of words, and words of Japanese, in which nothing marks a beginning.
-_INSTRUCTION = (
-    "decid",
-    "must",
-    "should",
-    "never",
-    "always",
-    "instead",
-    "remember",
-    "prefer",
-    "important",
-    "approv",
-    "agree",
-)
-_INSTRUCTION_JA = ("決め", "決定", "必ず", "しないで", "してください", "禁止", "覚えて", "方針", "重要", "承認", "合意")
-_PROBLEM = ("error", "exception", "traceback", "failed", "failure")
-_PROBLEM_JA = ("エラー", "例外", "失敗")
 
 
 class Scores:
@@ -56,29 +40,24 @@ class Scores:
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
             self._known = dict.fromkeys(list(self._known)[KNOWN_LIMIT // 2 :])
-        content = rate_content(text, words, tokens)
+        content = rate_content(text, tokens)
         if message.role == "tool" and not text.startswith(FAILED):
             content = min(1.0, content + SUCCESS)
         return ROLE * ROLES[message.role] + CONTENT * content, new
 
 
-def rate_content(text: str, words: Iterable[str], tokens: float) -> float:
+def rate_content(text: str, tokens: float) -> float:
     """0 to 1: instructions, decisions and errors up; questions and very short ones down."""
-    foreign = not text.isascii()
     value = 0.5
-    if any(map(_instructs, words)) or (foreign and any(map(text.__contains__, _INSTRUCTION_JA))):
+    if search("memory.instructs", text):
         value += 0.25
-    if any(map(text.__contains__, _PROBLEM)) or (foreign and any(map(text.__contains__, _PROBLEM_JA))):
+    if contains("memory.problem", text):
         value += 0.25
     if text.rstrip().endswith(("?", "？")):
         value -= 0.25
     if tokens < SHORT:
         value -= 0.25
     return min(1.0, value)
-
-
-def _instructs(word: str) -> bool:
-    return word.startswith(_INSTRUCTION)
 
 
 RECENCY = 0.3

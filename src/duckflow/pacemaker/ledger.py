@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
+from duckflow.i18n.patterns import joined
 from duckflow.pacemaker.signatures import (
     SHORT,
     LoopStep,
@@ -26,10 +27,6 @@ Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "c
 SEEN_LINES = 50_000
 LINES = 2_000
 """Lines of one result that are looked at."""
-FAILURES = (
-    r"(?i)([0-9]+)[^0-9\n]{0,20}?(?:of [0-9]+[^0-9\n]{0,20}?)?\b(?:fail|error|problem)"
-    r"|\b(?:fail\w*|errors?|problems?) ?[=:] ?([0-9]+)|([0-9]+) ?(?:件|個|つ)[^0-9\n]{0,8}?(?:失敗|エラー)"
-)
 WORD = re.compile(r"[A-Za-z0-9_-]+")
 NUMBER = re.compile(r"[0-9]+")
 ANY_NUMBER = re.compile(r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])")
@@ -89,8 +86,9 @@ def check_name(step: LoopStep) -> str:
 
 def failures_in(text: str) -> int | None:
     """How many failures the output counts by itself, in its last line that does."""
-    found = re.findall(FAILURES, text[-LINES:]) or re.findall(FAILURES, text[:LINES])
-    return int(next(filter(None, found[-1]))) if found else None
+    failures = re.compile(rf"(?i){joined('output.failures', text)}")
+    counts = failures.findall(text[-LINES:]) or failures.findall(text[:LINES])
+    return int(next(filter(None, counts[-1]))) if counts else None
 
 
 def stem_of(path: str) -> str:

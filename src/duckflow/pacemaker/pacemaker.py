@@ -1,9 +1,9 @@
 """The Pacemaker: fed with steps, asked before every loop, and always able to say why."""
 
-import re
 from collections import Counter
 from typing import NamedTuple
 
+from duckflow.i18n.patterns import search
 from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
     DuckCall,
@@ -25,24 +25,14 @@ from duckflow.pacemaker.vitals import Health, Signal, VitalsMeter, make_health
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 
-THANKS = re.compile(
-    r"\b(?:thanks|thank you|thx|great|perfect|nice work|well done)\b|ありがと|助かり|助かる|完璧|素晴らし",
-    re.IGNORECASE,
-)
-TURNAROUND = re.compile(
-    r"^(?:no[,.!]|stop\b|wait\b|forget (?:it|that|about))|\b(?:instead of that|not what i|something else|never mind)\b"
-    r"|違う|ちがう|そうじゃな|そうではな|やめて|中止|別のこと|やっぱり",
-    re.IGNORECASE,
-)
 
-
-def read_signals(text: str) -> tuple[Signal, ...]:
+def read_signals(text: str, language: str) -> tuple[Signal, ...]:
     """Thanks lift the mood; a sharp change of direction costs focus. Only the beginning of a long message counts."""
     opening = text.strip()[:200]
     signals: list[Signal] = []
-    if THANKS.search(opening):
+    if search("requests.thanks", opening, language):
         signals.append(Signal.THANKS)
-    if TURNAROUND.search(opening):
+    if search("requests.turns_around", opening, language):
         signals.append(Signal.TURNAROUND)
     return tuple(signals)
 
@@ -89,7 +79,7 @@ class Pacemaker:
             self._ledger.begin(f"{step.text}\n{step.args}")
             self._afresh()
             self.interventions.clear()
-            for signal in (Signal.REST, *read_signals(step.text)):
+            for signal in (Signal.REST, *read_signals(step.text, step.language)):
                 self._meter.notice(signal)
             return
         entry = self._ledger.record(step)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.patterns import contains
 from duckflow.state.action import Action, ActionResult, StepKind, succeeded
 
 HEAD, TAIL = 1500, 500
@@ -26,10 +28,6 @@ QUOTED = r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」"
 NUMBER = re.compile(r"[0-9]+")
 TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
 WORD = re.compile(r"\w")
-FOUND_NOTHING = (
-    "no match", "no line", "no result", "no file", "no such", "no occurrence", "not found", "nothing", "found 0 ",
-    "could not find", "couldn't find", "did not find", "didn't find", "did not match", "見つかりません", "該当なし",
-)  # fmt: skip
 NEVER_RAN = ("command not found", "not recognized as", "no such file or directory", "permission denied")
 
 
@@ -104,23 +102,18 @@ def is_empty(text: str) -> bool:
 
 
 def says_nothing_found(text: str) -> bool:
-    return len(text) < SHORT and _says(text, FOUND_NOTHING)
+    return len(text) < SHORT and contains("output.found_nothing", text)
 
 
 def never_ran(text: str) -> bool:
     """A command that could not be started, as opposed to one that ran and failed."""
-    return len(text) < SHORT and _says(text, NEVER_RAN)
+    return len(text) < SHORT and any(phrase in text.lower() for phrase in NEVER_RAN)
 
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:
     """How a call is named to people: the operation and its first argument."""
     first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
     return f"{name} {' '.join(first[:LABEL].split())}".strip()
-
-
-def _says(text: str, phrases: tuple[str, ...]) -> bool:
-    low = text.lower()
-    return any(phrase in low for phrase in phrases)
 
 
 SEARCHED = re.compile(r"^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$", re.MULTILINE)
@@ -142,6 +135,8 @@ class LoopStep(NamedTuple):
     """Which kind of error it was, where the tool itself says so."""
     about: str = ""
     """What the call is about, where the tool itself says so."""
+    language: str = DEFAULT_LANGUAGE
+    """The language that the user speaks."""
 
     @property
     def subject(self) -> str:
@@ -150,9 +145,9 @@ class LoopStep(NamedTuple):
         return self.about or first
 
 
-def user_spoke(text: str = "", about: str = "") -> LoopStep:
+def user_spoke(text: str = "", about: str = "", language: str = DEFAULT_LANGUAGE) -> LoopStep:
     """A message of the user, which starts everything afresh. `about`: the goal and the plan it belongs to."""
-    return LoopStep("user", about, kind="user", text=text)
+    return LoopStep("user", about, kind="user", text=text, language=language)
 
 
 def decided_nothing(tokens: int = 0) -> LoopStep:

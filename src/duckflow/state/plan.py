@@ -1,6 +1,5 @@
 """Plan, Step and Task: the rules they keep, and how a person changes them."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,17 +12,6 @@ from duckflow.state.noun import Noun, new_id
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed"]
 TaskStatus = Literal["pending", "in_progress", "completed", "failed", "interrupted", "cancelled"]
-
-
-RISK = r"(?is)(?:[\[(（【]\s*(low|medium|high|低|中|高)\s*[\])）】]|(low|medium|high|低|中|高)\s*[:：])\s*(.+)"
-LEVELS = {"低": "low", "中": "medium", "高": "high"}
-
-
-def grade_risk(risk: str) -> tuple[str, str]:
-    """How high a risk is called (low, medium, high, or nothing), and the risk itself."""
-    found = re.fullmatch(RISK, risk.strip())
-    level = (found[1] or found[2]).lower() if found else ""
-    return LEVELS.get(level, level), found[3].strip() if found else risk
 
 
 class Task(Noun):

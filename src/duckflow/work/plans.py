@@ -115,7 +115,7 @@ class StepChecks:
 
     def _close(self, plan: Plan, step: Step) -> None:
         """Completes a step that a result shows: one that was called done too early, or one that a check opened."""
-        from duckflow.state.criterion import named_in
+        from duckflow.tools.plan.criterion import named_in
         from duckflow.tools.plan.proof import proof
 
         evidence = proof(self._session.state, step, self._folder) if named_in(step.success) else ""

@@ -52,7 +52,7 @@ def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
 
 def _is_file(name: str) -> bool:
     """Whether it cannot be something else with a dot in it, such as a method."""
-    from duckflow.state.criterion import ENDINGS
+    from duckflow.tools.plan.criterion import ENDINGS
 
     return "/" in name or re.search(rf"(?i)\.{ENDINGS}$", name) is not None
 

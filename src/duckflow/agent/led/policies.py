@@ -83,12 +83,10 @@ class AnswerEnds(Policy):
         return Guidance("", _answering)
 
     async def after(self, turn: TurnSoFar) -> Ending | None:
-        done = turn.last.done
-        if (
-            done.stop
-            or not done.ran(RESPOND)
-            or not (errand(turn.request, turn.state.language).only_asks or greets(turn.request, turn.state.language))
-        ):
+        done, request, language = turn.last.done, turn.request, turn.state.language
+        if done.stop or not done.ran(RESPOND):
+            return None
+        if not errand(request, language).only_asks and not greets(request, language):
             return None
         self._phases.finish()
         return Ending("done")

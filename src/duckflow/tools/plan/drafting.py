@@ -105,7 +105,7 @@ class Drafter:
             values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
             schema = strict_schema(RevisedPlanDraft.model_json_schema())
             revised = await drafted(self.think, "revise", values, schema, read)
-        return still_with_tests(revised, plan, changes)
+        return still_with_tests(revised, plan, changes, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""

@@ -8,11 +8,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.broken_json import read_json
+from duckflow.i18n.patterns import joined
 from duckflow.state.noun import Line200, shorten
 from duckflow.state.plan import Plan, Step, dependency_problems
 
 MOST_STEPS = 200
-NUMBER = re.compile(r"\s*(?:step\s*|ステップ\s*)?#?(\d+)\s*", re.IGNORECASE)
 
 
 def _listed(value: Any) -> Any:
@@ -154,5 +154,5 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
 
 def _need(need: int | str, ids: dict[str, str]) -> str:
     text = str(need).strip()
-    numbered = NUMBER.fullmatch(text)
+    numbered = re.fullmatch(rf"(?i)\s*(?:{joined('plans.step', text)}\s*)?#?(\d+)\s*", text)
     return ids.get(text.casefold()) or ids.get(numbered[1] if numbered else "") or text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
-from duckflow.state.criterion import NamedThing, named_in
 from duckflow.state.plan import Step
+from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import command_for_tests, made_by
 from duckflow.tools.plan.ports import Folder
 

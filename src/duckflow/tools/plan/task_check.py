@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from duckflow.i18n.patterns import search
 from duckflow.i18n.template import render
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
-from duckflow.state.criterion import named_in
 from duckflow.state.plan import Plan, Step, Task, TaskList
+from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.folder import command_for_tests
 from duckflow.tools.plan.ports import Folder
 
@@ -56,22 +57,13 @@ def _args(task: Task, operation: Operation) -> list[str]:
     ]
 
 
-RUNS_TESTS = re.compile(
-    r"\bpytest\b|\bunittest\b|\bnpm (?:run )?test\b|\bcargo test\b|\bgo test\b|\bmake (?:test|check)\b"
-    r"|\b(?:run|running|execute)\b[^.]{0,30}\btests?\b|\btests? (?:all )?(?:pass|succeed)"
-    r"|テスト[^。]{0,12}(?:実行|走らせ|流す|回す|通る|通す|通過|パスする|成功)",
-    re.IGNORECASE,
-)
-ABOUT_TESTS = re.compile(r"\btest|テスト", re.IGNORECASE)
-
-
 def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
     """The draft, with such a step at its end where it is missing. It is marked, and the user can drop it."""
     command = command_for_tests(folder)
     if not command:
         return plan
-    plan = plan.model_copy(update={"steps": [_naming(step, command) for step in plan.steps]})
-    if any(map(_runs_tests, plan.steps)):
+    plan = plan.model_copy(update={"steps": [_naming(step, command, language) for step in plan.steps]})
+    if any(_runs_tests(step, language) for step in plan.steps):
         return plan
     name, description, success = render(language, "tests_step", command=command).split("\n")
     step = Step(
@@ -87,24 +79,26 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
     return plan.model_copy(update={"steps": [*plan.steps, step]})
 
 
-def still_with_tests(revised: Plan, before: Plan, changes: str) -> Plan:
+def still_with_tests(revised: Plan, before: Plan, changes: str, language: str) -> Plan:
     """The revised plan does not lose the added step, unless the change was about tests or brings its own."""
     added = next((step for step in before.steps if step.added), None)
-    kept = any(added is None or step.step_id == added.step_id or _runs_tests(step) for step in revised.steps)
-    if added is None or kept or ABOUT_TESTS.search(changes):
+    kept = any(added is None or step.step_id == added.step_id or _runs_tests(step, language) for step in revised.steps)
+    if added is None or kept or search("plans.about_tests", changes, language):
         return revised
     step = added.copied()
     step.depends_on = _last(revised.steps)
     return revised.model_copy(update={"steps": [*revised.steps, step]})
 
 
-def _runs_tests(step: Step) -> bool:
-    return bool(RUNS_TESTS.search(f"{step.name}. {step.description}. {step.success}"))
+def _runs_tests(step: Step, language: str) -> bool:
+    text = f"{step.name}. {step.description}. {step.success}"
+    return search("plans.runs_tests", text, language) is not None
 
 
-def _naming(step: Step, command: str) -> Step:
+def _naming(step: Step, command: str, language: str) -> Step:
     """A criterion that the tests pass says how they are run, so that it can be told whether they did."""
-    vague = RUNS_TESTS.search(step.success) and not any(one.kind == "command" for one in named_in(step.success))
+    runs_tests = search("plans.runs_tests", step.success, language)
+    vague = runs_tests and not any(one.kind == "command" for one in named_in(step.success))
     return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if vague else step
 
 

@@ -3,18 +3,14 @@
 import re
 from collections import deque
 from dataclasses import dataclass
+from functools import cache
 
-MENTIONS = (
-    "error", "exception", "fail", "assert", "traceback", "panic", "fatal", "undefined", "unresolved", "expected",
-    "received", "mismatch", "not ok", "not found", "no such", "cannot", "can't", "unable", "denied", "refused",
-    "invalid", "unknown", "abort", "segmentation", "killed", "timeout", "timed out", "npm err!", "***", "e   ",
-    "エラー", "失敗", "例外",
-)  # fmt: skip
+from duckflow.i18n.patterns import words_of
+
 PLACE = r"[\w./\\@~-]+[:(]\d+(?:[:,]\d+)*\)?:?"
-ANNOUNCES = re.compile(
-    rf"^[\W_]*(?:{PLACE}\s*)?(?:-+>?\s*)?(?:[\w.$]*(?:error|exception|failure)\b|fail(?:ed|ing)?\b|fatal\b|traceback\b"
-    r"|panic|not ok\b|abort|assert|expected\b|segmentation|エラー|失敗)"
-    r"|^e {2,}\S|[:)\]]\s*(?:fatal |internal )?error\b|\bpanicked at\b|^npm err!|\*\*\* "
+ANNOUNCED_BEFORE = rf"^[\W_]*(?:{PLACE}\s*)?(?:-+>?\s*)?"
+ANNOUNCED_WITHIN = (
+    r"^e {2,}\S|[:)\]]\s*(?:fatal |internal )?error\b|\bpanicked at\b|^npm err!|\*\*\* "
     r"|\b[1-9]\d* (?:\w+ )?(?:failed|failures?|failing|errors?)\b"
 )
 FINE = re.compile(
@@ -114,7 +110,7 @@ class Causes:
             return 0
         if len(self._seen) < SEEN:
             self._seen.add(gist)
-        if not ANNOUNCES.search(line):
+        if not _announces().search(line):
             return 1
         first, self._announced = not self._announced, True
         return 3 if first else 2
@@ -122,7 +118,12 @@ class Causes:
 
 def _mentions(text: str) -> bool:
     lowered = text.lower()
-    return any(word in lowered for word in MENTIONS)
+    return any(word in lowered for word in words_of("output.mentions"))
+
+
+@cache
+def _announces() -> re.Pattern[str]:
+    return re.compile(rf"{ANNOUNCED_BEFORE}(?:{'|'.join(words_of('output.announces'))})|{ANNOUNCED_WITHIN}")
 
 
 def telling_part(text: str, room: int) -> str:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from duckflow.i18n.patterns import begins, search
+
 ENDINGS = (
     r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
     r"|rst|xml|svg|vue|scss|proto|tf|lua|[mc]js|tsv|jsonl)"
@@ -31,48 +33,6 @@ QUOTED = (
 )
 PIECE = rf"{QUOTED}|(?P<command>{COMMAND}(?:{ARGUMENT})*)|(?P<file>{FILE})"
 SENTENCES = r"[。\n;；]|\.\s"
-
-RUN_BEFORE = r"(?i)(?:\brun(?:s|ning)?|\bexecut\w+|\bwith|実行[:：]?)\s*$"
-RUN_AFTER = (
-    r"(?i)\s*(?:runs?|pass(?:es)?|succeeds?|exits?|ends?|works?|completes?|fails?|prints?|outputs?|shows?|reports?"
-    r"|returns? 0)\b"
-    r"|\s*(?:コマンド)?[がはを]?\s*(?:実行|成功|通|終了|動|失敗|正常|エラー|完了|走|0)"
-)
-"""What stands around a quotation that is run, where it does not look like a command by itself."""
-WRITTEN_BEFORE = r"(?i)\b(?:contain|mention|say|document|list|describ|includ|explain)\w*(?:\W+\w+){0,5}\W*$"
-WRITTEN_AFTER = (
-    r"(?i)\s*(?:\w+\s+){0,2}?(?:written|documented|mentioned|listed)\b|\s*[とがはをもの]?\s*(?:書|記|載|含|あると)"
-)
-"""What stands around a command that is written down somewhere, not run."""
-NOT_THERE = (
-    r"(?i)(?:\bno\b|\bnot\b|n['’]t\b|\bwithout\b|\bno longer\b|\bnever\b|\bfree of\b|\black(?:s|ing)?\b|\bremoved?\b)"
-    r"(?:\W+\w+){0,3}\W*$"
-)
-NOT_THERE_AFTER = (
-    r"(?i)\s*(?:\w+\W+){0,2}?(?:is|are|was|were|does|has been)?\s*(?:gone|removed|absent|no longer|not)\b"
-    r"|[^、「『`\"]{0,10}?(?:ない|なく|ません|無い|無く|消え|削除|除か|取り除)"
-)
-RESULT_OF_A_CALL = r"(?i)(?:\breturn(?:s|ing)?|\bequals?|\byields?|\bgives?|=>|->|→|==?)\s*$"
-RESULT_AFTER = r"\s*(?:を返|が返|になる|となる|に等し|と等し)"
-IN_THE_NEXT = (
-    r"(?i)\s*(?:\w+\s+){0,3}?(?:in|inside|within|into|from)\s+(?:the\s+)?(?:file\s+)?[`\"]?$"
-    r"|\s*(?:[がはも])\s*[`「『\"]?$"
-)
-GONE = (
-    r"(?i)\b(?:delet|remov|gone|no longer|absent|without|moved?\b|renamed?\b)"
-    r"|削除|なくな|消え|消す|存在しな|含まない|移動|改名"
-)
-SURELY_GONE = (
-    rf"(?i)(?:{FILE})[`\"」』]?\s*(?:(?:is|are|was|were|has been|have been|gets?)\s+)?(?:deleted|removed|gone|absent)\b"
-    rf"|(?:{FILE})[`\"」』]?\s*(?:does not|do not|doesn['’]t|no longer)\s+exists?\b"
-    rf"|^\W*(?:delete|remove)\s+(?:the\s+)?(?:files?\s+)?[`\"]?(?:{FILE})"
-    rf"|(?:{FILE})[`」』]?\s*(?:[がはを]|も)?\s*(?:削除|消え|消す|なくな|無くな|存在しな|存在しま|ない(?:こと)?$)"
-)
-CODE = (
-    r"(?i)\bexit(?:s|ed|ing)?\s*(?:with\s*)?(?:code|status)?\s*(?:of\s*)?(\d{1,3})\b|終了コード\D{0,4}(\d{1,3})"
-    r"|\breturns? (?:code )?(\d{1,3})\b"
-)
-FAILS = r"(?i)(?<!not )(?<!never )\bfails\b|non-?zero|0\s*以外|失敗する|非ゼロ"
 
 
 class NamedThing(NamedTuple):
@@ -116,14 +76,14 @@ def _sentence(sentence: str) -> Iterator[NamedThing]:
     for number, one in enumerate(pieces):
         if one.kind == "text" and subjects and (place := _subject(pieces, subjects, number)) is not None:
             texts[place].append(one)
-    gone = re.search(GONE, sentence) is not None and not any(texts.values())
+    gone = search("criteria.gone", sentence) is not None and not any(texts.values())
     for number in subjects:
         one = pieces[number]
         if one.kind == "command":
             yield _wanted("command", one, texts[number], _code(sentence if len(subjects) == 1 else one.after))
         elif not gone:
             yield _wanted("file", one, texts[number])
-        elif re.search(SURELY_GONE, sentence):
+        elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
             yield NamedThing("gone", one.text)
 
 
@@ -135,49 +95,48 @@ def _pieces(sentence: str) -> Iterator[Piece]:
         kind, text = match.lastgroup, match[match.lastgroup or 0].strip()
         if kind == "file" or re.fullmatch(FILE, text):
             yield Piece("file", text, before, after)
-        elif kind == "command" or (_is_command(match, text, before, after) and not _is_written(before, after)):
+        elif kind == "command" or _is_command(match, text, before, after):
             yield Piece("command", text, before, after)
-        elif len(text) > 1 and not re.search(RESULT_OF_A_CALL, before) and not re.match(RESULT_AFTER, after):
+        elif len(text) > 1 and not _around("criteria.result", before, after):
             yield Piece("text", text, before, after)
 
 
-def _is_written(before: str, after: str) -> bool:
-    return re.search(WRITTEN_BEFORE, before) is not None or re.match(WRITTEN_AFTER, after) is not None
+def _around(name: str, before: str, after: str) -> bool:
+    """Whether the words right before a piece, or right after it, say this of it."""
+    return bool(search(f"{name}_before", before) or begins(f"{name}_after", after))
 
 
 def _is_command(match: re.Match[str], text: str, before: str, after: str) -> bool:
     """A quotation that somebody runs: a command that is known, or what begins like a program's name where the words
     around it say so."""
+    if _around("criteria.written", before, after):
+        return False
     if re.match(COMMAND, text):
         return True
     if not match["code"] or not re.match(r"[./\w-]+(?:\s|$)", match["code"]):
         return False
-    return re.search(RUN_BEFORE, before) is not None or re.match(RUN_AFTER, after) is not None
+    return _around("criteria.run", before, after)
 
 
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
     """What a text should stand in: what was named last, or what it is said to be in next."""
     later = next((one for one in subjects if one > number), None)
     earlier = next((one for one in reversed(subjects) if one < number), None)
-    said_next = later == number + 1 and re.match(IN_THE_NEXT, pieces[number].after) is not None
+    said_next = later == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None
     return later if earlier is None or said_next else earlier
 
 
 def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
-    absent = [piece.text for piece in texts if _is_denied(piece)]
+    absent = [piece.text for piece in texts if _around("criteria.absent", piece.before, piece.after)]
     return NamedThing(
         kind, one.text, tuple(piece.text for piece in texts if piece.text not in absent), tuple(absent), code
     )
 
 
-def _is_denied(piece: Piece) -> bool:
-    return bool(re.search(NOT_THERE, piece.before) or re.match(NOT_THERE_AFTER, piece.after))
-
-
 def _code(text: str) -> str:
-    if found := re.search(CODE, text):
+    if found := search("criteria.exit_code", text):
         return next(number for number in found.groups() if number)
-    return "!0" if re.search(FAILS, text) else "0"
+    return "!0" if search("criteria.fails", text) else "0"
 
 
 def _joined(one: NamedThing, other: NamedThing) -> NamedThing:
