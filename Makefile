@@ -46,6 +46,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	@$(BIN)/python -m tests.i18n.missing
 
 # Every figure that must not get worse, beside its record; QUICK=1: within five minutes, RECORD=1: what differs is recorded.
 figures: $(VENV)/.dev

@@ -15,7 +15,7 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 
 SOURCE = Path(duckflow.__file__).parent
-PLACEHOLDER = re.compile(r"\{(\w+)(?::s)?\}")
+PLACEHOLDER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
 SPEAKERS = {"say", "words", "_words", *(name for name, value in vars(errors).items() if isinstance(value, type))}
 
 

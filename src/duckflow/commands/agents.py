@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
+from duckflow.i18n.figures import grouped
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
@@ -50,7 +51,7 @@ def _line(agent: SubAgent, words: Words) -> str:
         status=words("agent.status.waits" if agent.question else f"agent.status.{agent.status}"),
         elapsed=duration(agent.took()),
         calls=used.calls,
-        tokens=f"{used.prompt_tokens + used.completion_tokens:,}",
+        tokens=grouped(used.prompt_tokens + used.completion_tokens, words),
         cost=f", ${used.cost_usd:.4f}" if used.cost_usd else "",
         task=shorten(agent.task, SHOWN),
     )

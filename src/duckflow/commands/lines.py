@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from duckflow.events.pacing import Intervened
 from duckflow.events.views import ContextPart
+from duckflow.i18n.figures import grouped
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import SERVERS
@@ -75,11 +76,11 @@ def model_cost(model: str, usage: Usage, words: Words) -> str:
 def _figures(usage: Usage, words: Words) -> str:
     figures = words(
         "cost.line",
-        calls=f"{usage.calls:,}",
-        sent=f"{usage.prompt_tokens:,}",
-        cached=f"{usage.cached_tokens:,}",
-        fresh=f"{usage.prompt_tokens - usage.cached_tokens:,}",
-        received=f"{usage.completion_tokens:,}",
+        calls=grouped(usage.calls, words),
+        sent=grouped(usage.prompt_tokens, words),
+        cached=grouped(usage.cached_tokens, words),
+        fresh=grouped(usage.prompt_tokens - usage.cached_tokens, words),
+        received=grouped(usage.completion_tokens, words),
     )
     return f"{figures} · ${usage.cost_usd:.4f}" if usage.cost_usd > 0 else figures
 

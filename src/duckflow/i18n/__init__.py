@@ -1,1 +1,1 @@
-"""Every text people read, in English and Japanese."""
+"""Every text that people and models read, a folder a language."""

@@ -1,7 +1,8 @@
-"""Ages and money as people say them."""
+"""Ages, numbers and money as people say them."""
 
 import time
 
+from duckflow.i18n.language import facts_of
 from duckflow.i18n.words import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
@@ -16,7 +17,12 @@ def age(then: float, now: float, words: Words) -> str:
     for below, unit, key in SPANS:
         if seconds < below:
             return words(key, count=int(seconds // unit))
-    return time.strftime("%Y-%m-%d", time.localtime(then))
+    return time.strftime(facts_of(words.language).day, time.localtime(then))
+
+
+def grouped(number: int, words: Words) -> str:
+    """With a sign between groups of three digits."""
+    return f"{number:,}".replace(",", facts_of(words.language).thousands)
 
 
 def money(dollars: float) -> str:

@@ -25,10 +25,14 @@ class LanguageFacts(NamedTuple):
     """The signs its words are written with, as inside of a character class."""
     spaces: bool = True
     """Whether words stand apart."""
+    thousands: str = ","
+    """The sign between groups of three digits."""
+    day: str = "%Y-%m-%d"
+    """How a date is written."""
     known_bytes: int = 440
     """Room in every prompt for what earlier sessions tell of the project."""
     complete: bool = False
-    """Whether `make check` fails when something is missing."""
+    """Whether the tests want every piece of it to be there."""
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -34,14 +35,19 @@ def install_command(prefix: str, python: str, active: str) -> str:
     return next(known, "{python} -m pip install").format(python=f"'{python}'" if " " in python else python)
 
 
+ENDING = r"\{\w+:"
+
+
 class _Counted:
-    """A value that knows whether it is more than one: `{lines} line{lines:s}`. The page's words.js does the same."""
+    """A value that chooses between the ending for one and the ending for more: `Zeile{lines:|n}`. Where one has no
+    ending, as in `line{lines:s}`, only the other is written. The page's words.js does the same."""
 
     def __init__(self, value: str | int | float) -> None:
         self._value = value
 
     def __format__(self, wanted: str) -> str:
-        return ("" if str(self._value) == "1" else "s") if wanted == "s" else format(self._value, wanted)
+        one, _, more = wanted.rpartition("|")
+        return (one if str(self._value) == "1" else more) if wanted else str(self._value)
 
 
 class Words:
@@ -59,7 +65,9 @@ class Words:
             return " ".join([key, *map(str, values.values())])
         if "{pip}" in text:
             values["pip"] = install_command(sys.prefix, sys.executable, os.environ.get("VIRTUAL_ENV", ""))
-        return text.format_map({name: _Counted(value) for name, value in values.items()} if ":s}" in text else values)
+        return text.format_map(
+            {name: _Counted(value) for name, value in values.items()} if re.search(ENDING, text) else values
+        )
 
     def _text(self, key: str) -> str | None:
         """In this language, else in the default one."""

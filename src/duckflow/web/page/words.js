@@ -11,7 +11,11 @@ export function setWords(words, chosen) {
 
 export function t(key, values = {}) {
 	const text = catalogue[key] ?? key;
-	return text.replace(/\{(\w+)(:s)?\}/g, (whole, name, more) => (!(name in values) ? whole : !more ? String(values[name]) : String(values[name]) === "1" ? "" : "s"));
+	return text.replace(/\{(\w+)(?::(?:([^|}]*)\|)?([^}]*))?\}/g, (whole, name, one = "", more) => {
+		if (!(name in values)) return whole;
+		const value = String(values[name]);
+		return more === undefined ? value : value === "1" ? one : more;
+	});
 }
 
 export const knows = (key) => key in catalogue;
