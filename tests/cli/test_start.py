@@ -37,7 +37,7 @@ UNUSED = (
     "duckflow.editor",
     "duckflow.extensions.agent_kinds", "duckflow.extensions.hook_files", "duckflow.extensions.hook_run",
     "duckflow.extensions.skill_tool", "duckflow.extensions.skills", "duckflow.fleet",
-    "duckflow.rpc", "duckflow.server", "duckflow.store.audit", "duckflow.store.salvage", "duckflow.telemetry",
+    "duckflow.rpc", "duckflow.server", "duckflow.store.salvage", "duckflow.telemetry",
     "duckflow.tools.outside.server", "duckflow.tools.plan.proof", "duckflow.tools.web.fetch",
     "duckflow.ui.answer_shape",
     "duckflow.ui.console.chat", "duckflow.web", "email", "importlib.metadata", "prompt_toolkit", "rich", "shlex",

@@ -195,7 +195,7 @@ async def test_unverified_says_the_same_everywhere(tmp_path: Path, language: str
     plan, tasks = story.session.state.plan, words("plan.tasks", done=1, total=1)
     marked = f"? 1. S1  ({tasks}; {words('plan.unverified')})"
     assert plan and marked in plan_tree(plan, words)
-    transcript = Transcript().hear_all(event for _, event in story.session.record())
+    transcript = Transcript().hear_all(story.session.record())
     for form in Format:
         assert marked in rendered(transcript, words, form)
     reported = json.loads(done.model_dump_json())["report"]

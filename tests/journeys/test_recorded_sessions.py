@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from duckflow.commands.lines import audit_lines
+from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.events.types import TurnUndone
 from duckflow.i18n.words import Words
-from duckflow.store.audit import list_audit
 from duckflow.store.paths import Paths
 from tests.journeys.story import Story, decide, respond
 
@@ -83,7 +82,7 @@ async def test_the_conversation_goes_on(tmp_path: Path, recorded: str, native: b
 @both_forms
 async def test_the_record_says_what_each_call_was_about(tmp_path: Path, recorded: str) -> None:
     story = resumed(tmp_path, recorded, native=True)
-    lines = audit_lines(list_audit(event for _, event in story.chat.record()), Words("en"))
+    lines = audit_lines(list_audit(story.chat.record()), Words("en"))
     heads = [line.partition("  ")[2] for line in lines if line[0] in "✓✗…"]
     assert "file_ops.read_file shop.py" in heads and any(line.startswith("shell.run python3 shop.py") for line in heads)
 

@@ -58,8 +58,8 @@ async def test_it_is_heard_in_the_same_turn_marked_and_kept(tmp_path: Path, lang
         (later, False, 2),
     ]
     assert meanwhile in "".join(story.session.state.five.constraints), "what it forbids is kept as any other"
-    turn = Transcript().hear_all(event for _, event in story.chat.record()).turns[0]
-    told = [Words(language).phrase(item.phrase) for item in turn.items if item.kind == "user" and item.phrase]
+    turn = Transcript().hear_all(story.chat.record()).turns[0]
+    told = [Words(language).phrase(item.phrase) for item in turn.entries if item.kind == "user" and item.phrase]
     assert (turn.asked, told) == (first, [Words(language)("chat.meanwhile")])
 
 

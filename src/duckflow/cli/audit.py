@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.cli.parser import Options
-from duckflow.commands.lines import audit_lines
+from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
-from duckflow.store.audit import list_audit
 from duckflow.store.journal import Journal
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
@@ -20,7 +19,7 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
     sessions = Sessions(paths.sessions_of(Path.cwd()))
     entry = sessions.find(options.session) if options.session else sessions.latest()
     with closing(Journal(entry.path)) as journal:
-        entries = list_audit(event for _, event in journal.events())
+        entries = list_audit(journal.events())
     if options.json:
         for one in entries:
             print_out(json.dumps(without_secrets(one.as_json()), ensure_ascii=False))

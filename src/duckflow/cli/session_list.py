@@ -88,7 +88,7 @@ def _export(kept: Sessions, options: Options, words: Words) -> int:
     if options.yes and options.output:
         path = Path(options.output).expanduser()
     with closing(Journal(entry.path)) as journal:
-        transcript = Transcript().hear_all(event for _, event in journal.events())
+        transcript = Transcript().hear_all(journal.events())
     text = rendered(transcript, words, form)
     if to_stdout:
         print_out(text.rstrip("\n"))

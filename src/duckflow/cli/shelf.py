@@ -10,12 +10,12 @@ from typing import Any
 from duckflow.agent.session import replay
 from duckflow.cli.audit import without_secrets
 from duckflow.cli.host_process import What, flag_words, start_host
+from duckflow.commands.audit import list_audit
 from duckflow.errors import UsageError
 from duckflow.events.views import SessionSummary
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.state.agent import AgentState
-from duckflow.store.audit import list_audit
 from duckflow.store.journal import JournalReader, Row
 from duckflow.store.paths import Paths
 from duckflow.store.pictures import PictureStore
@@ -101,7 +101,7 @@ class SessionShelf:
 
     def audit(self, session_id: str) -> Sequence[dict[str, Any]]:
         with closing(self._open(session_id)) as journal:
-            entries = list_audit(event for _, event in journal.events())
+            entries = list_audit(journal.events())
         return [without_secrets(entry.as_json()) for entry in entries]
 
     def _open(self, session_id: str) -> JournalReader:

@@ -1,49 +1,13 @@
-"""The record, the cost and the layers of a request as lines for people."""
+"""The cost and the layers of a request as lines for people."""
 
-import time
 from collections.abc import Iterable
 
-from duckflow.events.pacing import Intervened
 from duckflow.events.views import ContextPart
 from duckflow.i18n.figures import grouped
-from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import SERVERS
-from duckflow.safety.secrets import redacted
 from duckflow.state.agent import AgentState
-from duckflow.state.phase import Review
 from duckflow.state.usage import Usage
-from duckflow.store.audit import AuditEntry
-
-
-def intervention_line(event: Intervened, words: Words) -> str:
-    """How the Pacemaker has stepped in, why, and how grave it is."""
-    found = " ".join(map(words.phrase, event.what))
-    return words(f"pacemaker.told.{event.how}", found=found, severity=words(f"severity.{event.severity}"))
-
-
-def review_line(review: Review, words: Words) -> str:
-    rating, verdict = words(f"review.rating.{review.rating}"), words(f"review.verdict.{review.verdict}")
-    return words("review.line", rating=rating, verdict=verdict)
-
-
-MARKS = {True: "✓", False: "✗", None: "…"}
-
-
-def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
-    lines: list[str] = []
-    for entry in entries:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject, came = entry.about, words.phrase(entry.told) if entry.told else ""
-        lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
-        # Of an answer the reason may be its own beginning.
-        why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
-        why = words("audit.typed") if entry.operation.startswith("user.") else why
-        unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
-        told = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
-        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in told.items() if text]
-    return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]
-
 
 FREE_OF_CHARGE = frozenset({"local", "scripted", *SERVERS})
 

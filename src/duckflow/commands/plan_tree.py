@@ -9,25 +9,13 @@ from duckflow.state.job import ENDED, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
 from duckflow.tools.plan.criterion import named_in
+from duckflow.view.wording import told_evidence
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
 UNVERIFIED = "?"
 RISK_LEVELS = ("low", "medium", "high")
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
 """A plan in these states is shown whenever it changes, by whoever changed it."""
-
-
-EXIT_CODE = re.compile(r": exit code (-?\d+)")
-FILES = re.compile(r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )")
-
-
-def told_evidence(text: str, words: Words) -> str:
-    """What is on record for the model, in the user's language."""
-
-    def files(found: re.Match[str]) -> str:
-        return found["before"] + words(f"evidence.{found['how'] or 'within'}", file=found["file"] or "")
-
-    return FILES.sub(files, EXIT_CODE.sub(lambda found: words("evidence.exit_code", code=found[1]), text))
 
 
 def plan_tree(plan: Plan, words: Words) -> str:

@@ -64,7 +64,7 @@ async def export(context: CommandContext, line: str) -> str:
     path = target(file, state.session_id, form, Path(state.folder))
     transcript = Transcript()
     for number, event in context.conversation.record():
-        transcript.hear(event)
+        transcript.hear(number, event)
         if number % AT_ONCE == 0:
             # A long session takes a while to read; the chat stays live meanwhile.
             await asyncio.sleep(0)

@@ -2,8 +2,9 @@
 
 import asyncio
 
+from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.commands.command import Command, CommandContext
-from duckflow.commands.lines import audit_lines, cost_lines, review_line
+from duckflow.commands.lines import cost_lines
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.language import facts_of, languages
@@ -12,7 +13,7 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
-from duckflow.store.audit import list_audit
+from duckflow.view.wording import review_line
 
 SHOWN_CHANGE = 0.005
 """What is less is 0.00 in two digits, and says nothing."""
@@ -148,7 +149,7 @@ def permissions(context: CommandContext, rest: str) -> str:
 
 def show_audit(context: CommandContext, wanted: str) -> str:
     """The latest entries, so many as wanted; all of them are for `duckflow audit`."""
-    entries = list_audit(event for _, event in context.conversation.record())
+    entries = list_audit(context.conversation.record())
     shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
     earlier = len(entries) - len(shown)
     lines = [context.words("audit.earlier", count=earlier)] if earlier else []

@@ -13,7 +13,6 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
-from duckflow.events.pacing import Intervened, LoopBegan, VitalsChanged
 from duckflow.events.work import (
     AgentEnded,
     AgentStarted,
@@ -34,6 +33,7 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
+from duckflow.state.vitals import Severity, Vitals, VitalsChange
 
 
 class TurnBegan(Event):
@@ -41,6 +41,31 @@ class TurnBegan(Event):
 
     kind = "turn_began"
     turn: int
+
+
+class LoopBegan(Event):
+    """`profile`: the kind of work, as far as it is known."""
+
+    kind = "loop_began"
+    turn: int
+    loop: int
+    limit: int
+    profile: str = ""
+
+
+class VitalsChanged(Event):
+    kind = "vitals_changed"
+    vitals: Vitals
+    causes: tuple[VitalsChange, ...] = ()
+
+
+class Intervened(Event):
+    """The Pacemaker has stepped in without asking: with a hint for the model, or by having it plan anew."""
+
+    kind = "intervened"
+    how: Literal["hint", "replan"]
+    severity: Severity
+    what: tuple[Phrase, ...]
 
 
 class MessageAdded(Event):

@@ -4,25 +4,39 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import NowChanged
-from duckflow.events.types import QuestionAsked, QuestionClosed
+from duckflow.events.types import Event, QuestionAsked, QuestionClosed
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import ended_well, exit_code_of
+from duckflow.outcome import Outcome, ended_well, exit_code_of
+from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
+from duckflow.view.items import (
+    ActionItem,
+    Item,
+    NoticeItem,
+    NowItem,
+    PlanItem,
+    QuestionItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+)
+from duckflow.view.view import View
+from duckflow.view.wording import PASSING, notice_line
 
 if TYPE_CHECKING:
     from duckflow.ui.answer_shape import AnswerShape
 
-RETRY = "model.retry."
+FOR_PEOPLE = (NowChanged, QuestionAsked, QuestionClosed)
+UNVERIFIED = "review.unverified"
 SHAPE_TRIES = 2
 UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
@@ -53,10 +67,11 @@ class Headless:
         self._said: list[str] = []
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
-        self._jobs: dict[str, str] = {}
         self._job_failed = False
         self._work = self._doubt = ""
-        self._ended: happened.TurnEnded | None = None
+        self._ended: tuple[Outcome, Phrase | None] | None = None
+        """How the latest turn has ended, and why."""
+        self._view = View(conversation.state)
 
     async def run(self, prompt: str, attachments: Sequence[Attachment], is_command: IsCommand) -> int:
         """To the end of the turn and of its jobs; the exit code."""
@@ -84,7 +99,7 @@ class Headless:
                 self._value = self._shape.read(self._said[-1] if self._said else "")
                 return True
             except Unfit as problem:
-                if again == SHAPE_TRIES or not self._ended or not ended_well(self._ended.outcome):
+                if again == SHAPE_TRIES or not self._ended or not ended_well(self._ended[0]):
                     return False
                 wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
             await self._conversation.say(wish)
@@ -111,61 +126,51 @@ class Headless:
             choice = ON_DUCK_CALL[self._policy.name] if goes_on else "stop"
         self._conversation.answer(question.question_id, choice=choice)
 
-    def hear(self, _: int, event: happened.Event) -> None:
-        if isinstance(event, QuestionAsked):
-            self._ask(event.question)
-        if isinstance(event, NowChanged) or (isinstance(event, QuestionAsked | QuestionClosed) and not event.journaled):
-            # A bar is for people, and what is not on record is nobody else's business.
-            return
-        if self._output is OutputFormat.STREAM_JSON:
+    def hear(self, number: int, event: Event) -> None:
+        # A bar is for people, and a question that is not on record is nobody else's business.
+        if self._output is OutputFormat.STREAM_JSON and (event.journaled or not isinstance(event, FOR_PEOPLE)):
             print_json({"type": event.kind, **event.model_dump(mode="json")})
-        match event:
-            case happened.ActionFinished():
-                self._note_result(event)
-            case happened.LoopBegan() if event.profile and event.profile != self._work:
-                self._work = event.profile
-                print_err(self._words("work", work=self._words(f"work.{event.profile}")))
-            case happened.Intervened():
-                from duckflow.commands.lines import intervention_line
+        for item in self._view.hear(number, event):
+            self._draw(item)
 
-                print_err(plain(f"· {intervention_line(event, self._words)}"))
-            case happened.Reviewed() if event.review.by == "model":
-                from duckflow.commands.lines import review_line
-
-                print_err(f"· {review_line(event.review, self._words)}")
-            case happened.ModelChosen():
-                print_err(plain(f"· {event.model}: {self._words.phrase(event.why)}"))
-            case happened.Waiting() if event.why.key.startswith(RETRY):
-                self._progress(event.why)
-            case happened.ReplyRejected():
-                self._progress(Phrase(key="reply.rejected", values={"reason": event.reason}))
-            case happened.Noticed():
-                self._doubt = self._words.phrase(event.what) if event.what.key == "review.unverified" else self._doubt
-                self._progress(event.what)
-            case happened.PlanChanged() if event.active and event.plan.status == "draft":
+    def _draw(self, item: Item) -> None:
+        match item:
+            case QuestionItem(closed=False, question=question) if question:
+                self._ask(question)
+            case ActionItem(result=result) if result:
+                self._note_result(item, result)
+            case TextItem(by="model", state="whole", text=text) if text:
+                self._said.append(text)
+            case NoticeItem():
+                self._note(item)
+            case NowItem(work=work) if work and work != self._work:
+                self._work = work
+                print_err(self._words("work", work=self._words(f"work.{work}")))
+            case PlanItem(active=True, plan=plan) if plan.status == "draft":
                 from duckflow.commands.plan_tree import plan_tree
 
-                self._said.append(plan_tree(event.plan, self._words))
-            case happened.JobStarted():
-                self._jobs[event.job.job_id] = event.job.name
-            case happened.JobEnded():
+                self._said.append(plan_tree(plan, self._words))
+            case ReportItem():
                 from duckflow.commands.plan_tree import job_summary
 
-                self._said.append(
-                    job_summary(self._jobs.get(event.job_id, event.job_id), event.status, event.report, self._words)
-                )
-                self._job_failed = event.status == "failed"
-            case happened.JobChanged():
-                self._job_failed = event.status == "interrupted"
-            case happened.TurnEnded():
-                self._ended = event
+                self._said.append(job_summary(item.job_name, item.status, item.report, self._words))
+                self._job_failed = item.status == "failed"
+            case TurnItem(outcome=outcome) if outcome:
+                self._ended = outcome, item.why
             case _:
                 pass
 
+    def _note(self, item: NoticeItem) -> None:
+        if item.about == "job":
+            self._job_failed = item.subject == "interrupted"
+        elif item.about in PASSING and (line := notice_line(item, self._words)):
+            self._doubt = line if item.what and item.what.key == UNVERIFIED else self._doubt
+            print_err(plain(f"· {line}"))
+
     def finish(self, state: AgentState, fits: bool) -> int:
         """Print what is left to print; the exit code."""
-        outcome = self._ended.outcome if self._ended else "done" if self._said else "failed"
-        why = self._words.phrase(self._ended.why) if self._ended and self._ended.why else ""
+        outcome, cause = self._ended or ("done" if self._said else "failed", None)
+        why = self._words.phrase(cause) if cause else ""
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
         broken = ended_well(outcome) and (self._job_failed or not fits)
@@ -219,16 +224,13 @@ class Headless:
             "findings": details,
         }
 
-    def _note_result(self, event: happened.ActionFinished) -> None:
-        result = event.result
+    def _note_result(self, item: ActionItem, result: ActionResult) -> None:
         self._actions.append(
             {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
         )
         if result.said is None:
-            whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
+            whose = f"⚙ {item.job_name}: " if item.job else ""
             print_err(plain(f"· {whose}{self._words.phrase(result.for_user)}"))
-        elif result.said:
-            self._said.append(result.said)
 
     def _progress(self, phrase: Phrase) -> None:
         print_err(plain(f"· {self._words.phrase(phrase)}"))

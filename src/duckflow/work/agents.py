@@ -20,12 +20,12 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
-from duckflow.events.pacing import Intervened
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
     DecisionMade,
     Event,
+    Intervened,
     MessageAdded,
     Noticed,
     OutputStreamed,

@@ -80,7 +80,7 @@ async def nobody(question: Question) -> Answer:
 
 
 def document(story: Story, form: Format, language: str = "en") -> str:
-    return rendered(Transcript().hear_all((event for _, event in story.session.record())), Words(language), form)
+    return rendered(Transcript().hear_all(story.session.record()), Words(language), form)
 
 
 class Page(HTMLParser):

@@ -7,6 +7,7 @@ from rich.console import Console
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
+    Event,
     OutputStreamed,
     ReplyRejected,
     StreamReset,
@@ -17,6 +18,7 @@ from duckflow.state.action import Action, ActionResult
 from duckflow.state.phrase import say
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import OutputLines, Screen
+from duckflow.view.view import View
 
 
 def test_the_first_lines_come_at_once_and_the_last_ones_at_the_end() -> None:
@@ -54,34 +56,44 @@ def test_a_line_without_an_end_stays_short() -> None:
     assert len(output.end()[1][0]) <= 400
 
 
-def test_what_was_said_before_a_call_stands_before_its_output() -> None:
-    shown = io.StringIO()
+def show(*events: Event) -> str:
+    """What stands on the screen after these events."""
+    shown, view = io.StringIO(), View()
     screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
+    for event in events:
+        for item in view.hear(0, event):
+            screen.draw(item)
+    return shown.getvalue()
+
+
+def test_what_was_said_before_a_call_stands_before_its_output() -> None:
     ls = Action(operation="shell.run", args={"command": "ls"}, reasoning="to see")
-    screen.hear(TextStreamed(text="I look around.", channel="say"))
-    screen.hear(ActionStarted(action=ls, doing=say("wait.you"), effect="run"))
-    screen.hear(OutputStreamed(text="a.py\nb.py\n"))
-    assert shown.getvalue().split() == ["I", "look", "around.", "│", "a.py", "│", "b.py"]
+    shown = show(
+        TextStreamed(text="I look around.", channel="say"),
+        ActionStarted(action=ls, doing=say("wait.you"), effect="run"),
+        OutputStreamed(text="a.py\nb.py\n"),
+    )
+    assert shown.split() == ["I", "look", "around.", "│", "a.py", "│", "b.py"]
 
 
 def test_why_it_failed_does_not_repeat_the_lines_that_stand_there() -> None:
-    shown = io.StringIO()
-    screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
     lines = ["one", "two", "three", *(f"between {n}" for n in range(5)), "Error: it is 100", *"abcde"]
     cause = "\n".join(lines[2:4] + lines[8:])
-    screen.hear(OutputStreamed(text="\n".join(lines) + "\n", job="job"))
     why = say("shell.finished", command="x", code=1, seconds=1).with_cause(cause)
     result = ActionResult(action_id="1", operation="shell.run", ok=False, for_model="", for_user=why, effect="run")
-    screen.hear(ActionFinished(result=result, job="job"))
-    texts = [line.removeprefix("  │ ") for line in shown.getvalue().split("\n") if line.startswith("  │ ")]
+    shown = show(
+        OutputStreamed(text="\n".join(lines) + "\n", job="job"),
+        ActionFinished(result=result, job="job"),
+    )
+    texts = [line.removeprefix("  │ ") for line in shown.split("\n") if line.startswith("  │ ")]
     assert texts == [*lines[:3], "… 6 lines left out …", *"abcde", "between 0", "Error: it is 100"]
 
 
 def test_a_reply_that_cannot_be_used_is_told_of_once() -> None:
-    shown = io.StringIO()
-    screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
-    screen.hear(TextStreamed(text="I write it.", channel="say"))
-    screen.hear(ReplyRejected(reason="no JSON", attempt=1))
-    screen.hear(StreamReset())
-    said, told = shown.getvalue().strip().split("\n")
+    shown = show(
+        TextStreamed(text="I write it.", channel="say"),
+        ReplyRejected(reason="no JSON", attempt=1),
+        StreamReset(),
+    )
+    said, told = shown.strip().split("\n")
     assert said.strip() == "I write it." and "could not be used; asking again" in told

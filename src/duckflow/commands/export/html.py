@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from duckflow.commands.export.chart import svg_chart
-from duckflow.commands.export.transcript import Item, Transcript, TurnRecord, costs, facts, title
+from duckflow.commands.export.transcript import Entry, Transcript, TurnRecord, costs, facts, title
 from duckflow.commands.plan_tree import plan_tree
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -51,45 +51,45 @@ def _turn(turn: TurnRecord, words: Words, render: Callable[[str], str]) -> Itera
     name = safe(words("export.turn", turn=turn.number))
     yield f'<section class="turn" id="{place}"><h3><a href="#{place}">{name}</a> <time>{when}</time></h3>'
     yield f'<div class="user">{safe(turn.asked)}</div>'
-    for item in turn.items:
-        yield from _item(item, words, render)
+    for entry in turn.entries:
+        yield from _entry(entry, words, render)
     if turn.why:
         yield f'<p class="why {escape(turn.outcome)}">{safe(words.phrase(turn.why))}</p>'
     yield "</section>"
 
 
-def _item(item: Item, words: Words, render: Callable[[str], str]) -> Iterator[str]:
-    told = safe(words.phrase(item.phrase)) if item.phrase else ""
-    match item.kind:
+def _entry(entry: Entry, words: Words, render: Callable[[str], str]) -> Iterator[str]:
+    told = safe(words.phrase(entry.phrase)) if entry.phrase else ""
+    match entry.kind:
         case "said":
-            yield f'<div class="said">{render(plain(item.text))}</div>'
+            yield f'<div class="said">{render(plain(entry.text))}</div>'
         case "user":
-            yield f'<div class="user">{safe(item.text)}</div>' + (f'<div class="note">{told}</div>' if told else "")
+            yield f'<div class="user">{safe(entry.text)}</div>' + (f'<div class="note">{told}</div>' if told else "")
         case "note":
-            text = f"<div>{render(plain(item.text))}</div>" if item.text else ""
-            details = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in item.details)
+            text = f"<div>{render(plain(entry.text))}</div>" if entry.text else ""
+            details = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in entry.details)
             yield f'<div class="note">{told}{text}{details}</div>'
         case "deed":
-            mark = f'<span class="{_state(item)}">{MARKS[item.ok]}</span>'
-            yield _details(item, f"{mark} <code>{safe(item.text)}</code> {told}", words)
+            mark = f'<span class="{_state(entry)}">{MARKS[entry.ok]}</span>'
+            yield _details(entry, f"{mark} <code>{safe(entry.text)}</code> {told}", words)
         case "gate" | "duck":
-            answer = item.answered(words)
-            face = "🦆" if item.kind == "duck" else "?"
-            yield _details(item, f"{face} <b>{told}</b> {safe(answer)}", words)
+            answer = entry.answered(words)
+            face = "🦆" if entry.kind == "duck" else "?"
+            yield _details(entry, f"{face} <b>{told}</b> {safe(answer)}", words)
 
 
-def _state(item: Item) -> str:
-    return {True: "good", False: "bad", None: "open"}[item.ok]
+def _state(entry: Entry) -> str:
+    return {True: "good", False: "bad", None: "open"}[entry.ok]
 
 
-def _details(item: Item, summary: str, words: Words) -> str:
-    inside = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in item.details)
-    if item.diff:
-        inside += f'<pre class="diff">{_diff(item.diff)}</pre>'
-    if item.output:
-        inside += f"<pre>{safe(item.output)}</pre>"
-    opened = " open" if item.kind == "duck" else ""
-    return f'<details class="{item.kind}"{opened}><summary>{summary}</summary>{inside}</details>'
+def _details(entry: Entry, summary: str, words: Words) -> str:
+    inside = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in entry.details)
+    if entry.diff:
+        inside += f'<pre class="diff">{_diff(entry.diff)}</pre>'
+    if entry.output:
+        inside += f"<pre>{safe(entry.output)}</pre>"
+    opened = " open" if entry.kind == "duck" else ""
+    return f'<details class="{entry.kind}"{opened}><summary>{summary}</summary>{inside}</details>'
 
 
 def _diff(diff: str) -> str:

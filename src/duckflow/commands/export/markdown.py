@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from duckflow.commands.export.chart import bar_lines
-from duckflow.commands.export.transcript import Item, Transcript, TurnRecord, costs, facts, title
+from duckflow.commands.export.transcript import Entry, Transcript, TurnRecord, costs, facts, title
 from duckflow.commands.plan_tree import plan_tree
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -36,45 +36,45 @@ def _lines(transcript: Transcript, words: Words) -> Iterator[str]:
 
 def _turn(turn: TurnRecord, words: Words) -> Iterator[str]:
     yield from ("", f"## {words('export.turn', turn=turn.number)}", "", quoted(turn.asked))
-    for item in turn.items:
+    for entry in turn.entries:
         yield ""
-        yield from _item(item, words)
+        yield from _entry(entry, words)
     if turn.why:
         yield from ("", f"*{line(words.phrase(turn.why))}*")
 
 
-def _item(item: Item, words: Words) -> Iterator[str]:
-    told = words.phrase(item.phrase) if item.phrase else ""
-    details = [f"  - {line(words.phrase(one))}" for one in item.details]
-    match item.kind:
+def _entry(entry: Entry, words: Words) -> Iterator[str]:
+    told = words.phrase(entry.phrase) if entry.phrase else ""
+    details = [f"  - {line(words.phrase(one))}" for one in entry.details]
+    match entry.kind:
         case "said":
-            yield harmless(item.text)
+            yield harmless(entry.text)
         case "user":
-            yield quoted(item.text)
+            yield quoted(entry.text)
             if told:
                 yield from ("", f"*{line(told)}*")
         case "deed":
-            yield f"- {MARKS[item.ok]} {code(item.text)}" + (f": {line(told)}" if told else "")
+            yield f"- {MARKS[entry.ok]} {code(entry.text)}" + (f": {line(told)}" if told else "")
             yield from details
-            yield from _blocks(item)
+            yield from _blocks(entry)
         case "gate" | "duck":
-            answer = line(item.answered(words))
-            yield f"- {'🦆' if item.kind == 'duck' else '?'} **{line(told)}** {answer}"
+            answer = line(entry.answered(words))
+            yield f"- {'🦆' if entry.kind == 'duck' else '?'} **{line(told)}** {answer}"
             yield from details
-            yield from _blocks(item)
+            yield from _blocks(entry)
         case "note":
             yield f"*{line(told)}*"
-            if item.text:
-                yield from ("", harmless(item.text))
+            if entry.text:
+                yield from ("", harmless(entry.text))
             if details:
                 yield from ("", *details)
 
 
-def _blocks(item: Item) -> Iterator[str]:
-    if item.diff:
-        yield from ("", fenced(plain(item.diff), "diff"))
-    if item.output:
-        yield from ("", fenced(plain(item.output)))
+def _blocks(entry: Entry) -> Iterator[str]:
+    if entry.diff:
+        yield from ("", fenced(plain(entry.diff), "diff"))
+    if entry.output:
+        yield from ("", fenced(plain(entry.output)))
 
 
 def line(text: str) -> str:

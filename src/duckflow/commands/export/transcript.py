@@ -7,27 +7,39 @@ from typing import Any, Literal, cast
 
 from duckflow.commands.lines import cost_lines
 from duckflow.commands.session_rows import short_folder
-from duckflow.events import types as happened
 from duckflow.events.apply import apply
+from duckflow.events.types import Event
 from duckflow.i18n.figures import turns
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
-from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 from duckflow.state.vitals import Vitals
 from duckflow.store.journal import Headline
-from duckflow.tools.toolbox import talk_operations
+from duckflow.view.items import (
+    ActionItem,
+    ChosenItem,
+    Item,
+    NoticeItem,
+    PlanItem,
+    QuestionItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+    VitalsItem,
+)
+from duckflow.view.view import View
 
 LONGEST = 20_000
 USERS_OWN = ("user.shell",)
+PLANS_TOLD = {"draft": "export.plan_drafted", "approved": "plan.approved"}
 Kind = Literal["user", "said", "deed", "gate", "duck", "note"]
 
 
 @dataclass(slots=True)
-class Item:
-    """One thing of a turn. `ok` is None while it is open: cut off, or never answered."""
+class Entry:
+    """One thing of a turn, as both formats write it. `ok` is None while it is open: cut off, or never answered."""
 
     kind: Kind
     text: str = ""
@@ -54,7 +66,7 @@ class TurnRecord:
     number: int
     at: float
     asked: str = ""
-    items: list[Item] = field(default_factory=list[Item])
+    entries: list[Entry] = field(default_factory=list[Entry])
     why: Phrase | None = None
     outcome: str = ""
 
@@ -67,126 +79,115 @@ class Transcript:
         self.started = 0.0
         self.turns: list[TurnRecord] = []
         self.vitals: list[tuple[int, Vitals]] = []
-        self._open: dict[str, Item] = {}
-        self._shown_before: set[str] = set()
-        self._jobs: dict[str, str] = {}
+        self._view = View()
+        self._entries: dict[str, Entry] = {}
 
-    def hear_all(self, events: Iterable[happened.Event]) -> "Transcript":
-        for event in events:
-            self.hear(event)
+    def hear_all(self, record: Iterable[tuple[int, Event]]) -> "Transcript":
+        for number, event in record:
+            self.hear(number, event)
         return self
 
-    def hear(self, event: happened.Event) -> None:
+    def hear(self, number: int, event: Event) -> None:
         apply(self.state, event)
         # The whole conversation is kept here, turn by turn; twice would be too much.
         self.state.messages.clear()
-        match event:
-            case happened.SessionOpened():
-                self.started = self.started or event.at
-            case happened.TurnBegan():
-                self.turns.append(TurnRecord(event.turn, event.at))
-            case happened.MessageAdded() if event.message.role == "user" and not event.message.job:
-                self._asked(clean(event.message.text), event.message.meanwhile)
-            case happened.TurnEnded() if self.turns:
-                self.turns[-1].outcome, self.turns[-1].why = event.outcome, event.why
-            case happened.VitalsChanged():
-                self.vitals.append((self.state.turn, event.vitals))
-            case happened.ActionStarted() | happened.ActionFinished():
-                self._act(event)
-            case happened.QuestionAsked() | happened.QuestionClosed():
-                self._question(event)
+        for item in self._view.hear(number, event):
+            self._draw(item)
+
+    def _draw(self, item: Item) -> None:
+        match item:
+            case ChosenItem():
+                self.started = self.started or item.at
+            case TurnItem(outcome=None):
+                self.turns.append(TurnRecord(item.turn, item.at))
+            case TurnItem(outcome=outcome, why=why) if self.turns and outcome:
+                self.turns[-1].outcome, self.turns[-1].why = outcome, why
+            case TextItem(by="user"):
+                self._asked(clean(item.text), item.meanwhile)
+            case TextItem(by="model"):
+                self._add(Entry("said", clean(item.text)))
+            case VitalsItem():
+                self.vitals.append((item.turn, item.vitals))
+            case ActionItem():
+                self._act(item)
+            case QuestionItem(question=question) if question:
+                self._question(item, question)
             case _:
-                self._note(event)
+                self._note(item)
 
     def _asked(self, text: str, meanwhile: bool) -> None:
         if self.turns and not self.turns[-1].asked and not meanwhile:
             self.turns[-1].asked = text
         else:
-            self._add(Item("user", text, say("chat.meanwhile") if meanwhile else None))
+            self._add(Entry("user", text, say("chat.meanwhile") if meanwhile else None))
 
-    def _act(self, event: happened.ActionStarted | happened.ActionFinished) -> None:
-        if isinstance(event, happened.ActionStarted):
-            if event.action.operation not in talk_operations():
-                self._open[event.action.action_id] = item = self._deed(event.action, event.job)
-                self._add(item)
+    def _act(self, item: ActionItem) -> None:
+        """A deed stands where it began, not where it was asked about."""
+        if item.talks or item.state in ("asked", "left"):
             return
-        result = event.result
-        if result.said is not None:
-            self._add(Item("said", clean(result.said)))
-        elif item := self._open.pop(result.action_id, None):
-            item.ok, item.phrase, item.output = result.ok, _cleaned(result.for_user), clean(result.for_model)
+        entry = self._entries.get(item.id)
+        if entry is None:
+            entry = self._entries[item.id] = _deed(item)
+            self._add(entry)
+        if result := item.result:
+            entry.ok, entry.phrase, entry.output = result.ok, _cleaned(result.for_user), clean(result.for_model)
 
-    def _deed(self, action: Action, job: str) -> Item:
-        whose = f"⚙ {self._jobs.get(job, job)}: " if job else ""
-        diff = "" if action.action_id in self._shown_before else _diff(action.args)
-        # What the user has typed needs no reason.
-        why = [say("export.why", why=clean(action.reasoning))] if action.operation not in USERS_OWN else []
-        return Item(
-            "deed",
-            clean(f"{whose}{action.operation} {' '.join(action.about.split())}"),
-            details=why,
-            diff=diff,
-        )
+    def _question(self, item: QuestionItem, question: Question) -> None:
+        entry = self._entries.get(item.id)
+        if entry is None:
+            entry = self._entries[item.id] = _asks(question)
+            self._add(entry)
+        if answer := item.answer:
+            entry.ok = answer.choice != "no"
+            entry.answer, entry.text = answer.choice, clean(answer.text)
 
-    def _question(self, event: happened.QuestionAsked | happened.QuestionClosed) -> None:
-        match event:
-            case happened.QuestionAsked():
-                self._open[event.question.question_id] = item = self._asks(event.question)
-                item.choices = {choice.key: choice.label for choice in event.question.choices}
-                self._add(item)
-            case happened.QuestionClosed(answer=answer) if answer:
-                if item := self._open.pop(event.question_id, None):
-                    item.ok = answer.choice != "no"
-                    item.answer, item.text = answer.choice, clean(answer.text)
-            case _:
-                pass
-
-    def _asks(self, question: Question) -> Item:
-        gate = question.gate
-        if gate is None:
-            return Item("duck", phrase=question.title, details=[_cleaned(one) for one in question.details])
-        self._shown_before.update(gate.action_ids)
-        told = [say("job.asks", job=question.job_name)] if question.job_name else []
-        told += [say("export.intent", intent=clean(one)) for one in gate.intent]
-        told += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
-        told += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
-        return Item("gate", phrase=question.title, details=told, diff=clean(gate.diff))
-
-    def _note(self, event: happened.Event) -> None:
-        match event:
-            case happened.ModelChosen():
-                self._add(Item("note", phrase=say("export.model_chosen", model=event.model)))
-            case happened.ModeChosen():
-                self._add(Item("note", phrase=say("mode.now", mode=event.mode)))
-            case happened.PlanChanged() if event.plan.status == "draft":
-                self._add(Item("note", phrase=say("export.plan_drafted", name=event.plan.name)))
-            case happened.PlanChanged() if event.plan.status == "approved":
-                self._add(Item("note", phrase=say("plan.approved", name=event.plan.name)))
-            case happened.JobChanged():
-                status = "resumed" if event.status == "running" else event.status
-                name = self._jobs.get(event.job_id, event.job_id)
-                self._add(Item("note", phrase=say(f"export.job_{status}", job=name)))
-            case happened.JobStarted():
-                self._jobs[event.job.job_id] = event.job.name
-                self._add(Item("note", phrase=say("export.job_started", job=event.job.name)))
-            case happened.JobEnded():
-                report, name = event.report, self._jobs.get(event.job_id, event.job_id)
+    def _note(self, item: Item) -> None:
+        match item:
+            case NoticeItem(about="model"):
+                self._add(Entry("note", phrase=say("export.model_chosen", model=item.subject)))
+            case NoticeItem(about="mode" | "job" | "undone"):
+                self._add(Entry("note", phrase=item.what))
+            case PlanItem(plan=plan) if plan.status in PLANS_TOLD:
+                self._add(Entry("note", phrase=say(PLANS_TOLD[plan.status], name=plan.name)))
+            case ReportItem(report=report):
                 counts = {"done": report.done, "failed": report.failed, "left": report.left}
-                told = say(f"job.ended.{event.status}", job=name, **counts)
+                told = say(f"job.ended.{item.status}", job=item.job_name, **counts)
                 why = [say("job.cause", cause=clean(cause)) for cause in report.causes]
                 why += [say("job.next", next=clean(report.next_action))] if report.next_action else []
-                self._add(Item("note", clean(report.summary), told, ok=event.status == "completed", details=why))
-            case happened.TurnUndone():
-                files = ", ".join(event.changed) or "–"
-                key = "undo.done" if event.back else "undo.redone"
-                self._add(Item("note", phrase=say(key, turn=event.turn, files=files)))
+                self._add(Entry("note", clean(report.summary), told, ok=item.status == "completed", details=why))
             case _:
                 pass
 
-    def _add(self, item: Item) -> None:
+    def _add(self, entry: Entry) -> None:
         """To the turn it belongs to; what happens before the first one needs no place."""
         if self.turns:
-            self.turns[-1].items.append(item)
+            self.turns[-1].entries.append(entry)
+
+
+def _deed(item: ActionItem) -> Entry:
+    whose = f"⚙ {item.job_name}: " if item.job else ""
+    action = item.action
+    # What the user has typed needs no reason, and what was asked about has been shown there.
+    told_why = action and item.operation not in USERS_OWN
+    return Entry(
+        "deed",
+        clean(f"{whose}{item.operation} {' '.join(action.about.split()) if action else ''}"),
+        details=[say("export.why", why=clean(action.reasoning))] if action and told_why else [],
+        diff="" if item.gate or not action else _diff(action.args),
+    )
+
+
+def _asks(question: Question) -> Entry:
+    choices = {choice.key: choice.label for choice in question.choices}
+    gate = question.gate
+    if gate is None:
+        details = [_cleaned(phrase) for phrase in question.details]
+        return Entry("duck", phrase=question.title, details=details, choices=choices)
+    told = [say("job.asks", job=question.job_name)] if question.job_name else []
+    told += [say("export.intent", intent=clean(intent)) for intent in gate.intent]
+    told += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
+    told += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
+    return Entry("gate", phrase=question.title, details=told, diff=clean(gate.diff), choices=choices)
 
 
 def clean(text: str) -> str:

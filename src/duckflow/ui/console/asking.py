@@ -6,8 +6,6 @@ from collections.abc import Awaitable
 
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import LineTaken
-from duckflow.events.types import QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.patterns import fullmatch
@@ -16,6 +14,7 @@ from duckflow.state.question import Question
 from duckflow.ui.console.keyboard import edit_text
 from duckflow.ui.console.line import Line
 from duckflow.ui.console.screen import Screen
+from duckflow.view.items import QuestionItem
 
 READING_SECONDS = 0.3
 """Nobody answers faster: what is typed before was meant for something else."""
@@ -48,15 +47,15 @@ class Asking:
             self._screen.question.close()
         return None
 
-    def hear_line(self, event: LineTaken) -> None:
+    def hear_line(self, text: str) -> None:
         """Of a line that is told: whether it was typed here."""
-        self._typed_here = event.text in self._typed
+        self._typed_here = text in self._typed
         if self._typed_here:
-            self._typed.remove(event.text)
+            self._typed.remove(text)
 
-    def hear_closed(self, event: QuestionClosed) -> None:
+    def hear_closed(self, item: QuestionItem) -> None:
         """Where somebody else has answered it, the person here is told."""
-        if event.answer and event.question_id == self._shown and not self._typed_here:
+        if item.answer and item.id == self._shown and not self._typed_here:
             self._taken_away_at = time.monotonic()
             self._screen.note(self._words("question.elsewhere"))
 

@@ -4,16 +4,16 @@ import os
 import time
 from collections.abc import Callable
 
-from duckflow.events.types import Event, JobEnded, QuestionAsked, TurnBegan, TurnEnded
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.ui.settings import UiSettings
+from duckflow.view.items import Item, QuestionItem, ReportItem, TurnItem
 
 BELL = "\a"
 
 
 class Attention:
-    """Hears the conversation; who sits there and waits for a few seconds is not called."""
+    """Watches the conversation. A person who has waited for a few seconds only is not called."""
 
     def __init__(self, settings: UiSettings, words: Words, write: Callable[[str], None]) -> None:
         self._settings = settings
@@ -21,15 +21,15 @@ class Attention:
         self._write = write
         self._since = time.monotonic()
 
-    def hear(self, event: Event) -> None:
-        match event:
-            case TurnBegan():
+    def draw(self, item: Item) -> None:
+        match item:
+            case TurnItem(outcome=None):
                 self._since = time.monotonic()
-            case QuestionAsked():
-                self._call("notify.asks", always=bool(event.question.job))
-            case TurnEnded() if event.outcome != "interrupted":
+            case QuestionItem(closed=False, question=question) if question:
+                self._call("notify.asks", always=bool(question.job))
+            case TurnItem(outcome=outcome) if outcome != "interrupted":
                 self._call("notify.done")
-            case JobEnded():
+            case ReportItem():
                 self._call("notify.job", always=True)
             case _:
                 pass

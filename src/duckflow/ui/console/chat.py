@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from duckflow import __version__
-from duckflow.events import talking
 from duckflow.events.ports import Conversation
-from duckflow.events.types import (
-    Event,
-    LanguageChosen,
-    MessageAdded,
-    OutputStreamed,
-    QuestionAsked,
-    QuestionClosed,
-    TextStreamed,
-)
+from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
@@ -33,6 +24,16 @@ from duckflow.ui.console.screen import Screen
 from duckflow.ui.console.status_bar import job_bars, status_bar
 from duckflow.ui.console.waiting import Wait
 from duckflow.ui.settings import UiSettings
+from duckflow.view.items import (
+    ChosenItem,
+    CommandItem,
+    Item,
+    NoticeItem,
+    OutputItem,
+    QuestionItem,
+    TextItem,
+)
+from duckflow.view.view import View
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
@@ -52,16 +53,16 @@ class Chat:
         words.emoji = settings.emoji and not self._printer.glyphs.plain
         self.screen = Screen(self._printer, words)
         self._completions = LineCompletions(conversation, words)
-        self._commands: dict[int, Wait] = {}
+        self._commands: dict[str, Wait] = {}
         self._asking = Asking(conversation, self.screen, line, words)
         self._attention = Attention(settings, words, line.signal)
         self._running: set[asyncio.Task[Any]] = set()
+        self._view = View(conversation.state)
 
     def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
         """Greet, say how far it had come, and take what was typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
-        self.screen.know(conversation.state.jobs.values(), conversation.state.agents)
         self._do(self._animate())
         self.screen.say(words("chat.hello", version=__version__, folder=conversation.state.folder))
         for text in opening:
@@ -79,37 +80,41 @@ class Chat:
         for task in self._running:
             task.cancel()
 
-    def hear(self, _: int, event: Event) -> None:
-        self._attention.hear(event)
-        match event:
-            case talking.LineOffered():
-                self._line.put_back(event.text)
-            case talking.LineTaken():
-                self._asking.hear_line(event)
-                self.screen.user(event.text)
-            case MessageAdded() if event.message.role == "user" and not event.message.job:
-                self.screen.user(event.message.text)
-                if event.message.meanwhile:
-                    self.screen.note(self._words("chat.meanwhile"))
-            case QuestionAsked():
-                self._show_question()
-            case QuestionClosed():
-                self._asking.hear_closed(event)
-                self._show_question()
-            case talking.CommandStarted():
-                wait = self._commands[event.command_id] = Wait(self._words, self._printer.glyphs)
-                wait.begin(say("wait.action", operation=event.line))
-            case talking.CommandFinished():
-                self._show_outcome(event)
-            case talking.ConversationLeft():
-                self._leave(event)
-            case LanguageChosen():
-                self._words.language = event.language
-            case _:
-                self.screen.hear(event)
+    def hear(self, number: int, event: Event) -> None:
+        items = self._view.hear(number, event)
+        for item in items:
+            self._attention.draw(item)
+            self._draw(item)
         # What streams in is drawn by the animation: it may come faster than a screen can be drawn.
-        if not isinstance(event, OutputStreamed | TextStreamed):
+        if not items or not all(map(_streams, items)):
             self._line.redraw()
+
+    def _draw(self, item: Item) -> None:
+        match item:
+            case NoticeItem(about="offered"):
+                self._line.put_back(item.subject)
+            case NoticeItem(about="typed"):
+                self._asking.hear_line(item.subject)
+                self.screen.user(item.subject)
+            case NoticeItem(about="left"):
+                self._leave(item.subject)
+            case TextItem(by="user"):
+                self.screen.user(item.text)
+                if item.meanwhile:
+                    self.screen.note(self._words("chat.meanwhile"))
+            case QuestionItem():
+                if item.closed:
+                    self._asking.hear_closed(item)
+                self._show_question()
+            case CommandItem(over=False):
+                wait = self._commands[item.id] = Wait(self._words, self._printer.glyphs)
+                wait.begin(say("wait.action", operation=item.line))
+            case CommandItem():
+                self._show_outcome(item)
+            case ChosenItem(language=language) if language:
+                self._words.language = language
+            case _:
+                self.screen.draw(item)
 
     def take(self, text: str, begun: float) -> None:
         self._attention.typed()
@@ -198,16 +203,22 @@ class Chat:
         if to_edit := self._asking.show():
             self._do(self._asking.edit(to_edit))
 
-    def _show_outcome(self, event: talking.CommandFinished) -> None:
-        self._commands.pop(event.command_id, None)
-        if event.text:
-            self.screen.say(event.text)
-        if event.problem:
-            self.screen.warn(self._words.phrase(event.problem))
+    def _show_outcome(self, item: CommandItem) -> None:
+        self._commands.pop(item.id, None)
+        if item.text:
+            self.screen.say(item.text)
+        if item.problem:
+            self.screen.warn(self._words.phrase(item.problem))
 
-    def _leave(self, event: talking.ConversationLeft) -> None:
-        if event.where == "other_session":
+    def _leave(self, where: str) -> None:
+        if where == "other_session":
             # What is typed from now on is for that one.
             self._line.hand_to(None)
         else:
             self._line.leave()
+
+
+def _streams(item: Item) -> bool:
+    return (isinstance(item, TextItem) and item.state == "streaming") or (
+        isinstance(item, OutputItem) and not item.over
+    )

@@ -2,27 +2,33 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable
 
 from rich.text import Text
 
-from duckflow.commands.lines import intervention_line, review_line
-from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree, told_evidence
-from duckflow.events import types as happened
+from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.outcome import ended_well
-from duckflow.state.action import DUCK_CALL
-from duckflow.state.job import Job
-from duckflow.state.phrase import Phrase
+from duckflow.state.action import ActionResult
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
 from duckflow.ui.console.markdown import Markdown
 from duckflow.ui.console.printer import Printer, rows
 from duckflow.ui.console.question_panel import QuestionPages, duck_rows
 from duckflow.ui.console.waiting import ThinkingLine, Wait
-from duckflow.ui.headless import RETRY
+from duckflow.view.items import (
+    ActionItem,
+    Item,
+    NoticeItem,
+    NowItem,
+    OutputItem,
+    PlanItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+)
+from duckflow.view.wording import PASSING, notice_line
 
 LONGEST_LINE = 400
 
@@ -94,88 +100,55 @@ def print_lines(text: str, printer: Printer) -> None:
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
 """How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
 LIVE_ROWS = 8
+TOLD = PASSING | {"again"}
 ECHOED_LINES = 12
 
 
 class Screen:
-    """Hears every event and shows what a person wants to see of it."""
+    """Shows of every item what a person wants to see of it."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
         self._words = words
         self._reply = Markdown(printer)
-        self._streamed: list[str] = []
-        self._outputs: dict[str, OutputLines] = {}
+        self._streamed = ""
+        self._outputs: dict[str, tuple[str, OutputLines]] = {}
+        """What commands print just now, with the name of the job that runs them."""
+        self._ended: dict[str, tuple[int, frozenset[str]]] = {}
+        """Of the command of each job that has just ended: how many lines are not shown, and those that are."""
+        self._loop = 0
         self.wait = Wait(words, printer.glyphs)
         self.thoughts = ThinkingLine()
         self.question = QuestionPages(printer, words)
-        self._jobs: dict[str, str] = {}
-        self._agents: set[str] = set()
-        """Of what these do only the outcome is printed."""
 
-    def know(self, jobs: Iterable[Job], agents: Iterable[str] = ()) -> None:
-        """Those of before, by their names."""
-        self._jobs |= {job.job_id: job.name for job in jobs}
-        self._agents.update(agents)
-
-    def hear(self, event: happened.Event) -> None:
-        match event:
-            case happened.TurnBegan():
-                self.wait.begin()
-            case happened.LoopBegan():
-                self._reply.end()
-                self._streamed = []
-                self.thoughts.begin()
-                self.wait.work = event.profile
-            case happened.Intervened():
-                self.note(intervention_line(event, self._words))
-            case happened.Reviewed() if event.review.by == "model":
-                self.note(review_line(event.review, self._words))
-            case happened.Waiting():
-                self.wait.doing = event.why
-                if event.why.key.startswith(RETRY):
-                    self.note(self._words.phrase(event.why))
-            case happened.ModelChosen():
-                self.note(f"{event.model}: {self._words.phrase(event.why)}")
-            case happened.TextStreamed():
-                self._stream(event)
-            case happened.UsageReported():
-                self.wait.spend(event.usage)
-            case happened.OutputStreamed():
-                self._show_output(event)
-            case happened.StreamReset():
-                self._reply.end()
-                if self._streamed:
-                    self.note(self._words("stream.again"))
-                self._streamed = []
-            case happened.ReplyRejected():
-                self._reply.end()
-                # That it is asked again is told once.
-                self._streamed = []
-                self.note(self._words("reply.rejected", reason=event.reason))
-            case happened.PlanChanged() if event.active and event.plan.status in SHOWN_WHEN_CHANGED:
-                print_lines(plan_tree(event.plan, self._words), self._printer)
-            case happened.JobStarted():
-                self._jobs[event.job.job_id] = event.job.name
-            case happened.AgentStarted():
-                self._agents.add(event.agent.agent_id)
-            case happened.JobEnded():
-                self._end_output(event.job_id)
-                name = self._jobs.get(event.job_id, event.job_id)
-                self.say(job_summary(name, event.status, event.report, self._words))
-            case happened.ActionStarted() if event.doing and not event.job:
-                self.wait.doing = event.doing
-                if event.effect != "talk":
+    def draw(self, item: Item) -> None:
+        match item:
+            case TextItem():
+                self._write(item)
+            case OutputItem():
+                self._show_output(item)
+            case NowItem():
+                self._look(item)
+            case ActionItem(result=None):
+                if item.state == "running" and item.doing and not item.job and item.effect != "talk":
                     # What was said before it stands before all that it shows.
                     self._reply.end()
-            case happened.ActionStarted() if event.job in self._agents:
-                self.wait.doing = Phrase(key="wait.agents")
-            case happened.ActionFinished():
-                self._show_result(event)
-            case happened.Noticed():
-                self.note(told_evidence(self._words.phrase(event.what), self._words))
-            case happened.TurnEnded():
-                self._end(event)
+            case ActionItem(result=result) if result and result.said is None:
+                self._show_result(item, result)
+            case NoticeItem(about="ended", what=why, outcome=outcome) if why and outcome:
+                (self.say if ended_well(outcome) else self.warn)(self._words.phrase(why))
+            case NoticeItem():
+                if item.about in TOLD and (line := notice_line(item, self._words)):
+                    self.note(line)
+            case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
+                print_lines(plan_tree(plan, self._words), self._printer)
+            case ReportItem():
+                self.say(job_summary(item.job_name, item.status, item.report, self._words))
+            case TurnItem(outcome=None):
+                self.thoughts.begin()
+                self.wait.begin()
+            case TurnItem():
+                self.wait.end()
             case _:
                 pass
 
@@ -192,9 +165,9 @@ class Screen:
         """What is being waited for, and what commands print just now."""
         lines = [self._printer.glyphs.fit(line) for line in self.thoughts.lines(columns)]
         lines += [self.wait.line(columns)] if self.wait.going_on else []
-        for job, output in self._outputs.items():
+        for name, output in self._outputs.values():
             if output.latest:
-                whose = f"⚙ {self._jobs.get(job, job)} │ " if job else "  │ "
+                whose = f"⚙ {name} │ " if name else "  │ "
                 lines.append(self._printer.glyphs.fit(fitted(plain(whose + output.latest), columns - 1)))
         return lines
 
@@ -223,45 +196,56 @@ class Screen:
         self._printer.text(text, "yellow")
 
     def ask(self, question: Question) -> None:
-        self.wait.doing = Phrase(key="wait.you")
         self._reply.end()
         self.question.show(question)
 
-    def _stream(self, event: happened.TextStreamed) -> None:
-        self.wait.hear(event.text)
-        if event.channel == "think":
-            self.thoughts.hear(event.text)
-        elif tokens := self.thoughts.end():
-            self.note(self._words("thoughts.over", tokens=tokens))
-        if event.channel == "say":
-            self._streamed.append(event.text)
-            self._reply.add(event.text)
+    def _look(self, item: NowItem) -> None:
+        if item.loop != self._loop:
+            self.thoughts.begin()
+        self._loop = item.loop
+        self.wait.doing, self.wait.work = item.doing, item.work
+        self.wait.spend(item.turn_usage)
 
-    def _show_result(self, event: happened.ActionFinished) -> None:
-        result = event.result
-        if (text := result.said) is not None:
-            if result.operation == DUCK_CALL:
-                self._call_duck(text)
-                return
-            if text not in "".join(self._streamed):
-                self._reply.end()
-                self._reply.add(text)
-            self._reply.end()
+    def _write(self, item: TextItem) -> None:
+        if item.state == "streaming":
+            self.wait.hear(item.piece)
+        if item.by == "thought":
+            self._think(item)
+        elif item.by != "model":
             return
-        if event.job in self._agents and result.ok and result.effect == "read":
+        elif item.state == "streaming":
+            self._streamed += item.piece
+            self._reply.add(item.piece)
+        elif item.duck:
+            self._call_duck(item.text)
+        else:
+            if item.piece:
+                self._reply.end()
+                self._reply.add(item.piece)
+            self._reply.end()
+            self._streamed = ""
+
+    def _think(self, item: TextItem) -> None:
+        if item.state == "streaming":
+            self.thoughts.hear(item.piece)
+        elif item.state == "whole" and (tokens := self.thoughts.end()):
+            self.note(self._words("thoughts.over", tokens=tokens))
+
+    def _show_result(self, item: ActionItem, result: ActionResult) -> None:
+        left_out, shown = self._ended.pop(item.job, (0, frozenset()))
+        if item.by_agent and result.ok and result.effect == "read":
             # What an agent looks at is in its line while it does; there may be very much of it.
             return
         self._reply.end()
-        left_out, shown = self._end_output(event.job)
         if left_out and result.for_user.cause:
             # The screen has shown the beginning and the end; why it failed stood between them.
             self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown])
-        whose = f"⚙ {self._jobs.get(event.job, event.job)}: " if event.job else ""
+        whose = f"⚙ {item.job_name}: " if item.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _call_duck(self, text: str) -> None:
         """The model's own call looks like the Pacemaker's. What of it has been printed while it was written stays."""
-        streamed = "".join(self._streamed)
+        streamed, self._streamed = self._streamed, ""
         printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
         if not printed:
             self._reply.drop()
@@ -269,30 +253,25 @@ class Screen:
         for row in duck_rows(text.removeprefix(printed).strip(), self._printer, self._words):
             self._printer.line(row)
 
-    def _show_output(self, event: happened.OutputStreamed) -> None:
-        shown = (0, 0) if event.job in self._agents else OUTPUT_LINES[bool(event.job)]
-        output = self._outputs.setdefault(event.job, OutputLines(*shown))
-        self._print_output(output.add(event.text, event.left_out))
+    def _show_output(self, item: OutputItem) -> None:
+        if item.over:
+            self._reply.end()
+            self._ended[item.job] = self._end_output(item)
+            return
+        shown = (0, 0) if item.by_agent else OUTPUT_LINES[bool(item.job)]
+        _, output = self._outputs.setdefault(item.job, (item.job_name, OutputLines(*shown)))
+        self._print_output(output.add(item.piece, item.left_out))
 
-    def _end_output(self, job: str) -> tuple[int, set[str]]:
+    def _end_output(self, item: OutputItem) -> tuple[int, frozenset[str]]:
         """The command has ended: what was held back of its output, as far as it is shown at all; how much is not, and
         all the lines that are."""
-        if (output := self._outputs.pop(job, None)) is None:
-            return 0, set()
+        _, output = self._outputs.pop(item.job, ("", OutputLines(0, 0)))
         left_out, lines = output.end()
-        if job in self._agents:
-            return left_out, set()
+        if item.by_agent:
+            return left_out, frozenset()
         self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
-        return left_out, output.shown.union(lines)
+        return left_out, frozenset(output.shown.union(lines))
 
     def _print_output(self, lines: list[str]) -> None:
         for line in lines:
             self._printer.line(Text(plain(f"  │ {line}"), style="dim"))
-
-    def _end(self, event: happened.TurnEnded) -> None:
-        self._reply.end()
-        self._end_output("")
-        self.wait.end()
-        if event.why:
-            text = self._words.phrase(event.why)
-            (self.say if ended_well(event.outcome) else self.warn)(text)

@@ -44,7 +44,9 @@ class Wait:
         self._since, self.doing, self.work = 0.0, None, ""
 
     def spend(self, usage: Usage) -> None:
-        self._spent, self._heard = self._spent.plus(usage), 0
+        """All that was used so far."""
+        if usage != self._spent:
+            self._spent, self._heard = usage, 0
 
     def hear(self, text: str) -> None:
         """Something came in whose tokens are not reported yet."""

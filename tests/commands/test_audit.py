@@ -3,10 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from duckflow.commands.lines import audit_lines
+from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
-from duckflow.store.audit import list_audit
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -19,7 +18,7 @@ async def test_every_deed_with_its_gate_and_its_answer(tmp_path: Path) -> None:
     story = Story(tmp_path, replies, mode="ask")
     story.answers = [Answer(choice="yes"), Answer(choice="no", text="keep it")]
     await story.tell("go")
-    made, deleted, listed, said = list_audit(event for _, event in story.session.record())
+    made, deleted, listed, said = list_audit(story.session.record())
     assert (made.operation, made.answer, made.ok, made.changed) == ("file_ops.write_file", "yes", True, ("a.txt",))
     assert (deleted.answer, deleted.ok) == ("no: keep it", False)
     assert deleted.gate and deleted.gate != made.gate
@@ -44,7 +43,7 @@ async def test_what_was_asked_for_and_not_answered_is_on_record(tmp_path: Path) 
     story.answer = leave
     assert await story.tell("go") == "interrupted"
     assert await story.tell("what do you know?") == "done"
-    written, told = list_audit(event for _, event in story.session.record())
+    written, told = list_audit(story.session.record())
     assert (written.operation, written.answer, written.ok) == ("file_ops.write_file", "", None) and written.gate
     first, second, third, *answer = audit_lines([written, told], Words("en"))
     assert first.startswith("… ") and first.endswith("file_ops.write_file a.txt")

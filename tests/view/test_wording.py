@@ -2,8 +2,8 @@
 
 import pytest
 
-from duckflow.commands.plan_tree import told_evidence
 from duckflow.i18n.words import Words
+from duckflow.view.wording import told_evidence
 
 
 @pytest.mark.parametrize(

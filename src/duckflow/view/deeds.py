@@ -1,0 +1,144 @@
+"""Actions with what they print, and questions with their answers."""
+
+from collections.abc import Iterable
+
+from duckflow.events.types import ActionFinished, ActionStarted, OutputStreamed, QuestionAsked, QuestionClosed
+from duckflow.state.action import Action
+from duckflow.state.agent import AgentState
+from duckflow.state.question import GateRequest
+from duckflow.view.items import ActionItem, Item, OutputItem, QuestionItem
+
+TAIL = 8000
+
+
+class Workers:
+    """Who works beside the conversation: jobs by their names, and which of them are agents."""
+
+    def __init__(self, state: AgentState) -> None:
+        self.names = {job.job_id: job.name for job in state.jobs.values()}
+        self.agents = set(state.agents)
+
+    def name(self, job: str) -> str:
+        return self.names.get(job, job)
+
+
+class DeedsView:
+    """What has begun and not ended yet."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._decided: dict[str, Action] = {}
+        self._actions: dict[str, ActionItem] = {}
+        self._outputs: dict[str, OutputItem] = {}
+        self._printed = 0
+        self.questions: dict[str, QuestionItem] = {}
+        """The open ones, by their ids."""
+
+    def decide(self, actions: Iterable[Action]) -> None:
+        self._decided = {action.action_id: action for action in actions}
+
+    def ask(self, number: int, event: QuestionAsked, turn: int) -> list[Item]:
+        """First the actions that wait for a yes, then the question about them. Told twice, it is the same one."""
+        question = event.question
+        if known := self.questions.get(question.question_id):
+            return [known]
+        item = QuestionItem(question.question_id, number, event.at, question, turn=turn)
+        self.questions[item.id] = item
+        waiting = self._waiting(item, question.gate, question.job) if question.gate and question.on_record else []
+        self._actions |= {action.id: action for action in waiting}
+        return [*waiting, item]
+
+    def _waiting(self, item: QuestionItem, gate: GateRequest, job: str) -> list[ActionItem]:
+        diff = gate.file_diff if len(gate.action_ids) == 1 else ""
+        return [
+            ActionItem(
+                action_id,
+                item.number,
+                item.at,
+                operation,
+                "asked",
+                self._decided.get(action_id),
+                job=job,
+                job_name=self._workers.name(job),
+                by_agent=job in self._workers.agents,
+                gate=item.id,
+                diff=diff,
+                turn=item.turn,
+            )
+            for action_id, operation in zip(gate.action_ids, gate.operations, strict=True)
+        ]
+
+    def close(self, number: int, event: QuestionClosed, turn: int) -> list[Item]:
+        """The question with its answer, and the actions that it was about."""
+        item = self.questions.pop(event.question_id, None)
+        item = item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
+        closed = item._replace(closed=True, answer=event.answer)
+        asked_about = [action for action in self._actions.values() if action.gate == event.question_id]
+        answered = [action._replace(answer=event.answer) for action in asked_about]
+        self._actions |= {action.id: action for action in answered}
+        return [closed, *answered]
+
+    def start(self, number: int, event: ActionStarted, turn: int) -> ActionItem:
+        action, job = event.action, event.job
+        known = self._actions.get(action.action_id)
+        item = known or ActionItem(action.action_id, number, event.at, action.operation, "running", turn=turn)
+        self._actions[item.id] = item = item._replace(
+            at=event.at,
+            state="running",
+            action=action,
+            doing=event.doing,
+            effect=event.effect,
+            step_kind=event.step_kind,
+            job=job,
+            job_name=self._workers.name(job),
+            by_agent=job in self._workers.agents,
+        )
+        return item
+
+    def print(self, event: OutputStreamed) -> OutputItem:
+        job = event.job
+        output = self._outputs.get(job)
+        if output is None:
+            self._printed += 1
+            name, by_agent = self._workers.name(job), job in self._workers.agents
+            output = OutputItem(f"output-{self._printed}", 0, event.at, job, name, by_agent)
+        tail = (output.tail + event.text)[-TAIL:]
+        self._outputs[job] = output = output._replace(tail=tail, piece=event.text, left_out=event.left_out)
+        return output
+
+    def finish(self, number: int, event: ActionFinished, turn: int) -> list[Item]:
+        """What was printed ends with the action."""
+        result, job = event.result, event.job
+        item = self._actions.pop(result.action_id, None) or ActionItem(
+            result.action_id,
+            number,
+            event.at,
+            result.operation,
+            "running",
+            effect=result.effect,
+            job=job,
+            job_name=self._workers.name(job),
+            by_agent=job in self._workers.agents,
+            turn=turn,
+        )
+        return [*self._end_output(job), item._replace(state="done" if result.ok else "failed", result=result)]
+
+    def leave(self, job: str) -> list[Item]:
+        """A turn (no job) or a job is over: what it printed, what it had begun, and what it had asked on record."""
+        actions = [action for action in self._actions.values() if action.job == job]
+        asked = [item for item in self.questions.values() if item.question and item.question.job == job]
+        # A question that is not on record belongs to a command of the user's, which goes on.
+        kept = [item for item in asked if item.question and item.question.on_record]
+        for action in actions:
+            del self._actions[action.id]
+        for item in kept:
+            del self.questions[item.id]
+        return [
+            *self._end_output(job),
+            *(action._replace(state="left") for action in actions),
+            *(item._replace(closed=True) for item in kept),
+        ]
+
+    def _end_output(self, job: str) -> list[Item]:
+        output = self._outputs.pop(job, None)
+        return [output._replace(piece="", left_out=0, over=True)] if output else []

@@ -1,0 +1,271 @@
+"""What people see of a session, as typed data: phrases and values, no words.
+
+Every item has an id. An event brings items that are new or have changed: an action that has finished, a question that
+was answered, a text that became whole. `number` is that of the event on record which began the item; what is shown only
+while it happens has 0. `at` is when it began.
+"""
+
+from typing import Literal, NamedTuple
+
+from duckflow.events.views import Unheard
+from duckflow.outcome import Outcome
+from duckflow.state.action import Action, ActionResult, Effect, StepKind, TaskProfile
+from duckflow.state.job import JobReport, JobStatus
+from duckflow.state.phase import Review
+from duckflow.state.phrase import Phrase
+from duckflow.state.picture import Picture
+from duckflow.state.plan import Plan
+from duckflow.state.question import Answer, Question
+from duckflow.state.usage import Usage
+from duckflow.state.vitals import Severity, Vitals
+
+About = Literal[
+    "noticed", "retry", "rejected", "again", "model", "mode", "intervened", "reviewed", "pruned", "undone", "allowed",
+    "forgotten", "ended", "job", "step", "typed", "offered", "left",
+]  # fmt: skip
+"""What a notice is about; the names are explained at `NoticeItem`."""
+
+
+class TextItem(NamedTuple):
+    """Words of the user or of the model, what it thinks, the text of a file that it writes, or pictures of a tool.
+
+    `streaming`: more will come. `reset`: it does not count, and is written again. `passed`: it was no answer, but said
+    why something is done."""
+
+    kind = "text"
+    id: str
+    number: int
+    at: float
+    by: Literal["user", "model", "thought", "body", "tool"]
+    text: str
+    state: Literal["streaming", "whole", "reset", "passed"] = "whole"
+    piece: str = ""
+    """The words that are new with this change: what was streamed before comes only once."""
+    duck: bool = False
+    """The model calls for the user itself."""
+    meanwhile: bool = False
+    """Said while a turn was at work."""
+    pictures: tuple[Picture, ...] = ()
+    turn: int = 0
+
+
+class ReasonItem(NamedTuple):
+    """Why the model does what follows. The rationale is empty where it says no more than the answer or the calls."""
+
+    kind = "reason"
+    id: str
+    number: int
+    at: float
+    rationale: str
+    confidence: float
+    profile: TaskProfile
+    alternative: str
+    piece: str = ""
+    """The rationale, where it has not been streamed."""
+
+
+class ActionItem(NamedTuple):
+    """A call of a tool. `asked`: it waits for a yes. `left`: the turn or job was over before its end."""
+
+    kind = "action"
+    id: str
+    number: int
+    at: float
+    operation: str
+    state: Literal["asked", "running", "done", "failed", "left"]
+    action: Action | None = None
+    """Nothing where its beginning was not heard."""
+    doing: Phrase | None = None
+    effect: Effect | Literal[""] = ""
+    step_kind: StepKind = "other"
+    job: str = ""
+    job_name: str = ""
+    by_agent: bool = False
+    """The job is an agent that the conversation has handed a task to."""
+    gate: str = ""
+    """The id of the question that asks about it."""
+    answer: Answer | None = None
+    diff: str = ""
+    """What it would do to files, where the Gate asks about it alone."""
+    result: ActionResult | None = None
+    turn: int = 0
+
+    @property
+    def talks(self) -> bool:
+        """Whether it only says something: what it says is a text."""
+        if self.result and not self.result.ok:
+            return False
+        return self.effect == "talk" or (self.result is not None and self.result.said is not None)
+
+
+class QuestionItem(NamedTuple):
+    """Something that a person is asked. Closed without an answer, whatever asked it was interrupted."""
+
+    kind = "question"
+    id: str
+    number: int
+    at: float
+    question: Question | None
+    """Nothing where only its end was heard."""
+    closed: bool = False
+    answer: Answer | None = None
+    turn: int = 0
+
+
+class PlanItem(NamedTuple):
+    """A plan as it was made, approved or changed; the steps move on in the state."""
+
+    kind = "plan"
+    id: str
+    number: int
+    at: float
+    plan: Plan
+    active: bool
+
+
+class ReportItem(NamedTuple):
+    """A job has ended."""
+
+    kind = "report"
+    id: str
+    number: int
+    at: float
+    job: str
+    job_name: str
+    status: JobStatus
+    report: JobReport
+
+
+class NoticeItem(NamedTuple):
+    """One line in passing. What the subject is depends on what the notice is about:
+
+    - model: its name, and `what` says why it was chosen; mode: its name; job: its status; step: its id
+    - intervened: how the Pacemaker has stepped in; `details` say why, with their severity
+    - ended: nothing, `outcome` is that of the turn; forgotten: the words
+    - undone: `back`, or nothing for a turn that was done again
+    - typed: a line that is no message; offered: a line for the user to change; left: where the user goes
+    - allowed: nothing, `what` is the rule; reviewed: nothing, `review` says it
+    - again: nothing, a reply is written again; noticed, retry, rejected, pruned: nothing"""
+
+    kind = "notice"
+    id: str
+    number: int
+    at: float
+    about: About
+    what: Phrase | None = None
+    subject: str = ""
+    details: tuple[Phrase, ...] = ()
+    severity: Severity | None = None
+    review: Review | None = None
+    outcome: Outcome | None = None
+    job: str = ""
+    turn: int = 0
+
+
+class TurnItem(NamedTuple):
+    """A turn; it has an outcome once it has ended."""
+
+    kind = "turn"
+    id: str
+    number: int
+    at: float
+    turn: int
+    outcome: Outcome | None = None
+    why: Phrase | None = None
+
+
+class OutputItem(NamedTuple):
+    """What a command prints; `over` when the action that ran it has ended."""
+
+    kind = "output"
+    id: str
+    number: int
+    at: float
+    job: str
+    job_name: str = ""
+    by_agent: bool = False
+    tail: str = ""
+    """The end of all that came."""
+    piece: str = ""
+    """What came with this change."""
+    left_out: int = 0
+    """Lines before the piece that were not handed on."""
+    over: bool = False
+
+
+class CommandItem(NamedTuple):
+    """A command that the user has typed, and what it shows when it has ended."""
+
+    kind = "command"
+    id: str
+    number: int
+    at: float
+    line: str
+    text: str = ""
+    problem: Phrase | None = None
+    over: bool = False
+
+
+class VitalsItem(NamedTuple):
+    """How it is."""
+
+    kind = "vitals"
+    id: str
+    number: int
+    at: float
+    vitals: Vitals
+    turn: int
+
+
+class NowItem(NamedTuple):
+    """What goes on."""
+
+    kind = "now"
+    id: str
+    number: int
+    at: float
+    doing: Phrase | None = None
+    work: str = ""
+    """The kind of work, by its name."""
+    loop: int = 0
+    limit: int = 0
+    in_turn: bool = False
+    busy: bool = False
+    waiting: tuple[Unheard, ...] = ()
+    health: Phrase | None = None
+    usage: Usage = Usage()
+    """All that was reported since the view began."""
+    turn_usage: Usage = Usage()
+    request: int = 0
+    """The tokens of the latest request and its reply."""
+
+
+class ChosenItem(NamedTuple):
+    """What was chosen for the session; nothing for what has not been heard."""
+
+    kind = "chosen"
+    id: str
+    number: int
+    at: float
+    model: str = ""
+    window: int = 0
+    mode: str = ""
+    language: str = ""
+    title: str = ""
+
+
+Item = (
+    TextItem
+    | ReasonItem
+    | ActionItem
+    | QuestionItem
+    | PlanItem
+    | ReportItem
+    | NoticeItem
+    | TurnItem
+    | OutputItem
+    | CommandItem
+    | VitalsItem
+    | NowItem
+    | ChosenItem
+)

@@ -1,0 +1,270 @@
+"""What is seen of each event. This is the only place that interprets events for people."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from duckflow.events import talking
+from duckflow.events import types as happened
+from duckflow.events.types import Event
+from duckflow.events.work import WorkEvent
+from duckflow.state.agent import AgentState
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Question
+from duckflow.state.usage import Usage
+from duckflow.view.deeds import DeedsView, Workers
+from duckflow.view.items import (
+    About,
+    ChosenItem,
+    CommandItem,
+    Item,
+    NoticeItem,
+    NowItem,
+    PlanItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+    VitalsItem,
+)
+from duckflow.view.reply import ReplyView
+
+RETRY = "model.retry."
+"""How the keys of waits begin that people are told of."""
+AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
+
+
+class View:
+    """Hears the events of one session in their order, and gives the items that each of them makes or changes.
+
+    It remembers only what can still change: whoever wants all items keeps them by their ids."""
+
+    def __init__(self, state: AgentState | None = None) -> None:
+        """`state`: of a session that is not heard from its beginning."""
+        state = state or AgentState.model_construct()
+        self._workers = Workers(state)
+        self._reply = ReplyView()
+        self._deeds = DeedsView(self._workers)
+        self._turn = TurnItem("", 0, 0.0, state.turn)
+        self._commands: dict[int, CommandItem] = {}
+        self._passing = 0
+        self.now = NowItem("now", 0, 0.0)
+        self.chosen = ChosenItem("chosen", 0, 0.0, state.model, 0, state.mode)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The open ones, the oldest first."""
+        return tuple(item.question for item in self._deeds.questions.values() if item.question)
+
+    def hear(self, number: int, event: Event) -> list[Item]:
+        """What is new or has changed. `number` is that of the event on record, and 0 for one that is not kept."""
+        match event:
+            case happened.TextStreamed():
+                return self._reply.stream(event)
+            case happened.OutputStreamed():
+                return [self._deeds.print(event)]
+            case happened.TurnBegan() | happened.LoopBegan() | happened.TurnEnded():
+                return self._pace(number, event)
+            case happened.MessageAdded():
+                return self._message(number, event)
+            case happened.DecisionMade():
+                self._deeds.decide(event.decision.actions)
+                return self._reply.decide(number, event)
+            case happened.StreamReset() | happened.ReplyRejected():
+                return self._write_again(number, event)
+            case happened.ActionStarted():
+                return self._start(number, event)
+            case happened.ActionFinished():
+                items = self._deeds.finish(number, event, self._turn.turn)
+                said = event.result.said
+                return items if said is None else [*items, self._reply.say(number, event, said, self._turn.turn)]
+            case happened.QuestionAsked():
+                return [*self._change_now(doing=ASKS), *self._deeds.ask(number, event, self._turn.turn)]
+            case happened.QuestionClosed():
+                return self._deeds.close(number, event, self._turn.turn)
+            case happened.PlanChanged():
+                return [PlanItem(f"plan-{number}", number, event.at, event.plan, event.active)]
+            case happened.VitalsChanged():
+                return [VitalsItem("vitals", number, event.at, event.vitals, self._turn.turn)]
+            case happened.UsageReported():
+                request = event.usage.prompt_tokens + event.usage.completion_tokens
+                usage, turn_usage = self.now.usage.plus(event.usage), self.now.turn_usage.plus(event.usage)
+                return self._change_now(usage=usage, turn_usage=turn_usage, request=request)
+            case WorkEvent():
+                return self._work(number, event)
+            case happened.SessionOpened() | happened.ModelChosen() | happened.ModeChosen() | happened.LanguageChosen():
+                return self._choose(number, event)
+            case talking.NowChanged() | talking.CommandStarted() | talking.CommandFinished():
+                return self._command(event)
+            case _:
+                return self._note(number, event)
+
+    def _pace(self, number: int, event: happened.TurnBegan | happened.LoopBegan | happened.TurnEnded) -> list[Item]:
+        match event:
+            case happened.TurnBegan():
+                self._turn = TurnItem(f"turn-{event.turn}", number, event.at, event.turn)
+                return [*self._change_now(turn_usage=Usage()), self._turn]
+            case happened.LoopBegan():
+                now = self._change_now(loop=event.loop, limit=event.limit, work=event.profile)
+                return [*self._reply.begin(number), *now]
+            case happened.TurnEnded():
+                left = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
+                self._turn = self._turn._replace(
+                    id=f"turn-{event.turn}", turn=event.turn, outcome=event.outcome, why=event.why
+                )
+                if event.why:
+                    left.append(self._notice(number, event, "ended", event.why)._replace(outcome=event.outcome))
+                return [*left, self._turn]
+
+    def _message(self, number: int, event: happened.MessageAdded) -> list[Item]:
+        """What the model and the tools say is told by other events, but for their pictures."""
+        message, items = event.message, list[Item]()
+        if event.title:
+            items += self._change_chosen(title=event.title)
+        by_user = message.role == "user" and not message.job
+        if by_user or message.pictures:
+            items.append(
+                TextItem(
+                    message.message_id,
+                    number,
+                    event.at,
+                    "user" if by_user else "tool",
+                    message.text if by_user else "",
+                    meanwhile=message.meanwhile,
+                    pictures=message.pictures,
+                    turn=self._turn.turn,
+                )
+            )
+        return items
+
+    def _write_again(self, number: int, event: happened.StreamReset | happened.ReplyRejected) -> list[Item]:
+        """A reply that is written again is told once: where it was rejected, with the reason."""
+        reset = self._reply.reset()
+        if isinstance(event, happened.ReplyRejected):
+            reason = say("reply.rejected", reason=event.reason)
+            return [*reset, self._notice(number, event, "rejected", reason)]
+        return [*reset, self._notice(number, event, "again", say("stream.again"))] if reset else []
+
+    def _start(self, number: int, event: happened.ActionStarted) -> list[Item]:
+        now: list[Item] = []
+        if event.doing and not event.job:
+            now = self._change_now(doing=event.doing)
+        elif event.job in self._workers.agents:
+            now = self._change_now(doing=AGENTS_WORK)
+        return [*now, self._deeds.start(number, event, self._turn.turn)]
+
+    def _work(self, number: int, event: WorkEvent) -> list[Item]:
+        match event:
+            case happened.JobStarted():
+                self._workers.names[event.job.job_id] = event.job.name
+                return [self._job_notice(number, event, event.job.job_id, "started")]
+            case happened.JobChanged():
+                status = "resumed" if event.status == "running" else event.status
+                left = self._deeds.leave(event.job_id) if status == "interrupted" else []
+                return [*left, self._job_notice(number, event, event.job_id, status)]
+            case happened.JobEnded():
+                name = self._workers.name(event.job_id)
+                report = ReportItem(
+                    f"report-{number}", number, event.at, event.job_id, name, event.status, event.report
+                )
+                return [*self._deeds.leave(event.job_id), report]
+            case happened.AgentStarted():
+                self._workers.agents.add(event.agent.agent_id)
+                return []
+            case happened.AgentEnded():
+                return self._deeds.leave(event.agent_id)
+            case happened.StepChanged():
+                return [self._notice(number, event, "step", None, event.step_id)]
+            case _:
+                return []
+
+    def _choose(
+        self,
+        number: int,
+        event: happened.SessionOpened | happened.ModelChosen | happened.ModeChosen | happened.LanguageChosen,
+    ) -> list[Item]:
+        match event:
+            case happened.SessionOpened():
+                self.chosen = self.chosen._replace(number=number, at=event.at)
+                return self._change_chosen(language=event.language)
+            case happened.LanguageChosen():
+                return self._change_chosen(language=event.language)
+            case happened.ModelChosen():
+                chosen = self._change_chosen(model=event.model, window=event.window)
+                return [*chosen, self._notice(number, event, "model", event.why, subject=event.model)]
+            case happened.ModeChosen():
+                told = say("mode.now", mode=event.mode)
+                return [*self._change_chosen(mode=event.mode), self._notice(number, event, "mode", told, event.mode)]
+
+    def _command(self, event: talking.NowChanged | talking.CommandStarted | talking.CommandFinished) -> list[Item]:
+        match event:
+            case talking.NowChanged():
+                return self._change_now(
+                    in_turn=event.in_turn, busy=event.busy, waiting=event.waiting, health=event.health_bar
+                )
+            case talking.CommandStarted():
+                command = CommandItem(f"command-{event.command_id}", 0, event.at, event.line)
+                self._commands[event.command_id] = command
+                return [command]
+            case talking.CommandFinished():
+                command = self._commands.pop(event.command_id, None)
+                command = command or CommandItem(f"command-{event.command_id}", 0, event.at, "")
+                return [command._replace(text=event.text, problem=event.problem, over=True)]
+
+    def _note(self, number: int, event: Event) -> list[Item]:
+        match event:
+            case happened.Noticed():
+                return [self._notice(number, event, "noticed", event.what)]
+            case happened.Waiting():
+                told = event.why.key.startswith(RETRY)
+                notice = [self._notice(number, event, "retry", event.why)] if told else []
+                return [*self._change_now(doing=event.why), *notice]
+            case happened.Intervened():
+                notice = self._notice(number, event, "intervened", event.what[-1], subject=event.how)
+                return [notice._replace(details=event.what, severity=event.severity)]
+            case happened.Reviewed():
+                return [self._notice(number, event, "reviewed", None)._replace(review=event.review)]
+            case happened.ContextPruned():
+                return [self._notice(number, event, "pruned", say("page.pruned"))]
+            case happened.TurnUndone():
+                files = ", ".join(event.changed) or "–"
+                told = say("undo.done" if event.back else "undo.redone", turn=event.turn, files=files)
+                notice = self._notice(number, event, "undone", told, subject="back" if event.back else "")
+                return [notice._replace(turn=event.turn)]
+            case happened.PermissionGiven():
+                return [self._notice(number, event, "allowed", event.rule)]
+            case happened.PastForgotten() if event.words:
+                return [self._notice(number, event, "forgotten", None, event.words)]
+            case happened.SessionTitled():
+                return self._change_chosen(title=event.title)
+            case talking.LineTaken():
+                return [self._notice(0, event, "typed", None, event.text)]
+            case talking.LineOffered():
+                return [self._notice(0, event, "offered", None, event.text)]
+            case talking.ConversationLeft():
+                return [self._notice(0, event, "left", None, event.where)]
+            case _:
+                return []
+
+    def _notice(self, number: int, event: Event, about: About, what: Phrase | None, subject: str = "") -> NoticeItem:
+        self._passing += not number
+        name = f"notice-{number}" if number else f"passing-{self._passing}"
+        return NoticeItem(name, number, event.at, about, what, subject, turn=self._turn.turn)
+
+    def _job_notice(self, number: int, event: Event, job: str, status: str) -> NoticeItem:
+        told = say(f"export.job_{status}", job=self._workers.name(job))
+        return self._notice(number, event, "job", told, subject=status)._replace(job=job)
+
+    def _change_now(self, **changed: Any) -> list[Item]:
+        self.now = self.now._replace(**changed)
+        return [self.now]
+
+    def _change_chosen(self, **changed: Any) -> list[Item]:
+        self.chosen = self.chosen._replace(**changed)
+        return [self.chosen]
+
+
+def items_of(record: Iterable[tuple[int, Event]]) -> Iterator[Item]:
+    """Every item of a record as it is at its end, in the order in which they began."""
+    view, items = View(), dict[str, Item]()
+    for number, event in record:
+        items |= {item.id: item for item in view.hear(number, event)}
+    yield from items.values()
