@@ -8,25 +8,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from duckflow.events.types import (
-    ActionFinished,
-    ActionStarted,
-    Event,
-    MessageAdded,
-    QuestionAsked,
-    QuestionClosed,
-    TurnBegan,
-    TurnEnded,
-    UsageReported,
-    VitalsChanged,
-    Waiting,
-)
-from duckflow.events.work import AgentEnded, AgentStarted, JobEnded, JobStarted
+from duckflow.events.types import Event
 from duckflow.outcome import ended_well
+from duckflow.state.question import Question
+from duckflow.view.items import (
+    ActionItem,
+    AgentItem,
+    Item,
+    NoticeItem,
+    QuestionItem,
+    ReportItem,
+    RequestItem,
+    TextItem,
+    TurnItem,
+    VitalsItem,
+)
+from duckflow.view.view import View
 
 INTERNAL, CLIENT = 1, 3
 FAILED = 2
-ASKS_MODEL = "wait.model"
+ROLES = {"user": "user", "model": "assistant"}
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Span:
         self.events.append({"timeUnixNano": _nanos(at), "name": name, "attributes": listed(attributes)})
 
     def ended(self, at: float) -> dict[str, Any]:
-        """As the protocol has it."""
+        """As the wire has it."""
         told: dict[str, Any] = {
             "traceId": self.trace_id,
             "spanId": self.span_id,
@@ -74,79 +75,84 @@ class Tracer:
         self._session = session_id
         self._ended = ended
         self._contents = contents
+        self._view = View()
         self._turn: Span | None = None
         self._jobs: dict[str, Span] = {}
-        self._asked: list[float] = []
+        """The spans of jobs and agents, by their ids."""
         self._actions: dict[str, Span] = {}
         self._questions: dict[str, tuple[Span, str]] = {}
         """Where each open question belongs, and whether it is a Gate or a Duck Call."""
 
-    def hear(self, _number: int, event: Event) -> None:
-        match event:
-            case TurnBegan():
-                self._turn = self._agent("duckflow", event.at)
-            case TurnEnded() if self._turn:
-                self._turn.attributes["duckflow.outcome"] = event.outcome
-                self._turn.failure = "" if ended_well(event.outcome) else event.outcome
-                self._close(self._turn, event.at)
-                self._turn = None
-            case JobStarted():
-                self._jobs[event.job.job_id] = self._agent("duckflow.job", event.at)
-            case AgentStarted():
-                agent = self._jobs[event.agent.agent_id] = self._agent(f"duckflow.{event.agent.kind}", event.at)
-                if self._turn:
-                    agent.trace_id, agent.parent = self._turn.trace_id, self._turn.span_id
-            case AgentEnded() if agent := self._jobs.pop(event.agent_id, None):
-                agent.attributes["duckflow.outcome"] = event.status
-                agent.failure = event.status if event.status == "failed" else ""
-                self._close(agent, event.at)
-            case JobEnded() if job := self._jobs.pop(event.job_id, None):
-                job.attributes["duckflow.outcome"] = event.status
-                job.failure = event.status if event.status == "failed" else ""
-                self._close(job, event.at)
-            case Waiting() if event.why.key == ASKS_MODEL:
-                self._asked.append(event.at)
-            case UsageReported():
-                self._chat(event)
-            case ActionStarted():
-                self._begin_action(event)
-            case ActionFinished() if action := self._actions.pop(event.result.action_id, None):
-                action.failure = "" if event.result.ok else "tool_error"
-                if self._contents:
-                    action.attributes["gen_ai.tool.call.result"] = event.result.for_model
-                self._close(action, event.at)
-            case _:
-                self._note(event)
+    def hear(self, number: int, event: Event) -> None:
+        for item in self._view.hear(number, event):
+            self._draw(item, event.at)
 
-    def _note(self, event: Event) -> None:
+    def _draw(self, item: Item, at: float) -> None:
+        match item:
+            case TurnItem(outcome=None):
+                self._turn = self._agent("duckflow", at)
+            case TurnItem(outcome=outcome) if self._turn and outcome:
+                self._end(self._turn, at, outcome, "" if ended_well(outcome) else outcome)
+                self._turn = None
+            case NoticeItem(about="job", subject="started"):
+                self._jobs[item.job] = self._agent("duckflow.job", at)
+            case ReportItem(status=status) if job := self._jobs.pop(item.job, None):
+                self._end(job, at, status, status if status == "failed" else "")
+            case AgentItem():
+                self._draw_agent(item, at)
+            case RequestItem():
+                self._chat(item, at)
+            case ActionItem():
+                self._act(item, at)
+            case _:
+                self._note(item, at)
+
+    def _draw_agent(self, item: AgentItem, at: float) -> None:
+        if item.status == "running":
+            agent = self._jobs[item.agent_id] = self._agent(f"duckflow.{item.agent_kind}", at)
+            if self._turn:
+                agent.trace_id, agent.parent = self._turn.trace_id, self._turn.span_id
+        elif agent := self._jobs.pop(item.agent_id, None):
+            self._end(agent, at, item.status, item.status if item.status == "failed" else "")
+
+    def _act(self, item: ActionItem, at: float) -> None:
+        if item.state == "running":
+            self._begin_action(item, at)
+        elif action := self._actions.pop(item.id, None) if item.result else None:
+            action.failure = "" if item.state == "done" else "tool_error"
+            if self._contents and item.result:
+                action.attributes["gen_ai.tool.call.result"] = item.result.for_model
+            self._close(action, at)
+
+    def _note(self, item: Item, at: float) -> None:
         """What happens inside a turn or a job."""
-        match event:
-            case QuestionAsked() if event.journaled:
-                self._ask(event)
-            case QuestionClosed() if asked := self._questions.pop(event.question_id, None):
+        match item:
+            case QuestionItem(closed=False, question=question) if question and question.on_record:
+                self._ask(question, at)
+            case QuestionItem(closed=True) if asked := self._questions.pop(item.id, None):
                 span, name = asked
-                if event.answer:
-                    told = {f"duckflow.{name}.answer": event.answer.choice}
-                    span.happened(f"duckflow.{name}.answered", event.at, **told)
-            case VitalsChanged() if self._turn:
-                for name, value in event.vitals.model_dump().items():
+                if item.answer:
+                    told = {f"duckflow.{name}.answer": item.answer.choice}
+                    span.happened(f"duckflow.{name}.answered", at, **told)
+            case VitalsItem() if self._turn:
+                for name, value in item.vitals.model_dump().items():
                     self._turn.attributes[f"duckflow.vitals.{name}"] = value
-            case MessageAdded() if self._contents and self._turn and not event.message.job:
-                role, text = event.message.role, event.message.text
-                self._turn.happened("gen_ai.message", event.at, **{"gen_ai.role": role, "gen_ai.content": text})
+            case TextItem(by="user" | "model", state="whole") if self._contents and self._turn:
+                told = {"gen_ai.role": ROLES[item.by], "gen_ai.content": item.text}
+                self._turn.happened("gen_ai.message", at, **told)
             case _:
                 pass
 
-    def _ask(self, event: QuestionAsked) -> None:
-        question, gate = event.question, event.question.gate
-        if (span := self._owner(question.job)) is None:
+    def _ask(self, question: Question, at: float) -> None:
+        gate = question.gate
+        if question.question_id in self._questions or (span := self._owner(question.job)) is None:
             return
         self._questions[question.question_id] = span, "gate" if gate else "duck_call"
         if gate:
             about = {"duckflow.gate.risk": gate.risk, "duckflow.gate.operations": gate.operations}
-            span.happened("duckflow.gate.opened", event.at, **about)
+            span.happened("duckflow.gate.opened", at, **about)
         else:
-            span.happened("duckflow.duck_call", event.at, **{"duckflow.duck_call.reason": question.reason})
+            span.happened("duckflow.duck_call", at, **{"duckflow.duck_call.reason": question.reason})
 
     def _agent(self, name: str, at: float) -> Span:
         about = {"gen_ai.agent.name": name, "gen_ai.conversation.id": self._session}
@@ -161,12 +167,12 @@ class Tracer:
             span.trace_id, span.parent = owner.trace_id, owner.span_id
         return span
 
-    def _chat(self, event: UsageReported) -> None:
-        endpoint, _, model = event.model.partition(":")
-        owner = self._owner(event.job) or self._turn or next(iter(self._jobs.values()), None)
-        span = self._inside(owner, f"chat {model}", "chat", self._asked.pop(0) if self._asked else event.at)
+    def _chat(self, item: RequestItem, at: float) -> None:
+        endpoint, _, model = item.model.partition(":")
+        owner = self._owner(item.job) or self._turn or next(iter(self._jobs.values()), None)
+        span = self._inside(owner, f"chat {model}", "chat", item.at)
         span.kind = CLIENT
-        used = event.usage
+        used = item.usage
         span.attributes = {
             "gen_ai.provider.name": endpoint,
             "gen_ai.request.model": model,
@@ -175,26 +181,31 @@ class Tracer:
             "gen_ai.usage.cache_read.input_tokens": used.cached_tokens,
             "duckflow.cost_usd": used.cost_usd,
         }
-        self._close(span, event.at)
+        self._close(span, at)
 
-    def _begin_action(self, event: ActionStarted) -> None:
-        action = event.action
-        span = self._inside(self._owner(event.job), f"execute_tool {action.operation}", "execute_tool", event.at)
+    def _begin_action(self, item: ActionItem, at: float) -> None:
+        span = self._inside(self._owner(item.job), f"execute_tool {item.operation}", "execute_tool", at)
         span.attributes = {
-            "gen_ai.tool.name": action.operation,
-            "gen_ai.tool.call.id": action.action_id,
+            "gen_ai.tool.name": item.operation,
+            "gen_ai.tool.call.id": item.id,
             "gen_ai.tool.type": "function",
         }
-        if self._contents:
-            span.attributes["gen_ai.tool.call.arguments"] = json.dumps(action.args, ensure_ascii=False)
-        self._actions[action.action_id] = span
+        if self._contents and item.action:
+            span.attributes["gen_ai.tool.call.arguments"] = json.dumps(item.action.args, ensure_ascii=False)
+        self._actions[item.id] = span
+
+    def _end(self, span: Span, at: float, outcome: str, failure: str) -> None:
+        """A turn, a job or an agent is over."""
+        span.attributes["duckflow.outcome"] = outcome
+        span.failure = failure
+        self._close(span, at)
 
     def _close(self, span: Span, at: float) -> None:
         self._ended(span.ended(at))
 
 
 def listed(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes as the protocol has them."""
+    """Attributes as the wire has them."""
     return [{"key": name, "value": _value(value)} for name, value in attributes.items()]
 
 

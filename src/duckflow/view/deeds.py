@@ -6,7 +6,7 @@ from duckflow.events.types import ActionFinished, ActionStarted, OutputStreamed,
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
 from duckflow.state.question import GateRequest
-from duckflow.view.items import ActionItem, Item, OutputItem, QuestionItem
+from duckflow.view.items import ActionItem, AgentItem, Item, OutputItem, QuestionItem
 
 TAIL = 8000
 
@@ -16,7 +16,10 @@ class Workers:
 
     def __init__(self, state: AgentState) -> None:
         self.names = {job.job_id: job.name for job in state.jobs.values()}
-        self.agents = set(state.agents)
+        self.agents = {
+            agent.agent_id: AgentItem(f"agent-{agent.agent_id}", 0, agent.began, agent.agent_id, agent.kind)
+            for agent in state.agents.values()
+        }
 
     def name(self, job: str) -> str:
         return self.names.get(job, job)
@@ -101,7 +104,9 @@ class DeedsView:
         if output is None:
             self._printed += 1
             name, by_agent = self._workers.name(job), job in self._workers.agents
-            output = OutputItem(f"output-{self._printed}", 0, event.at, job, name, by_agent)
+            running = [item.id for item in self._actions.values() if item.job == job and item.state == "running"]
+            action = running[-1] if running else ""
+            output = OutputItem(f"output-{self._printed}", 0, event.at, job, name, by_agent, action)
         tail = (output.tail + event.text)[-TAIL:]
         self._outputs[job] = output = output._replace(tail=tail, piece=event.text, left_out=event.left_out)
         return output

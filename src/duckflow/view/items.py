@@ -16,6 +16,7 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.picture import Picture
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
+from duckflow.state.sub_agent import AgentReport, SubAgentStatus
 from duckflow.state.usage import Usage
 from duckflow.state.vitals import Severity, Vitals
 
@@ -136,6 +137,31 @@ class ReportItem(NamedTuple):
     report: JobReport
 
 
+class AgentItem(NamedTuple):
+    """An agent that the conversation has handed a task to, with its report once it has ended."""
+
+    kind = "agent"
+    id: str
+    number: int
+    at: float
+    agent_id: str
+    agent_kind: str
+    status: SubAgentStatus = "running"
+    report: AgentReport | None = None
+
+
+class RequestItem(NamedTuple):
+    """A request to the model that was answered; `at` is when it was asked."""
+
+    kind = "request"
+    id: str
+    number: int
+    at: float
+    model: str
+    usage: Usage
+    job: str
+
+
 class NoticeItem(NamedTuple):
     """One line in passing. What the subject is depends on what the notice is about:
 
@@ -159,6 +185,7 @@ class NoticeItem(NamedTuple):
     review: Review | None = None
     outcome: Outcome | None = None
     job: str = ""
+    job_name: str = ""
     turn: int = 0
 
 
@@ -184,6 +211,8 @@ class OutputItem(NamedTuple):
     job: str
     job_name: str = ""
     by_agent: bool = False
+    action: str = ""
+    """The id of the action that runs it; nothing for a command of the user's own."""
     tail: str = ""
     """The end of all that came."""
     piece: str = ""
@@ -261,6 +290,8 @@ Item = (
     | QuestionItem
     | PlanItem
     | ReportItem
+    | AgentItem
+    | RequestItem
     | NoticeItem
     | TurnItem
     | OutputItem

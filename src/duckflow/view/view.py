@@ -14,6 +14,7 @@ from duckflow.state.usage import Usage
 from duckflow.view.deeds import DeedsView, Workers
 from duckflow.view.items import (
     About,
+    AgentItem,
     ChosenItem,
     CommandItem,
     Item,
@@ -21,6 +22,7 @@ from duckflow.view.items import (
     NowItem,
     PlanItem,
     ReportItem,
+    RequestItem,
     TextItem,
     TurnItem,
     VitalsItem,
@@ -29,6 +31,7 @@ from duckflow.view.reply import ReplyView
 
 RETRY = "model.retry."
 """How the keys of waits begin that people are told of."""
+ASKS_MODEL = "wait.model"
 AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
 
 
@@ -46,6 +49,8 @@ class View:
         self._turn = TurnItem("", 0, 0.0, state.turn)
         self._commands: dict[int, CommandItem] = {}
         self._passing = 0
+        self._asked_at: list[float] = []
+        """When each request was sent that has no answer yet."""
         self.now = NowItem("now", 0, 0.0)
         self.chosen = ChosenItem("chosen", 0, 0.0, state.model, 0, state.mode)
 
@@ -85,9 +90,7 @@ class View:
             case happened.VitalsChanged():
                 return [VitalsItem("vitals", number, event.at, event.vitals, self._turn.turn)]
             case happened.UsageReported():
-                request = event.usage.prompt_tokens + event.usage.completion_tokens
-                usage, turn_usage = self.now.usage.plus(event.usage), self.now.turn_usage.plus(event.usage)
-                return self._change_now(usage=usage, turn_usage=turn_usage, request=request)
+                return self._use(number, event)
             case WorkEvent():
                 return self._work(number, event)
             case happened.SessionOpened() | happened.ModelChosen() | happened.ModeChosen() | happened.LanguageChosen():
@@ -151,6 +154,17 @@ class View:
             now = self._change_now(doing=AGENTS_WORK)
         return [*now, self._deeds.start(number, event, self._turn.turn)]
 
+    def _use(self, number: int, event: happened.UsageReported) -> list[Item]:
+        """Requests of jobs overlap; the one that was asked first is answered first, as far as anybody can tell."""
+        used, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
+        request = RequestItem(f"request-{number}", number, asked_at, event.model, used, event.job)
+        now = self._change_now(
+            usage=self.now.usage.plus(used),
+            turn_usage=self.now.turn_usage.plus(used),
+            request=used.prompt_tokens + used.completion_tokens,
+        )
+        return [*now, request]
+
     def _work(self, number: int, event: WorkEvent) -> list[Item]:
         match event:
             case happened.JobStarted():
@@ -166,11 +180,14 @@ class View:
                     f"report-{number}", number, event.at, event.job_id, name, event.status, event.report
                 )
                 return [*self._deeds.leave(event.job_id), report]
-            case happened.AgentStarted():
-                self._workers.agents.add(event.agent.agent_id)
-                return []
+            case happened.AgentStarted(agent=agent):
+                item = AgentItem(f"agent-{agent.agent_id}", number, event.at, agent.agent_id, agent.kind)
+                self._workers.agents[agent.agent_id] = item
+                return [item]
             case happened.AgentEnded():
-                return self._deeds.leave(event.agent_id)
+                item = self._workers.agents.get(event.agent_id)
+                over = [item._replace(status=event.status, report=event.report)] if item else []
+                return [*self._deeds.leave(event.agent_id), *over]
             case happened.StepChanged():
                 return [self._notice(number, event, "step", None, event.step_id)]
             case _:
@@ -214,6 +231,7 @@ class View:
             case happened.Noticed():
                 return [self._notice(number, event, "noticed", event.what)]
             case happened.Waiting():
+                self._asked_at += [event.at] if event.why.key == ASKS_MODEL else []
                 told = event.why.key.startswith(RETRY)
                 notice = [self._notice(number, event, "retry", event.why)] if told else []
                 return [*self._change_now(doing=event.why), *notice]
@@ -250,8 +268,9 @@ class View:
         return NoticeItem(name, number, event.at, about, what, subject, turn=self._turn.turn)
 
     def _job_notice(self, number: int, event: Event, job: str, status: str) -> NoticeItem:
-        told = say(f"export.job_{status}", job=self._workers.name(job))
-        return self._notice(number, event, "job", told, subject=status)._replace(job=job)
+        name = self._workers.name(job)
+        told = say(f"export.job_{status}", job=name)
+        return self._notice(number, event, "job", told, subject=status)._replace(job=job, job_name=name)
 
     def _change_now(self, **changed: Any) -> list[Item]:
         self.now = self.now._replace(**changed)
