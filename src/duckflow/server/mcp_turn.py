@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
+from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome, ended_well
 from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal
-from duckflow.state.action import evidence_of
+from duckflow.state.action import ActionResult, evidence_of
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
+from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, TextItem, TurnItem
+from duckflow.view.view import View
 
 Table = dict[str, Any]
 Elicit = Callable[[Table], Awaitable[Table]]
@@ -28,6 +30,7 @@ class McpTurn:
         self._words = words
         self._elicit = elicit
         self._progress = progress
+        self._view = View(conversation.state)
         self._said: list[str] = []
         self._changed: dict[str, None] = {}
         self._evidence: list[Table] = []
@@ -67,31 +70,34 @@ class McpTurn:
             "isError": not ended_well(outcome),
         }
 
-    def _hear(self, _: int, event: happened.Event) -> None:
-        match event:
-            case happened.QuestionAsked():
-                task = asyncio.create_task(self._ask(event.question))
+    def _hear(self, number: int, event: Event) -> None:
+        for item in self._view.hear(number, event):
+            self._draw(item)
+
+    def _draw(self, item: Item) -> None:
+        match item:
+            case QuestionItem(closed=False, question=question) if question:
+                task = asyncio.create_task(self._ask(question))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
-            case happened.ActionStarted() if event.doing:
-                self._tell(event.doing)
-            case happened.ActionFinished():
-                self._note(event)
-            case happened.Noticed():
-                self._tell(event.what)
-            case happened.TurnEnded():
-                self._why = plain(self._words.phrase(event.why)) if event.why else ""
+            case ActionItem(state="running", doing=doing) if doing:
+                self._tell(doing)
+            case ActionItem(result=result) if result:
+                self._note(result)
+            case TextItem(by="model", state="whole", text=text) if text:
+                self._said.append(plain(text))
+            case NoticeItem(about="noticed", what=what) if what:
+                self._tell(what)
+            case TurnItem(outcome=outcome) if outcome:
+                self._why = plain(self._words.phrase(item.why)) if item.why else ""
             case _:
                 pass
 
-    def _note(self, event: happened.ActionFinished) -> None:
-        result = event.result
+    def _note(self, result: ActionResult) -> None:
         self._changed |= dict.fromkeys(result.changed)
-        if found := evidence_of(result):
-            self._evidence.append({"command": found.command, "exit_code": found.code, "output": found.output})
-        if result.said:
-            self._said.append(plain(result.said))
-        elif result.said is None:
+        if evidence := evidence_of(result):
+            self._evidence.append({"command": evidence.command, "exit_code": evidence.code, "output": evidence.output})
+        if result.said is None:
             self._tell(result.for_user)
 
     def _tell(self, phrase: Phrase) -> None:
