@@ -13,11 +13,13 @@ from duckflow.editor.tool_calls import Update, fenced
 from duckflow.editor.updates import Updates
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
-from duckflow.events.types import Event, LanguageChosen, QuestionAsked, QuestionClosed, TurnEnded
+from duckflow.events.types import Event
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
+from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
+from duckflow.view.view import View
 
 OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: an editor has its own ways."""
@@ -46,6 +48,7 @@ class EditorSession:
         self._peer = peer
         self._notify = notify
         self._updates = Updates(held.conversation, held.words, root, self.options)
+        self._view = View(held.conversation.state)
         self._asker = Asker(held.conversation, held.words, root, self._say, self.cancel)
         self._turns: set[asyncio.Task[Outcome]] = set()
         self._commands_running: set[asyncio.Task[None]] = set()
@@ -76,6 +79,7 @@ class EditorSession:
         """`from_start`: first all that was said and done, as it would have come at the time."""
         self._unhear()
         self._past = from_start
+        self._view = View(self._conversation.state)
         self._unhear = self._conversation.hear(self._hear, 0 if from_start else None)
         self._past = False
         if from_start:
@@ -175,20 +179,24 @@ class EditorSession:
             "totalTokens": used.prompt_tokens + used.completion_tokens,
         }
 
-    def _hear(self, _: int, event: Event) -> None:
-        match event:
-            case QuestionAsked():
-                self._send(self._updates.of(event, live=not self._past))
-                if not self._past:
-                    self._asker.ask(event.question, self._request)
-            case QuestionClosed():
-                self._asker.closed(event.question_id)
+    def _hear(self, number: int, event: Event) -> None:
+        for item in self._view.hear(number, event):
+            self._draw(item)
+
+    def _draw(self, item: Item) -> None:
+        language = self._words.language
+        self._send(self._updates.of(item, live=not self._past))
+        match item:
+            case QuestionItem(closed=False, question=question) if question and not self._past:
+                self._asker.ask(question, self._request)
+            case QuestionItem(closed=True):
+                self._asker.closed(item.id)
+            case TurnItem(outcome=outcome) if outcome:
+                self._why = self._words.phrase(item.why) if item.why else self._words(OUTCOMES[outcome].key)
+            case ChosenItem() if self._words.language != language:
+                self._send(self._commands())
             case _:
-                self._send(self._updates.of(event, live=not self._past))
-        if isinstance(event, TurnEnded):
-            self._why = self._words.phrase(event.why) if event.why else self._words(OUTCOMES[event.outcome].key)
-        if isinstance(event, LanguageChosen):
-            self._send(self._commands())
+                pass
 
     def _request(self, params: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         return self._peer.request("session/request_permission", {"sessionId": self.session_id, **params})

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from duckflow.events.types import ActionFinished, ActionStarted, OutputStreamed
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.state.action import Action, Effect, StepKind
-from duckflow.state.job import Job
+from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.noun import shorten
 from duckflow.state.question import GateRequest
+from duckflow.view.items import ActionItem, OutputItem
 
 Update = dict[str, Any]
 KINDS: dict[str, str] = {"read": "read", "search": "search", "edit": "edit", "run": "execute"}
@@ -23,7 +22,6 @@ LONGEST_TITLE = 160
 LONGEST_ARGUMENT = 2000
 LONGEST_RESULT = 20_000
 LARGEST_FILE = 400_000
-SHOWN_OUTPUT = 8_000
 OUTPUT_SECONDS = 0.5
 """An update carries all that is shown of a command's output, so they come no closer to each other than this."""
 FILE = re.compile(r"--- a/(?P<path>.*)")
@@ -71,74 +69,61 @@ class ToolCalls:
     def __init__(self, root: Path, words: Words) -> None:
         self._root = root
         self._words = words
-        self._open: dict[str, str] = {}
-        """Calls that wait or run, with the job they belong to."""
-        self._decided: dict[str, Action] = {}
+        self._open: set[str] = set()
+        """Calls that wait or run."""
+        self._asked: list[ActionItem] = []
         self._before: dict[str, dict[str, str | None]] = {}
-        self._asked_for: dict[str, list[Update]] = {}
-        self._at_work: dict[str, str] = {}
-        self._output: dict[str, str] = {}
         self._told_at = 0.0
-        self._jobs: dict[str, str] = {}
         self._own: dict[str, str] = {}
+        """Commands that the user runs, with the ids of their calls."""
         self._named: dict[str, str] = {}
 
-    def know(self, jobs: Iterable[Job]) -> None:
-        self._jobs |= {job.job_id: job.name for job in jobs}
+    def draw(self, item: ActionItem, live: bool) -> list[Update]:
+        match item.state:
+            case "asked":
+                self._asked += [] if item.answer else [item]
+                return []
+            case "running":
+                return self._start(item, live)
+            case "left":
+                return [_change(item.id, status="failed")] if self._close(item.id) else []
+            case _:
+                return self._finish(item, item.result) if item.result else []
 
-    def job_name(self, job_id: str) -> str:
-        return self._jobs.get(job_id, job_id)
+    def wait_for_yes(self, gate: GateRequest) -> list[Update]:
+        """The calls that have just been asked about."""
+        kind, asked, self._asked = gate_kind(gate) if len(gate.action_ids) == 1 else "other", self._asked, []
+        return [self._begin(item, kind, "pending") for item in asked]
 
-    def decided(self, actions: Iterable[Action]) -> None:
-        self._decided = {action.action_id: action for action in actions}
-
-    def asked(self, gate: GateRequest, job: str) -> list[Update]:
-        """Calls that wait for a yes."""
-        alone = len(gate.action_ids) == 1
-        if alone:
-            changes = hunks(gate.file_diff, self._root)
-            self._asked_for[gate.action_ids[0]] = [one for one in changes if one["type"] == "diff"]
-        told: list[Update] = []
-        for call, operation in zip(gate.action_ids, gate.operations, strict=True):
-            action = self._decided.get(call) or Action(operation=operation, reasoning=operation)
-            told.append(self._begin(call, action, gate_kind(gate) if alone else "other", "pending", job))
-        return told
-
-    def started(self, event: ActionStarted, live: bool) -> list[Update]:
+    def _start(self, item: ActionItem, live: bool) -> list[Update]:
         """Nothing for what only talks."""
-        action, call = event.action, event.action.action_id
-        if event.doing is None:
-            self._named |= {call: own} if (own := self._own.pop(str(action.args.get("command")), "")) else {}
+        args = item.action.args if item.action else {}
+        if item.doing is None:
+            self._named |= {item.id: own} if (own := self._own.pop(str(args.get("command")), "")) else {}
             return []
-        kind = call_kind(event.step_kind, event.effect)
+        kind = call_kind(item.step_kind, item.effect)
         if live and kind == "edit":
-            self._before[call] = _texts(self._root, _paths(action.args))
-        self._at_work[event.job] = call
-        if call in self._open:
-            return [_change(call, status="in_progress")]
-        return [self._begin(call, action, kind, "in_progress", event.job)]
+            self._before[item.id] = _texts(self._root, _paths(args))
+        if item.id in self._open:
+            return [_change(item.id, status="in_progress")]
+        return [self._begin(item, kind, "in_progress")]
 
-    def output(self, event: OutputStreamed) -> list[Update]:
+    def output(self, item: OutputItem) -> list[Update]:
         """The end of what a command has printed so far."""
-        call = self._at_work.get(event.job)
-        if call is None:
-            return []
-        self._output[call] = (self._output.get(call, "") + event.text)[-SHOWN_OUTPUT:]
-        if time.monotonic() - self._told_at < OUTPUT_SECONDS:
+        call = item.action or next(reversed(self._own.values()), "")
+        if call not in self._open or item.over or time.monotonic() - self._told_at < OUTPUT_SECONDS:
             return []
         self._told_at = time.monotonic()
-        return [_change(call, content=[text_content(fenced(self._output[call]))])]
+        return [_change(call, content=[text_content(fenced(item.tail))])]
 
-    def finished(self, event: ActionFinished) -> list[Update]:
-        result = event.result
-        call = self._named.pop(result.action_id, result.action_id)
-        if self._open.pop(call, None) is None:
+    def _finish(self, item: ActionItem, result: ActionResult) -> list[Update]:
+        call = self._named.pop(item.id, item.id)
+        if not self._close(call):
             return []
-        self._output.pop(call, None)
-        if self._at_work.get(event.job) == call:
-            del self._at_work[event.job]
-        changes, asked_for = self._changes(call, result.changed), self._asked_for.pop(call, [])
-        content = (changes or asked_for) if result.ok else []
+        content: list[Update] = []
+        if result.ok:
+            asked_for = [change for change in hunks(item.diff, self._root) if change["type"] == "diff"]
+            content = self._changes(call, result.changed) or asked_for
         said, told = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
         ran = result.effect in ("run", "")
         status = "completed" if result.ok else "failed"
@@ -150,30 +135,29 @@ class ToolCalls:
     def own_command(self, command: str) -> list[Update]:
         """One that the user runs; it goes on the record when it has ended."""
         action = Action(operation="shell.run", args={"command": command}, reasoning=command, subject="command")
-        self._own[command] = self._at_work[""] = action.action_id
-        return [self._begin(action.action_id, action, "execute", "in_progress", "")]
+        self._own[command] = action.action_id
+        item = ActionItem(action.action_id, 0, 0.0, action.operation, "running", action)
+        return [self._begin(item, "execute", "in_progress")]
 
-    def job_started(self, job: Job) -> list[Update]:
-        self._jobs[job.job_id] = job.name
-        return [_call(job.job_id, f"⚙ {job.name}", "think", "in_progress")]
+    def job_started(self, job: str, name: str) -> list[Update]:
+        return [_call(job, f"⚙ {name}", "think", "in_progress")]
 
-    def job_ended(self, job_id: str, well: bool, summary: str) -> list[Update]:
-        return [_change(job_id, status="completed" if well else "failed", content=[text_content(summary)])]
+    def job_ended(self, job: str, well: bool, summary: str) -> list[Update]:
+        return [_change(job, status="completed" if well else "failed", content=[text_content(summary)])]
 
-    def turn_ended(self) -> list[Update]:
-        """What still seems to wait or to run was interrupted."""
-        left = [call for call, job in self._open.items() if not job]
-        for call in left:
-            del self._open[call]
-        self._at_work.pop("", None)
-        return [_change(call, status="failed") for call in left]
+    def _close(self, call: str) -> bool:
+        """Whether it was open."""
+        was_open = call in self._open
+        self._open.discard(call)
+        return was_open
 
-    def _begin(self, call: str, action: Action, kind: str, status: str, job: str) -> Update:
-        self._open[call] = job
-        whose = f"⚙ {self.job_name(job)}: " if job else ""
+    def _begin(self, item: ActionItem, kind: str, status: str) -> Update:
+        self._open.add(item.id)
+        action = item.action or Action(operation=item.operation, reasoning=item.operation)
+        whose = f"⚙ {item.job_name}: " if item.job else ""
         places = [_place(self._root / path, action.args) for path in _paths(action.args)]
         args = {name: _short(value) for name, value in action.args.items()}
-        return _call(call, whose + call_title(action), kind, status) | {"locations": places, "rawInput": args}
+        return _call(item.id, whose + call_title(action), kind, status) | {"locations": places, "rawInput": args}
 
     def _changes(self, call: str, changed: tuple[str, ...]) -> list[Update]:
         """What the files were and are."""

@@ -6,16 +6,30 @@ from pathlib import Path
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.editor.questions import question_text
 from duckflow.editor.tool_calls import ToolCalls, Update, fenced
-from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.work import WorkEvent
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES
 from duckflow.state.phrase import Phrase
+from duckflow.view.items import (
+    About,
+    ActionItem,
+    ChosenItem,
+    Item,
+    NoticeItem,
+    OutputItem,
+    PlanItem,
+    QuestionItem,
+    ReasonItem,
+    ReportItem,
+    RequestItem,
+    TextItem,
+    TurnItem,
+)
+from duckflow.view.view import View
+from duckflow.view.wording import notice_line
 
-RETRY = "model.retry."
-"""Endings that the editor is told as an error."""
+TOLD: frozenset[About] = frozenset(("noticed", "retry", "rejected", "again", "model"))
 PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed", "failed": "pending"}
 
 
@@ -26,26 +40,19 @@ class Messages:
         self._number = 0
         self._last = "", ""
 
-    def next(self) -> None:
-        """What is said from now on is another message."""
-        self._number += 1
-
     def interrupted(self) -> None:
         """Something else was shown in between."""
         self._last = "", ""
 
-    def own(self, text: str) -> list[Update]:
-        """A message for itself."""
-        self.next()
-        return self.say(text)
+    def think(self, text: str, name: str = "") -> list[Update]:
+        return self.say(text, name, "agent_thought_chunk")
 
-    def think(self, text: str) -> list[Update]:
-        return self.say(text, "agent_thought_chunk")
-
-    def say(self, text: str, kind: str = "agent_message_chunk") -> list[Update]:
+    def say(self, text: str, name: str = "", kind: str = "agent_message_chunk") -> list[Update]:
+        """Without a name it is a message for itself."""
         if not text:
             return []
-        message, (last_kind, last) = f"{kind.split('_')[-2]}-{self._number}", self._last
+        self._number += not name
+        message, (last_kind, last) = name or f"told-{self._number}", self._last
         # Not every editor looks at the ids of messages.
         apart = "\n\n" if last_kind == kind and last != message else ""
         self._last = kind, message
@@ -53,7 +60,7 @@ class Messages:
 
 
 class Updates:
-    """Hears the events of one conversation in their order; `options` are the settings that the editor may change."""
+    """Draws the items of one conversation; `options` are the settings that the editor may change."""
 
     def __init__(
         self, conversation: Conversation, words: Words, root: Path, options: Callable[[], list[Update]]
@@ -62,49 +69,39 @@ class Updates:
         self._words = words
         self._options = options
         self._calls = ToolCalls(root, words)
-        self._calls.know(conversation.state.jobs.values())
         self._messages = Messages()
-        self._streamed: list[str] = []
         self._plan: list[Update] = []
-        self._window = 0
+        self._chosen = View(conversation.state).chosen
         self._faces = self._health().values
         self._worked = False
 
-    def of(self, event: happened.Event, live: bool = True) -> list[Update]:
+    def of(self, item: Item, live: bool = True) -> list[Update]:
         """Of the past, all that was said and done; what is shown while it happens, only `live`."""
-        match event:
-            case happened.LoopBegan():
-                self._streamed = []
-                self._messages.next()
-                return []
-            case happened.TextStreamed():
-                return self._stream(event)
-            case happened.StreamReset():
-                return self._reset()
-            case happened.MessageAdded():
-                return self._heard(event, live)
-            case happened.DecisionMade():
-                self._calls.decided(event.decision.actions)
-                rationale = event.decision.rationale
-                return [] if rationale in "".join(self._streamed) else self._messages.think(rationale)
-            case happened.QuestionAsked() if not event.journaled:
-                return []
-            case happened.QuestionAsked() if event.question.gate:
-                return self._calls.asked(event.question.gate, event.question.job)
-            case happened.QuestionAsked():
-                return self._messages.own(question_text(event.question, self._words))
-            case happened.ActionStarted():
-                return self._calls.started(event, live)
-            case happened.OutputStreamed():
-                return self._calls.output(event)
-            case happened.ActionFinished():
-                return self._finished(event)
-            case WorkEvent() | happened.PlanChanged():
-                return self._work(event, live)
-            case happened.TurnEnded():
-                return self._end(event, live)
+        match item:
+            case TextItem():
+                return self._text(item, live)
+            case ReasonItem():
+                return self._messages.think(item.piece, item.id)
+            case ActionItem():
+                return self._act(item, live)
+            case OutputItem():
+                return self._calls.output(item)
+            case QuestionItem(closed=False, question=question) if question and question.on_record:
+                if question.gate:
+                    return self._calls.wait_for_yes(question.gate)
+                return self._messages.say(question_text(question, self._words))
+            case PlanItem() | ReportItem() | NoticeItem(about="job" | "step"):
+                return self._work(item, live)
+            case NoticeItem():
+                return self._note(item, live)
+            case TurnItem(outcome=outcome) if outcome and live:
+                return self._end()
+            case ChosenItem():
+                return self._choose(item, live)
+            case RequestItem(usage=usage) if live:
+                return self._used(usage.prompt_tokens + usage.completion_tokens)
             case _:
-                return self._note(event) if live else self._remember(event)
+                return []
 
     def at_rest(self) -> list[Update]:
         """How things stand once the past has been told."""
@@ -112,62 +109,44 @@ class Updates:
 
     def say(self, text: str) -> list[Update]:
         """Words of Duckflow's own."""
-        return self._messages.own(text)
+        return self._messages.say(text)
 
     def own_command(self, command: str) -> list[Update]:
         return self._calls.own_command(command)
 
-    def _tell(self, phrase: Phrase) -> list[Update]:
-        """A line at the edge: what the terminal shows dimmed."""
-        self._messages.next()
-        return self._messages.think(plain(self._words.phrase(phrase)))
+    def _text(self, item: TextItem, live: bool) -> list[Update]:
+        """What the user says the editor has shown itself. What was sent cannot be taken back."""
+        match item.by:
+            case "user":
+                return [] if live else self._messages.say(item.text, item.id, "user_message_chunk")
+            case "thought":
+                return self._messages.think(item.piece, item.id)
+            case "model":
+                # What has been streamed of it was another message, where it is not the whole.
+                name = item.id if item.state == "streaming" else ""
+                return self._messages.say(item.piece, name)
+            case _:
+                return []
 
-    def _stream(self, event: happened.TextStreamed) -> list[Update]:
-        if event.channel == "body":
-            return []
-        if event.channel == "think":
-            return self._messages.think(event.text)
-        self._streamed.append(event.text)
-        return self._messages.say(event.text)
+    def _act(self, item: ActionItem, live: bool) -> list[Update]:
+        told = self._calls.draw(item, live)
+        if item.result is None or item.result.said is not None:
+            return told
+        self._worked = True
+        self._messages.interrupted()
+        return told or self._messages.think(plain(self._words.phrase(item.result.for_user)))
 
-    def _reset(self) -> list[Update]:
-        """What was sent cannot be taken back."""
-        if not self._streamed:
-            return []
-        self._streamed = []
-        self._messages.next()
-        return self._messages.think(self._words("stream.again"))
-
-    def _heard(self, event: happened.MessageAdded, live: bool) -> list[Update]:
-        """What the user says the editor has shown itself; a session's title may come with it."""
-        message, told = event.message, list[Update]()
-        if message.role == "user" and not message.job and not live:
-            self._messages.next()
-            told += self._messages.say(message.text, "user_message_chunk")
-        if event.title:
-            told.append({"sessionUpdate": "session_info_update", "title": event.title})
-        return told
-
-    def _finished(self, event: happened.ActionFinished) -> list[Update]:
-        said = event.result.said
-        if said is None:
-            self._worked = True
-            self._messages.interrupted()
-            return self._calls.finished(event) or self._tell(event.result.for_user)
-        return [] if said in "".join(self._streamed) else self._messages.own(said)
-
-    def _work(self, event: WorkEvent | happened.PlanChanged, live: bool) -> list[Update]:
+    def _work(self, item: PlanItem | ReportItem | NoticeItem, live: bool) -> list[Update]:
         told = self._entries() if live else []
-        match event:
-            case happened.PlanChanged() if event.active and event.plan.status == "draft":
-                told += self._messages.own(fenced(plan_tree(event.plan, self._words)))
-            case happened.JobStarted():
-                told += self._calls.job_started(event.job)
-            case happened.JobEnded():
-                name = self._calls.job_name(event.job_id)
-                summary = job_summary(name, event.status, event.report, self._words)
-                told += self._calls.job_ended(event.job_id, event.status == "completed", summary)
-                told += self._messages.own(summary)
+        match item:
+            case PlanItem(active=True, plan=plan) if plan.status == "draft":
+                told += self._messages.say(fenced(plan_tree(plan, self._words)))
+            case NoticeItem(about="job", subject="started"):
+                told += self._calls.job_started(item.job, item.job_name)
+            case ReportItem():
+                summary = job_summary(item.job_name, item.status, item.report, self._words)
+                told += self._calls.job_ended(item.job, item.status == "completed", summary)
+                told += self._messages.say(summary)
             case _:
                 pass
         return told
@@ -188,56 +167,43 @@ class Updates:
         self._plan = entries
         return [{"sessionUpdate": "plan", "entries": entries}]
 
-    def _end(self, event: happened.TurnEnded, live: bool) -> list[Update]:
-        told = self._calls.turn_ended()
-        if event.why and event.outcome != "interrupted" and not (live and OUTCOMES[event.outcome].kind == "failed"):
-            told += self._messages.own(plain(self._words.phrase(event.why)))
+    def _note(self, item: NoticeItem, live: bool) -> list[Update]:
+        """A line at the edge is what the terminal shows dimmed. The editor is told of a failure as an error."""
+        if item.what and item.outcome and item.outcome != "interrupted":
+            failed = live and OUTCOMES[item.outcome].kind == "failed"
+            return [] if failed else self._messages.say(plain(self._words.phrase(item.what)))
+        if not live or item.about not in TOLD:
+            return []
+        return self._messages.think(plain(notice_line(item, self._words)))
+
+    def _end(self) -> list[Update]:
         bar, worked, self._worked = self._health(), self._worked, False
         changed = any(bar.values[name] != value for name, value in self._faces.items() if name.endswith("_face"))
         self._faces = bar.values
-        return told + (self._messages.own(self._words.phrase(bar)) if live and (worked or changed) else [])
+        return self._messages.say(self._words.phrase(bar)) if worked or changed else []
 
     def _health(self) -> Phrase:
         return self._conversation.health_bar()
 
-    def _note(self, event: happened.Event) -> list[Update]:
-        match event:
-            case happened.UsageReported():
-                return self._used(event.usage.prompt_tokens + event.usage.completion_tokens)
-            case happened.ModelChosen():
-                self._remember(event)
-                why = self._words.phrase(event.why)
-                self._messages.next()
-                return [*self._messages.think(plain(f"{event.model}: {why}")), *self._choices()]
-            case happened.ModeChosen():
-                return [{"sessionUpdate": "current_mode_update", "currentModeId": event.mode}, *self._choices()]
-            case happened.LanguageChosen():
-                self._words.language = event.language
-                return self._choices()
-            case happened.SessionTitled():
-                return [{"sessionUpdate": "session_info_update", "title": event.title}]
-            case happened.Waiting() if event.why.key.startswith(RETRY):
-                return self._tell(event.why)
-            case happened.ReplyRejected():
-                # That it is asked again is told once.
-                self._streamed = []
-                return self._tell(Phrase(key="reply.rejected", values={"reason": event.reason}))
-            case happened.Noticed():
-                return self._tell(event.what)
-            case _:
-                return []
-
-    def _remember(self, event: happened.Event) -> list[Update]:
-        if isinstance(event, happened.ModelChosen):
-            self._window = event.window
-        return []
+    def _choose(self, item: ChosenItem, live: bool) -> list[Update]:
+        before, self._chosen = self._chosen, item
+        told: list[Update] = []
+        if item.title != before.title:
+            told.append({"sessionUpdate": "session_info_update", "title": item.title})
+        if not live:
+            return told
+        if item.mode != before.mode:
+            told.append({"sessionUpdate": "current_mode_update", "currentModeId": item.mode})
+        if item.language:
+            self._words.language = item.language
+        return told if item._replace(title=before.title) == before else [*told, *self._choices()]
 
     def _used(self, tokens: int) -> list[Update]:
         """Nothing before the size of the model's window is known."""
         state = self._conversation.state
-        if not self._window:
+        if not self._chosen.window:
             return []
-        used: Update = {"sessionUpdate": "usage_update", "used": tokens, "size": self._window}
+        used: Update = {"sessionUpdate": "usage_update", "used": tokens, "size": self._chosen.window}
         if state.usage.cost_usd:
             used["cost"] = {"amount": state.usage.cost_usd, "currency": "USD"}
         return [used | {"_meta": {"duckflow": {"vitals": state.vitals.model_dump()}}}]
