@@ -9,15 +9,16 @@ from typing import NamedTuple
 from duckflow.clock import PausableTimeout
 from duckflow.commands.plan_tree import plan_tree
 from duckflow.errors import DuckflowError
-from duckflow.events import types as happened
 from duckflow.events.ports import Conversation
-from duckflow.events.types import QuestionAsked, QuestionClosed
+from duckflow.events.types import Event
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, Desk
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome, ended_well
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import SAID, Phrase, say
 from duckflow.state.question import Choice, Question
+from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, RequestItem, TextItem, TurnItem
+from duckflow.view.view import View
 
 UNFINISHED = ("draft", "approved", "in_progress")
 
@@ -48,7 +49,9 @@ class AttemptTalk:
         self._clock = PausableTimeout(timeout)
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._inbox: dict[str, Asked] = {}
-        self._ended: happened.TurnEnded | None = None
+        self._view = View(conversation.state)
+        self._why: Phrase | None = None
+        """Why the latest turn has ended."""
         self.said = ""
         self.doing = "working"
         conversation.hear(self._hear)
@@ -84,9 +87,8 @@ class AttemptTalk:
         await asyncio.gather(*asking, return_exceptions=True)
 
     def _result(self, outcome: Outcome) -> TurnResult:
-        why = self._ended.why if self._ended else None
         asked = self._conversation.state.asked if outcome == "pending_user" else ""
-        return TurnResult(outcome, why, (asked and self.said) or asked)
+        return TurnResult(outcome, self._why, (asked and self.said) or asked)
 
     async def _approved(self) -> bool:
         plan = self._conversation.state.plan
@@ -99,29 +101,30 @@ class AttemptTalk:
         )
         return (await self._put(question)).choice == "yes"
 
-    def _hear(self, number: int, event: happened.Event) -> None:
-        match event:
-            case QuestionAsked():
-                question = event.question
-                self._asking[question.question_id] = asyncio.create_task(self._settle(question))
-            case QuestionClosed():
+    def _hear(self, number: int, event: Event) -> None:
+        for item in self._view.hear(number, event):
+            self._draw(item)
+
+    def _draw(self, item: Item) -> None:
+        match item:
+            case QuestionItem(closed=False, question=question) if question:
+                self._asking[item.id] = asyncio.create_task(self._settle(question))
+            case QuestionItem(closed=True):
                 # Whoever is attached may have answered it.
-                if task := self._asking.pop(event.question_id, None):
+                if task := self._asking.pop(item.id, None):
                     task.cancel()
-                    if asked := self._inbox.get(event.question_id):
+                    if asked := self._inbox.get(item.id):
                         self._desk.withdraw(asked)
-            case happened.UsageReported():
+            case RequestItem():
                 self._tell_progress()
-            case happened.ActionFinished():
-                if event.result.for_user.key == SAID:
-                    self.said = str(event.result.for_user.values["text"])
-                self._desk.note(self._words.phrase(event.result.for_user))
-            case happened.Noticed():
-                self._desk.note(self._words.phrase(event.what))
-            case happened.TurnEnded():
-                self._ended = event
-                if event.why:
-                    self._desk.note(self._words.phrase(event.why))
+            case ActionItem(result=result) if result:
+                self._desk.note(self._words.phrase(result.for_user))
+            case TextItem(by="model", state="whole"):
+                self.said = item.text
+            case NoticeItem(about="noticed" | "ended", what=what) if what:
+                self._desk.note(self._words.phrase(what))
+            case TurnItem(outcome=outcome) if outcome:
+                self._why = item.why
             case _:
                 pass
 
