@@ -140,10 +140,13 @@ class Browser:
 
 
 class Reader:
-    """Reads a stream of events as a browser does: one that ends is opened again after the last number."""
+    """Reads a stream as a browser does: one that ends is opened again after the last number."""
 
     def __init__(self, browser: Browser, session_id: str, after: int, last: int | None) -> None:
         self.heard: list[dict[str, Any]] = []
+        self.facts: dict[str, Any] = {"state": {}}
+        self.asked: dict[str, dict[str, Any]] = {}
+        """Every question that was ever open, by its id."""
         self._browser = browser
         self._path = f"{browser.top}api/sessions/{session_id}/events?after={after}"
         self._last = last
@@ -154,8 +157,26 @@ class Reader:
     def numbers(self) -> list[int]:
         return [one["number"] for one in self.heard if one["number"]]
 
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [one for one in self.heard if one["kind"] == kind]
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """As they came, every change of them."""
+        return [item for told in self.heard for item in told["items"]]
+
+    def of(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
+        """Items as they are by now, in the order in which they came first."""
+        latest: dict[str, dict[str, Any]] = {}
+        for item in self.items:
+            known = {name: value for name, value in item.items() if value is not None}
+            latest[item["id"]] = latest.get(item["id"], item) | known
+        return [item for item in latest.values() if {**fields, "kind": kind}.items() <= item.items()]
+
+    @property
+    def turns_over(self) -> int:
+        return sum(1 for item in self.of("turn") if item["outcome"])
+
+    def _know(self, facts: dict[str, Any]) -> None:
+        self.facts |= facts | {"state": self.facts["state"] | facts.get("state", {})}
+        self.asked |= {question["question_id"]: question for question in self.facts["questions"]}
 
     async def until(self, true: Callable[[], Any]) -> Any:
         async with asyncio.timeout(PATIENCE):
@@ -184,6 +205,8 @@ class Reader:
                     told = json.loads(line[6:])
                     assert told["number"] == number
                     self.heard.append(told)
+                    if facts := told.get("facts"):
+                        self._know(facts)
                     self._last = number or self._last
                     self._more.set()
                 elif not line:

@@ -88,10 +88,10 @@ async def test_nothing_that_is_said_anywhere_comes_out_as_markup(tmp_path: Path)
                 talk.session.emit(TextStreamed(text=payload))
                 talk.session.emit(OutputStreamed(text=payload))
             talk.session.emit(TextStreamed(text="the end"))
-            await reader.until(lambda: [one for one in reader.of("text_streamed") if one["event"]["text"] == "the end"])
-        for told in reader.heard:
-            assert "html" not in told or told["kind"] in ("action_finished", "text_streamed")
-            Checker(convert_charrefs=False).feed(told.get("html", ""))
+            await reader.until(lambda: "the end" in str(reader.items[-2:]))
+        for item in reader.items:
+            assert "html" not in item or (item["kind"], item["by"]) == ("text", "model")
+            Checker(convert_charrefs=False).feed(item.get("html", ""))
         for path in ("", "/record?before=100000", "/audit", "/changes", "/chart"):
             answer = await browser.http.get(f"{browser.top}api/sessions/{ID}{path}")
             # Never a kind that a browser would show as a page, and no line of its own in a stream.
@@ -108,7 +108,7 @@ async def test_nobody_breaks_out_of_the_stream(tmp_path: Path) -> None:
         browser = await site.visit()
         async with browser.reading() as reader:
             await browser.post(f"sessions/{ID}/say", text=forged)
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
         assert reader.numbers == list(range(1, talk.session.number + 1))
 
 
@@ -122,9 +122,11 @@ async def test_what_no_page_could_read_is_told_in_another_way(tmp_path: Path) ->
         browser = await site.visit()
         async with browser.reading() as reader:
             await reader.until(lambda: reader.numbers)
-            talk.session.emit(ActionStarted(action=Action(operation="mcp.x", args=args, reasoning="x")))
-            await reader.until(lambda: reader.of("action_started"))
-        told = reader.of("action_started")[0]["event"]["action"]["args"]
+            talk.session.emit(
+                ActionStarted(action=Action(operation="mcp.x", args=args, reasoning="x"), doing=say("wait.you"))
+            )
+            await reader.until(lambda: reader.of("action"))
+        told = reader.of("action")[0]["action"]["args"]
         assert told["nan"] is told["far"] is None and told["deep"]
 
 
@@ -132,10 +134,8 @@ async def test_characters_that_steer_a_text_are_made_visible(tmp_path: Path) -> 
     async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
         talk.session.emit(MessageAdded(message=Message(role="user", text="evil\u202egnp.exe\u2066 \x1b[2J \u200b")))
         browser = await site.visit()
-        (told,) = [
-            one for one in await browser.get(f"sessions/{ID}/record?before=99") if one["kind"] == "message_added"
-        ]
-        assert told["event"]["message"]["text"] == "evil\\x202egnp.exe\\x2066 \\x1b[2J \\x200b"
+        (said,) = [item for told in await browser.get(f"sessions/{ID}/record?before=99") for item in told["items"]]
+        assert said["text"] == "evil\\x202egnp.exe\\x2066 \\x1b[2J \\x200b"
 
 
 def said_everywhere(payload: str) -> list[QuestionAsked | MessageAdded | ActionStarted | ActionFinished]:

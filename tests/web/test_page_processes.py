@@ -76,10 +76,10 @@ async def test_a_session_outlives_the_server_that_began_it_and_no_event_is_lost(
     browser = await first.visit()
     began = await browser.post("sessions", folder=str(shell.work), mode="full-auto", model=model, message="count")
     async with browser.reading(began["id"]) as reader:
-        await reader.until(lambda: reader.of("action_started"))
+        await reader.until(lambda: reader.of("action"))
         first.kill()
         second = Program(shell, "--port", str(first.port))
-        await reader.until(lambda: reader.of("turn_ended"))
+        await reader.until(lambda: reader.of("text", by="model") and not reader.facts["in_turn"])
         assert reader.opened > 1 and reader.numbers == list(range(1, reader.numbers[-1] + 1))
         snapshot = await browser.get(f"sessions/{began['id']}")
         assert snapshot["writable"] and snapshot["number"] == reader.numbers[-1]
@@ -101,7 +101,7 @@ async def test_an_old_session_goes_on_in_a_process_of_its_own(shell: Shell) -> N
     assert (await browser.get(f"sessions/{entry['id']}"))["writable"]
     async with browser.reading(entry["id"]) as reader:
         await browser.post(f"sessions/{entry['id']}/say", text="again")
-        await reader.until(lambda: len(reader.of("turn_ended")) == 2)
+        await reader.until(lambda: reader.turns_over == 2)
     assert (await browser.post("sessions", status=400, folder="/nowhere/at/all"))["error"]
     program.stop()
 
@@ -119,7 +119,7 @@ async def test_a_chat_is_led_from_a_page_beside_it_and_only_that_chat(tmp_path: 
         (entry,) = await browser.get("sessions")
         async with browser.reading(entry["id"]) as reader:
             await browser.post(f"sessions/{entry['id']}/say", text="said on the page")
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
         await asyncio.to_thread(terminal.wait_for, "said on the page")
         assert (await browser.post("sessions", status=400, folder=str(tmp_path)))["error"]
         terminal.enter("/quit")

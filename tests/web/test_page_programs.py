@@ -74,7 +74,9 @@ async def test_a_page_that_does_not_read_is_cut_off_and_holds_nobody_up(tmp_path
             pieces = 4 * UNREAD // len(piece)
             for number in range(pieces):
                 talk.session.emit(OutputStreamed(text=piece))
-                await steady.until(lambda number=number: len(steady.of("output_streamed")) > number)
+                await steady.until(
+                    lambda number=number: sum(item["kind"] == "output" for item in steady.items) > number
+                )
         data = b""
         async with asyncio.timeout(60):
             while not data.endswith(b"\r\n0\r\n\r\n"):

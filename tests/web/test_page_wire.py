@@ -21,8 +21,8 @@ DOT = base64.b64decode(
 
 
 async def asked(reader: Reader, number: int = 1) -> dict[str, Any]:
-    await reader.until(lambda: len(reader.of("question_asked")) >= number)
-    return reader.of("question_asked")[number - 1]["event"]["question"]
+    await reader.until(lambda: len(reader.asked) >= number)
+    return list(reader.asked.values())[number - 1]
 
 
 async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> Non
             assert entry["state"] == "waiting" and entry["question"] == gate["title"] and entry["vitals"]["mood"] > 0
             taken = await browser.post(f"sessions/{ID}/answer", question_id=gate["question_id"], choice="yes")
             assert taken["taken"] == "answer"
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
             assert (talk.folder / "a.txt").read_text() == "one\n"
-            (said,) = [one for one in reader.of("action_finished") if one.get("said")]
+            (said,) = reader.of("text", by="model")
             assert said["html"] == "<p>Written <strong>well</strong>.</p>\n"
 
             await browser.post(f"sessions/{ID}/undo")
@@ -47,7 +47,7 @@ async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> Non
             assert (await browser.post(f"sessions/{ID}/say", text="yes", question_id=undo["question_id"]))[
                 "taken"
             ] == "answer"
-            await reader.until(lambda: reader.of("turn_undone"))
+            await reader.until(lambda: reader.of("notice", about="undone"))
             assert not (talk.folder / "a.txt").exists()
             (changed,) = await browser.get(f"sessions/{ID}/changes")
             assert changed["files"] == ["a.txt"] and changed["undone"]
@@ -59,7 +59,7 @@ async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> Non
             assert unclear["taken"] == "unclear" and unclear["told"][0]
             no = await browser.post(f"sessions/{ID}/say", text="no, use tabs")
             assert no["taken"] == "answer"
-            await reader.until(lambda: len(reader.of("turn_ended")) == 2)
+            await reader.until(lambda: reader.turns_over == 2)
         snapshot = await browser.get(f"sessions/{ID}")
         assert snapshot["writable"] and snapshot["number"] == talk.session.number and snapshot["questions"] == []
         assert "messages" not in snapshot["state"] and snapshot["state"]["turn"] == 2
@@ -83,9 +83,9 @@ async def test_several_pages_see_the_same_and_the_first_answer_counts(tmp_path: 
             assert meant == ["answer"] + ["closed"] * 5
             assert all(answer["told"] for answer in answers if answer["taken"] == "closed")
             for reader in (first, second):
-                await reader.until(lambda reader=reader: reader.of("turn_ended"))
-                (closed,) = reader.of("question_closed")
-                assert closed["event"]["answer"]["choice"] in ("yes", "no")
+                await reader.until(lambda reader=reader: reader.turns_over)
+                (closed,) = reader.of("question")
+                assert closed["answer"]["choice"] in ("yes", "no")
         assert first.numbers == second.numbers == list(range(1, talk.session.number + 1))
 
 
@@ -102,7 +102,7 @@ async def test_what_is_very_risky_takes_a_word_and_no_click(tmp_path: Path) -> N
                 clicked = await browser.post(path, question_id=question, choice=choice)
                 assert clicked["taken"] == "unclear" and "yes" in clicked["told"][0]
             assert (await browser.post(path, question_id=question, choice="no"))["taken"] == "answer"
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
 
 
 async def test_no_event_is_lost_or_doubled_when_the_server_goes_and_comes(tmp_path: Path) -> None:
@@ -138,10 +138,11 @@ async def test_live_text_comes_between_what_is_kept_and_in_order(tmp_path: Path)
                 talk.session.emit(TextStreamed(text=f"{number}"))
                 talk.session.emit(MessageAdded(message=Message(role="system", text=f"{number}")))
                 talk.session.emit(OutputStreamed(text=f"{number}"))
-            await reader.until(lambda: len(reader.of("output_streamed")) == 50)
-            kinds = ("text_streamed", "message_added", "output_streamed")
-            order = [one["kind"] for one in reader.heard if one["kind"] in kinds]
-            assert order == list(kinds) * 50
+            await reader.until(lambda: len([item for item in reader.items if item["kind"] == "output"]) == 50)
+            order = [name for told in reader.heard for name in (*[item["kind"] for item in told["items"]],
+                     *["kept"] * bool(told["number"]))]  # fmt: skip
+            first = order.index("text")
+            assert order[first:] == ["text", "kept", "output"] * 50
 
 
 async def test_a_reply_is_put_together_and_comes_as_markdown_while_it_is_said(tmp_path: Path) -> None:
@@ -156,13 +157,18 @@ async def test_a_reply_is_put_together_and_comes_as_markdown_while_it_is_said(tm
             talk.session.emit(StreamReset())
             talk.session.emit(TextStreamed(text="anew"))
             talk.session.emit(Noticed(what=say("gate.yes")))
-            await reader.until(lambda: reader.of("noticed"))
-        told = [(one["event"]["channel"], one["event"]["text"], one.get("html")) for one in reader.of("text_streamed")]
+            await reader.until(lambda: reader.of("notice"))
+        told = [
+            (item.get("by"), item.get("text"), item.get("html")) for item in reader.items if item["kind"] != "notice"
+        ]
+        gone = (None, None, None)
         assert told == [
-            ("say", "Some **words** and `code`", "<p>Some <strong>words</strong> and <code>code</code></p>\n"),
-            ("think", "hm", None),
-            ("say", " more", "<p>Some <strong>words</strong> and <code>code</code> more</p>\n"),
-            ("say", "anew", "<p>anew</p>\n"),
+            ("model", None, "<p>Some <strong>words</strong> and <code>code</code></p>\n"),
+            ("thought", "hm", None),
+            gone,
+            ("model", None, "<p>Some <strong>words</strong> and <code>code</code> more</p>\n"),
+            gone,
+            ("model", None, "<p>anew</p>\n"),
         ]
 
 
@@ -184,7 +190,7 @@ async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_p
             async with Talk(tmp_path, [HELLO]):
                 await reader.until(lambda: reader.opened > 1)
                 assert (await browser.post(f"sessions/{ID}/say", text="hi"))["taken"] == "message"
-                await reader.until(lambda: len(reader.of("turn_ended")) == 2)
+                await reader.until(lambda: reader.turns_over == 2)
         assert reader.numbers == list(range(1, reader.numbers[-1] + 1))
 
 
@@ -194,12 +200,11 @@ async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:
         browser = await site.visit()
         async with browser.reading() as reader:
             await browser.post(f"sessions/{ID}/say", text="plan a snake game")
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
             await browser.post(f"sessions/{ID}/plan")
-            await reader.until(lambda: reader.of("job_started"))
-            job = reader.of("job_started")[0]["event"]["job"]["job_id"]
+            (job,) = await reader.until(lambda: reader.facts["state"].get("jobs"))
             await browser.post(f"sessions/{ID}/control", wish="cancel", job=job)
-            await reader.until(lambda: reader.of("job_ended"))
+            await reader.until(lambda: reader.of("report"))
             assert (await browser.post(f"sessions/{ID}/control", status=400, wish="explode", job=job))["error"]
         snapshot = await browser.get(f"sessions/{ID}")
         assert next(iter(snapshot["state"]["plans"].values()))["steps"]
@@ -214,16 +219,16 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
         async with browser.reading() as reader:
             picture = {"name": "dot.png", "data": base64.b64encode(DOT).decode()}
             await browser.post(f"sessions/{ID}/say", text="look", pictures=[picture])
-            await reader.until(lambda: reader.of("turn_ended"))
+            await reader.until(lambda: reader.turns_over)
             assert (await browser.post(f"sessions/{ID}/mode", mode="plan")) == {"mode": "plan"}
-            await reader.until(lambda: reader.of("mode_chosen"))
+            await reader.until(lambda: reader.facts["mode"] == "plan")
             assert (await browser.post(f"sessions/{ID}/mode", status=400, mode="yolo"))["error"]
             assert "tokens" in (await browser.post(f"sessions/{ID}/command", line="/context"))["text"]
             own = await browser.post(f"sessions/{ID}/say", text="/quit")
             assert own["taken"] == "command" and own["told"]
             await browser.post(f"sessions/{ID}/say", text="/status")
-            (shown,) = await reader.until(lambda: reader.of("command_finished"))
-            assert "plan" in shown["event"]["text"]
+            (shown,) = await reader.until(lambda: reader.of("command"))
+            assert "plan" in shown["text"]
         assert await browser.get(f"sessions/{ID}/files?q=duc") == ["duck.py"]
         parts = await browser.get(f"sessions/{ID}/context")
         assert sum(part["tokens"] for part in parts) > 100 and all(part["label"] for part in parts)
@@ -232,7 +237,7 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
         audit = await browser.get(f"sessions/{ID}/audit")
         assert [entry["operation"] for entry in audit] == ["response"]
         (digest,) = [one["digest"] for told in await browser.get(f"sessions/{ID}/record?before=9999")
-                     if told["kind"] == "message_added" for one in told["event"]["message"]["pictures"]]  # fmt: skip
+                     for item in told["items"] for one in item.get("pictures", ())]  # fmt: skip
         answer = await browser.http.get(f"{browser.top}api/sessions/{ID}/pictures/{digest}")
         assert answer.content == DOT and answer.headers["content-type"] == "image/png"
         assert (await browser.http.get(f"{browser.top}api/sessions/{ID}/pictures/{'0' * 64}")).status_code == 404

@@ -16,7 +16,7 @@ from duckflow.events.views import SessionSummary
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.state.agent import AgentState
-from duckflow.store.journal import JournalReader, Row
+from duckflow.store.journal import JournalReader, Row, read_event
 from duckflow.store.paths import Paths
 from duckflow.store.pictures import PictureStore
 from duckflow.store.sessions import Sessions, new_session_id
@@ -119,4 +119,4 @@ class SessionShelf:
 
 
 def _kept(row: Row) -> KeptEvent:
-    return KeptEvent(row.seq, row.kind, row.body)
+    return KeptEvent(row.seq, read_event(row))

@@ -1,8 +1,9 @@
 """What people see of a session, as typed data: phrases and values, no words.
 
-Every item has an id. An event brings items that are new or have changed: an action that has finished, a question that
-was answered, a text that became whole. `number` is that of the event on record which began the item; what is shown only
-while it happens has 0. `at` is when it began.
+Every item has an id that no other of the session has, also where another process goes on with it. An event brings items
+that are new or have changed: an action that has finished, a question that was answered, a text that became whole.
+`number` is that of the event on record which began the item; what is shown only while it happens has 0. `at` is when it
+began.
 """
 
 from typing import Literal, NamedTuple
@@ -63,6 +64,8 @@ class ReasonItem(NamedTuple):
     alternative: str
     piece: str = ""
     """The rationale, where it has not been streamed."""
+    thoughts: str = ""
+    """What it has thought before, where that was streamed."""
 
 
 class ActionItem(NamedTuple):

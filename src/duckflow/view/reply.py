@@ -19,13 +19,13 @@ class ReplyView:
         self._loop = 0
         self._text: TextItem | None = None
         self._thought: TextItem | None = None
-        self._streamed = ""
+        self._streamed = self._thoughts = ""
         self._said = False
 
     def begin(self, number: int) -> list[Item]:
         """A loop begins; what is left of the one before was no answer."""
         left = self.end()
-        self._loop, self._streamed, self._said = number, "", False
+        self._loop, self._streamed, self._thoughts, self._said = number, "", "", False
         return left
 
     def end(self) -> list[Item]:
@@ -37,6 +37,7 @@ class ReplyView:
     def stream(self, event: TextStreamed) -> list[Item]:
         if event.channel == "think":
             thought = self._thought or TextItem(f"thought-{self._loop}", 0, event.at, "thought", "", "streaming")
+            self._thoughts += event.text
             self._thought = thought._replace(text=thought.text + event.text, piece=event.text)
             return [self._thought]
         items: list[Item] = []
@@ -75,18 +76,22 @@ class ReplyView:
                 decision.task_profile,
                 decision.alternative or "",
                 "" if streamed else rationale,
+                self._thoughts,
             ),
         ]
 
-    def say(self, number: int, event: ActionFinished, text: str, turn: int) -> TextItem:
+    def say(self, number: int, event: ActionFinished, text: str, turn: int) -> list[Item]:
         """What was said to the user. The first text of a loop is the one that was streamed."""
         again = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if again else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
-        if not event.job:
-            self._said, self._text = True, None
         duck = event.result.operation == DUCK_CALL
-        return TextItem(name, number, event.at, "model", text, piece=piece, duck=duck, turn=turn)
+        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=duck, turn=turn)]
+        if not event.job:
+            if self._text and self._text.id != name:
+                items.insert(0, self._text._replace(state="passed", piece=""))
+            self._said, self._text = True, None
+        return items
 
 
 def _answer(action: Action) -> str:

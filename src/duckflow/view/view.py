@@ -48,7 +48,6 @@ class View:
         self._deeds = DeedsView(self._workers)
         self._turn = TurnItem("", 0, 0.0, state.turn)
         self._commands: dict[int, CommandItem] = {}
-        self._passing = 0
         self._asked_at: list[float] = []
         """When each request was sent that has no answer yet."""
         self.now = NowItem("now", 0, 0.0)
@@ -80,7 +79,7 @@ class View:
             case happened.ActionFinished():
                 items = self._deeds.finish(number, event, self._turn.turn)
                 said = event.result.said
-                return items if said is None else [*items, self._reply.say(number, event, said, self._turn.turn)]
+                return items if said is None else [*items, *self._reply.say(number, event, said, self._turn.turn)]
             case happened.QuestionAsked():
                 return [*self._change_now(doing=ASKS), *self._deeds.ask(number, event, self._turn.turn)]
             case happened.QuestionClosed():
@@ -218,12 +217,12 @@ class View:
                     in_turn=event.in_turn, busy=event.busy, waiting=event.waiting, health=event.health_bar
                 )
             case talking.CommandStarted():
-                command = CommandItem(f"command-{event.command_id}", 0, event.at, event.line)
+                command = CommandItem(f"command-{event.at}", 0, event.at, event.line)
                 self._commands[event.command_id] = command
                 return [command]
             case talking.CommandFinished():
                 command = self._commands.pop(event.command_id, None)
-                command = command or CommandItem(f"command-{event.command_id}", 0, event.at, "")
+                command = command or CommandItem(f"command-{event.at}", 0, event.at, "")
                 return [command._replace(text=event.text, problem=event.problem, over=True)]
 
     def _note(self, number: int, event: Event) -> list[Item]:
@@ -241,7 +240,7 @@ class View:
             case happened.Reviewed():
                 return [self._notice(number, event, "reviewed", None)._replace(review=event.review)]
             case happened.ContextPruned():
-                return [self._notice(number, event, "pruned", say("page.pruned"))]
+                return [self._notice(number, event, "pruned", say("notice.pruned"))]
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
                 told = say("undo.done" if event.back else "undo.redone", turn=event.turn, files=files)
@@ -263,9 +262,7 @@ class View:
                 return []
 
     def _notice(self, number: int, event: Event, about: About, what: Phrase | None, subject: str = "") -> NoticeItem:
-        self._passing += not number
-        name = f"notice-{number}" if number else f"passing-{self._passing}"
-        return NoticeItem(name, number, event.at, about, what, subject, turn=self._turn.turn)
+        return NoticeItem(f"notice-{number or event.at}", number, event.at, about, what, subject, turn=self._turn.turn)
 
     def _job_notice(self, number: int, event: Event, job: str, status: str) -> NoticeItem:
         name = self._workers.name(job)

@@ -24,7 +24,7 @@ def notice_line(item: NoticeItem, words: Words) -> str:
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":
-            return words("page.allowed", rule=what)
+            return words("notice.allowed", rule=what)
         case _:
             return told_evidence(what, words)
 

@@ -145,6 +145,6 @@ def _go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
         _RUNNING.discard(task)
         problem = None if task.cancelled() else task.exception()
         if isinstance(problem, DuckflowError):
-            watched.tell(Noticed(what=said(problem)))
+            watched.hear(0, Noticed(what=said(problem)))
 
     task.add_done_callback(done)

@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
 from duckflow.state.agent import AgentState
 
 
 class KeptEvent(NamedTuple):
-    """An event as the journal has it: its number, its kind, and its JSON."""
+    """An event on record; nothing but its number where another version has written it."""
 
     number: int
-    kind: str
-    body: str
+    event: Event | None
 
 
 class Joined(NamedTuple):

@@ -1,7 +1,7 @@
 """What the page shows of a session."""
 
 import asyncio
-import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,22 @@ from duckflow.errors import UsageError
 from duckflow.i18n.language import is_language
 from duckflow.i18n.words import catalogue
 from duckflow.state.picture import read_header
-from duckflow.state.question import GateRequest
-from duckflow.web.desk import PageDesk, number_of
+from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, RequestItem, TurnItem, VitalsItem
+from duckflow.view.view import View
+from duckflow.web.desk import Handler, PageDesk, number_of
 from duckflow.web.telling import worded
+from duckflow.web.watched import SidePanel
 
 MOST_RECORD = 2000
 MOST_FILES = 50
 WORDS = (
-    "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "pacemaker.told.",
-    "severity.", "review.", "reply.", "fleet.state.", "fleet.row.", "fleet.doing.", "agent.status.",
+    "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "fleet.state.",
+    "fleet.row.", "fleet.doing.", "agent.status.",
 )  # fmt: skip
 """What the page says itself; the rest is worded here."""
-ASKED, PRUNED = "question_asked", "context_pruned"
-CHART = ("vitals_changed", "usage_reported", ASKED, PRUNED)
-CHANGES = ("turn_began", ASKED, "action_finished", "turn_undone")
+CHART = ("vitals_changed", "usage_reported", "question_asked", "context_pruned")
+CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone")
+"""Kinds of events that are read for these; a session may be long."""
 
 
 async def me(desk: PageDesk, request: Request) -> Any:
@@ -49,7 +51,9 @@ async def events(desk: PageDesk, request: Request) -> Response:
     watched = await desk.watched(request)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else number_of(request, "after")
-    return StreamingResponse(watched.stream(after), media_type="text/event-stream")
+    name = request.query_params.get("panel", "")
+    panel = SidePanel(name, lambda: PANELS[name](desk, request)) if name in PANELS else None
+    return StreamingResponse(watched.stream(after, panel), media_type="text/event-stream")
 
 
 async def record(desk: PageDesk, request: Request) -> Any:
@@ -100,22 +104,29 @@ async def changes(desk: PageDesk, request: Request) -> Any:
     return worded([one | {"diffs": len(one["diffs"])} for one in turns], watched.words)
 
 
+def _items(desk: PageDesk, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:
+    view = View()
+    for number, event in desk.shelf.of_kinds(session_id, kinds):
+        yield from view.hear(number, event) if event else ()
+
+
 def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
-    turns: list[dict[str, Any]] = []
-    for number, kind, body in desk.shelf.of_kinds(session_id, CHANGES):
-        event = json.loads(body)
-        if kind == "turn_began":
-            turns.append({"turn": event["turn"], "number": number, "at": event["at"], "undone": False})
-            turns[-1] |= {"files": list[str](), "diffs": list[str]()}
-        elif kind == "turn_undone":
-            for one in turns:
-                one["undone"] = event["back"] if one["turn"] == event["turn"] else one["undone"]
-        elif turns and kind == ASKED and (gate := event["question"].get("gate")):
-            turns[-1]["diffs"] += [GateRequest.model_validate(gate).file_diff] if gate.get("impacts") else []
-        elif turns and kind == "action_finished":
-            new = [path for path in event["result"].get("changed", ()) if path not in turns[-1]["files"]]
-            turns[-1]["files"] += new
-    return [one for one in turns if one["files"]]
+    turns: dict[int, dict[str, Any]] = {}
+    for item in _items(desk, session_id, CHANGES):
+        match item:
+            case TurnItem(turn=turn):
+                turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "undone": False}
+                turns[turn] |= {"files": list[str](), "diffs": list[str]()}
+            case NoticeItem(about="undone", turn=turn) if turn in turns:
+                turns[turn]["undone"] = item.subject == "back"
+            case QuestionItem(question=question, turn=turn) if turn in turns and question and question.gate:
+                turns[turn]["diffs"] += [question.gate.file_diff] if question.gate.impacts else []
+            case ActionItem(result=result, turn=turn) if turn in turns and result:
+                files = turns[turn]["files"]
+                files += [path for path in result.changed if path not in files]
+            case _:
+                pass
+    return [turn for turn in turns.values() if turn["files"]]
 
 
 async def chart(desk: PageDesk, request: Request) -> Any:
@@ -125,16 +136,24 @@ async def chart(desk: PageDesk, request: Request) -> Any:
     def read() -> list[dict[str, Any]]:
         points: list[dict[str, Any]] = []
         now: dict[str, Any] = {"mood": 1.0, "focus": 1.0, "stamina": 1.0, "tokens": 0}
-        for number, kind, body in desk.shelf.of_kinds(watched.session_id, CHART):
-            event = json.loads(body)
-            if kind == "vitals_changed":
-                now |= event["vitals"]
-            elif kind == "usage_reported":
-                usage = event["usage"]
-                now["tokens"] += usage["prompt_tokens"] + usage["completion_tokens"]
-            asked = "gate" if event.get("question", {}).get("gate") else "duck"
-            mark = {"mark": {ASKED: asked, PRUNED: "prune"}[kind]} if kind in (ASKED, PRUNED) else {}
-            points.append({"at": event["at"], "number": number, **now, **mark})
+        for item in _items(desk, watched.session_id, CHART):
+            mark = ""
+            match item:
+                case VitalsItem(vitals=vitals):
+                    now |= vitals.model_dump()
+                case RequestItem(usage=usage):
+                    now["tokens"] += usage.prompt_tokens + usage.completion_tokens
+                case QuestionItem(question=question) if question:
+                    mark = "gate" if question.gate else "duck"
+                case NoticeItem(about="pruned"):
+                    mark = "prune"
+                case _:
+                    continue
+            points.append({"at": item.at, "number": item.number, **now} | ({"mark": mark} if mark else {}))
         return points
 
     return await asyncio.to_thread(read)
+
+
+PANELS: dict[str, Handler] = {"changes": changes, "audit": audit, "context": context, "chart": chart}
+"""What a page may show beside the conversation."""

@@ -1,17 +1,19 @@
-"""What a page has still to be told, and what is being said right now."""
+"""What the pages of a session have still to be told."""
 
 import asyncio
 import time
-from collections.abc import Collection
+from collections.abc import Callable
+from typing import Any
 
-from duckflow.events.types import TextStreamed
-from duckflow.i18n.plain import plain
-from duckflow.web.telling import markdown, sent
+from duckflow.i18n.words import Words
+from duckflow.view.items import Item, OutputItem, TextItem
+from duckflow.web.telling import sent, told
 
 UNREAD = 8 * 1024 * 1024
 """Bytes: a page that reads more slowly is cut off. It comes back and asks for what it missed."""
 QUIET_SECONDS = 15.0
-PIECE_SECONDS = 0.08
+SOON_SECONDS = 0.08
+Facts = dict[str, Any]
 
 
 class Page:
@@ -21,6 +23,8 @@ class Page:
         self._waiting: list[bytes] = []
         self._size = 0
         self._moved = asyncio.Event()
+        self.recorded = asyncio.Event()
+        """Something on record has come."""
         self.is_cut = False
 
     def put(self, data: bytes) -> None:
@@ -51,44 +55,87 @@ class Page:
         return data
 
 
-class ReplyOnPages:
-    """What is being said: its pieces come faster than pages can be drawn, and are put together for a moment. With them
-    goes all that was said so far as HTML."""
+class Pages:
+    """The open pages of a session. What changes faster than a page can be drawn is told a moment later, as it is then:
+    texts that are being written, outputs, and the facts, of which only those are told that have changed."""
 
-    def __init__(self, pages: Collection[Page]) -> None:
-        self._pages = pages
-        self._pieces: list[TextStreamed] = []
-        self._said = ""
-        self._pause = PIECE_SECONDS
+    def __init__(self, words: Words, facts: Callable[[], Facts]) -> None:
+        self._words = words
+        self._read_facts = facts
+        self._facts: Facts = {}
+        """What all pages know."""
+        self._open: set[Page] = set()
+        self._soon: dict[str, Item] = {}
+        self._stale = True
+        self._pause = SOON_SECONDS
         self._later: asyncio.TimerHandle | None = None
 
-    def take(self, event: TextStreamed) -> None:
-        if self._pieces and self._pieces[0].channel != event.channel:
-            self.flush()
-        self._pieces.append(event)
-        self._later = self._later or asyncio.get_running_loop().call_later(self._pause, self.flush)
+    def join(self, page: Page) -> None:
+        """The facts are the first that it is told."""
+        self._flush()
+        self._open.add(page)
+        page.put(sent({"number": 0, "items": [], "facts": self._facts}))
 
-    def flush(self) -> None:
+    def leave(self, page: Page) -> None:
+        self._open.discard(page)
+        if not self._open:
+            self._soon.clear()
+
+    def cut(self) -> None:
+        for page in self._open:
+            page.cut()
+
+    def tell(self, number: int, items: list[Item]) -> None:
+        if not self._open:
+            self._stale = True
+            return
+        passing = [item for item in items if _passes(item)]
+        if number or len(passing) < len(items):
+            self._tell_passing()
+            self._send(told(number, [item for item in items if not _passes(item)], self._words))
+            self._stale = True
+        self._soon |= {item.id: item for item in passing}
+        if not self._later:
+            self._later = asyncio.get_running_loop().call_later(self._pause, self._flush)
+
+    def _flush(self) -> None:
+        began = time.monotonic()
         if self._later:
             self._later.cancel()
             self._later = None
-        if not self._pieces:
-            return
-        began, first = time.monotonic(), self._pieces[0]
-        text = "".join(piece.text for piece in self._pieces)
-        self._pieces.clear()
-        self._said += text if first.channel == "say" else ""
-        if not self._pages:
-            return
-        shown = {"html": markdown(self._said)} if first.channel == "say" else {}
-        whole = first.model_copy(update={"text": plain(text)})
-        data = sent({"number": 0, "kind": whole.kind, "event": whole.model_dump(mode="json"), **shown})
-        for page in self._pages:
-            page.put(data)
-        # A long reply takes long to be drawn anew.
-        self._pause = max(PIECE_SECONDS, 10 * (time.monotonic() - began))
+        self._tell_passing()
+        if self._stale:
+            before, self._facts, self._stale = self._facts, self._read_facts(), False
+            if changed := _difference(before, self._facts):
+                self._send({"number": 0, "items": [], "facts": changed})
+        # A long reply or plan takes long to be drawn anew.
+        self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began))
 
-    def forget(self) -> None:
-        """What is said from now on is another one."""
-        self._said = ""
-        self._pause = PIECE_SECONDS
+    def _tell_passing(self) -> None:
+        items = list(self._soon.values())
+        self._soon.clear()
+        self._send(told(0, items, self._words))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if not self._open or not (message["number"] or message["items"] or "facts" in message):
+            return
+        data = sent(message)
+        for page in self._open:
+            page.put(data)
+            if message["number"]:
+                page.recorded.set()
+
+
+def _passes(item: Item) -> bool:
+    """Whether it will have changed in a moment."""
+    return (isinstance(item, TextItem) and item.state == "streaming") or (
+        isinstance(item, OutputItem) and not item.over
+    )
+
+
+def _difference(before: Facts, after: Facts) -> Facts:
+    """The facts that have changed; of the state only the fields that have."""
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    if "state" in changed and "state" in before:
+        changed["state"] = _difference(before["state"], changed["state"])
+    return changed

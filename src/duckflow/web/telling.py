@@ -1,8 +1,8 @@
-"""Events and state as the page gets them: JSON in which every phrase is a sentence, and what the model says is also
-there as HTML that holds nothing but what Markdown means."""
+"""Items and state as the page gets them: JSON in which every phrase is a sentence, and what the model says is there as
+HTML that holds nothing but what Markdown means."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from html import escape
 from math import isfinite
@@ -10,11 +10,29 @@ from typing import Any, cast
 
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.state.noun import ELLIPSIS
-from duckflow.state.phrase import SAID, Phrase
+from duckflow.outcome import ended_well
+from duckflow.state.noun import ELLIPSIS, Noun, Value
+from duckflow.state.phrase import Phrase
+from duckflow.view.items import (
+    About,
+    ActionItem,
+    CommandItem,
+    Item,
+    NoticeItem,
+    OutputItem,
+    PlanItem,
+    QuestionItem,
+    ReasonItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+)
+from duckflow.view.wording import notice_line
 
 PHRASE = frozenset(Phrase.model_fields)
-FINISHED, MESSAGE = "action_finished", "message_added"
+NOTICES: frozenset[About] = frozenset(
+    ("noticed", "rejected", "model", "intervened", "reviewed", "pruned", "undone", "allowed", "ended")
+)
 DEEPEST = 60
 LONGEST_MARKDOWN, MOST_BRACKETS = 100_000, 2_000
 LINKS = ("http://", "https://", "mailto:")
@@ -48,26 +66,71 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
         return plain(" ".join([str(fields["key"]), *map(str, fields["values"].values())]))
 
 
-def told(number: int, kind: str, event: dict[str, Any], words: Words) -> dict[str, Any]:
-    """One event; of one that is not kept the number is 0."""
-    if kind == MESSAGE and event["message"]["role"] != "user":
-        # What the model and the tools say is told by other events; this is how a request has it.
-        event = {**event, "message": {**event["message"], "text": "", "native": None}}
-    data: dict[str, Any] = {"number": number, "kind": kind, "event": worded(event, words)}
-    if kind == FINISHED and (text := _said(event)):
-        data |= {"said": True, "html": markdown(text)}
-    return data
+def told(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
+    """The items of one event; of one that is not kept the number is 0."""
+    return {"number": number, "items": [shown for item in items if (shown := page_item(item, words))]}
 
 
-def _said(event: dict[str, Any]) -> str:
-    """What the model says to the user with this result."""
-    result: dict[str, Any] = event.get("result", {})
-    phrase: dict[str, Any] = result.get("for_user", {})
-    return str(phrase.get("values", {}).get("text", "")) if phrase.get("key") == SAID and result.get("ok") else ""
+def page_item(item: Item, words: Words) -> dict[str, Any] | None:
+    """Nothing for what the page does not show, or shows as a part of the state."""
+    match item:
+        case TextItem():
+            return _text(item, words)
+        case ReasonItem() if item.rationale or item.thoughts:
+            return _fields(item, words, "rationale", "confidence", "profile", "alternative", "thoughts")
+        case ActionItem() if item.state != "asked" and not item.talks and (item.doing or item.result):
+            return _fields(item, words, "operation", "state", "action", "doing", "job", "job_name", "result")
+        case QuestionItem() if item.question.on_record if item.question else item.number:
+            return _fields(item, words, "question", "answer")
+        case PlanItem(active=True, plan=plan) if plan.status == "draft":
+            return _fields(item, words, "plan")
+        case ReportItem():
+            return _fields(item, words, "job_name", "status", "report")
+        case NoticeItem():
+            return _notice(item, words)
+        case TurnItem() if item.number:
+            return _fields(item, words, "turn", "outcome")
+        case OutputItem():
+            return _fields(item, words, "job", "tail", "over")
+        case CommandItem(over=True) if item.text or item.problem:
+            return _fields(item, words, "line", "text", "problem")
+        case _:
+            return None
 
 
-def message(number: int, kind: str, event: dict[str, Any], words: Words) -> bytes:
-    return sent(told(number, kind, event, words))
+def _text(item: TextItem, words: Words) -> dict[str, Any] | None:
+    over = item.state in ("reset", "passed") or (item.by == "thought" and item.state != "streaming")
+    if item.by == "body":
+        return None
+    if over:
+        return {"kind": "gone", "id": item.id}
+    if item.by == "model":
+        return _fields(item, words, "by", "state", "duck") | {"html": markdown(item.text)}
+    return _fields(item, words, "by", "state", "text", "meanwhile", "pictures")
+
+
+def _notice(item: NoticeItem, words: Words) -> dict[str, Any] | None:
+    if item.about == "offered":
+        return {"kind": "offered", "id": item.id, "text": plain(item.subject)}
+    text = notice_line(item, words) if item.about in NOTICES else ""
+    well = item.outcome is None or ended_well(item.outcome)
+    return _fields(item, words, "about") | {"text": plain(text), "well": well} if text else None
+
+
+def _fields(item: Item, words: Words, *names: str) -> dict[str, Any]:
+    values = item._asdict()
+    common = {"kind": item.kind, "id": item.id, "number": item.number, "at": item.at}
+    return common | {name: worded(_dumped(values[name]), words) for name in names}
+
+
+def _dumped(value: Any) -> Any:
+    match value:
+        case Noun() | Value():
+            return value.model_dump(mode="json")
+        case tuple():
+            return [_dumped(part) for part in cast("tuple[Any, ...]", value)]
+        case _:
+            return value
 
 
 def sent(data: dict[str, Any]) -> bytes:

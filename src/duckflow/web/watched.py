@@ -1,23 +1,22 @@
 """Sessions that pages look at: each is joined once, and every page of it is told the same."""
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.events.event import Event, LanguageChosen
+from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
-from duckflow.events.talking import ConversationLeft
-from duckflow.events.types import DecisionMade, LoopBegan, StreamReset, TextStreamed
 from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
+from duckflow.view.items import ChosenItem, NoticeItem
+from duckflow.view.view import View
 from duckflow.web.ports import Joined, Shelf
-from duckflow.web.stream import QUIET_SECONDS, Page, ReplyOnPages
-from duckflow.web.telling import message, told, worded
+from duckflow.web.stream import QUIET_SECONDS, Facts, Page, Pages
+from duckflow.web.telling import sent, told, worded
 
 PAGE = 500
 MOST_STREAMS = 100
@@ -25,9 +24,24 @@ LOOK_SECONDS = 1.0
 """How often the journal of a session that nobody holds is looked at."""
 IDLE_SECONDS = 20.0
 """How long a session that nobody looks at stays joined."""
+PANEL_SECONDS = 1.5
+"""How soon a panel is read again after something has happened."""
+STATE = {
+    "folder", "title", "named", "turn", "five", "plans", "active_plan", "jobs", "agents", "vitals", "usage",
+    "files_changed",
+}  # fmt: skip
+"""What the page shows of the state."""
+LEFT_OUT: Any = {"jobs": {"__all__": {"messages"}}}
 LANGUAGE = ("session_opened", "language_chosen")
 AGAIN = b"retry: 500\n\n"
 QUIET = b": \n\n"
+
+
+class SidePanel(NamedTuple):
+    """What a page shows beside the conversation, and how that is read."""
+
+    name: str
+    read: Callable[[], Awaitable[Any]]
 
 
 class WatchedSession:
@@ -41,10 +55,12 @@ class WatchedSession:
         self.streams = 0
         self.is_over = False
         self._shelf = shelf
-        self._pages: set[Page] = set()
-        self._reply = ReplyOnPages(self._pages)
+        self._pages = Pages(words, self._facts)
+        self._kept: AgentState | None = None
+        """The state of a session that nobody holds."""
+        self._view = View(joined.conversation.state if joined else None)
         if joined:
-            self._unhear = joined.conversation.hear(self._hear)
+            self._unhear = joined.conversation.hear(self.hear)
 
     @property
     def conversation(self) -> Conversation:
@@ -61,13 +77,14 @@ class WatchedSession:
     def is_idle(self) -> bool:
         return not self.streams and time.monotonic() - self.used > IDLE_SECONDS
 
-    async def stream(self, after: int) -> AsyncGenerator[bytes]:
+    async def stream(self, after: int, panel: SidePanel | None = None) -> AsyncGenerator[bytes]:
         """What was kept after that number and then everything as it happens: nothing is left out, nothing comes twice.
         It ends when the session's process ends, or when one holds it again."""
         self.streams += 1
         try:
             yield AGAIN
-            telling = self._live_stream(after, self.joined) if self.joined else self._kept_stream(after)
+            joined = self.joined
+            telling = self._live_stream(after, joined, panel) if joined else self._kept_stream(after, panel)
             async with aclosing(telling):
                 async for data in telling:
                     yield data
@@ -75,104 +92,137 @@ class WatchedSession:
             self.streams -= 1
             self.used = time.monotonic()
 
-    async def _live_stream(self, after: int, joined: Joined) -> AsyncGenerator[bytes]:
+    async def _live_stream(self, after: int, joined: Joined, panel: SidePanel | None) -> AsyncGenerator[bytes]:
         page, until = Page(), joined.conversation.number
-        self._pages.add(page)
+        view = View(joined.conversation.state)
+        self._pages.join(page)
+        reading = asyncio.create_task(self._keep_panel(page, panel)) if panel else None
         try:
-            while after < until and (rows := await asyncio.to_thread(self._read, after, until)):
-                after = rows[-1][0]
-                yield b"".join(data for _, data in rows)
+            while after < until and (messages := await self._read(view, after, until)):
+                after = messages[-1]["number"]
+                yield b"".join(map(sent, messages))
             while not (page.is_cut or self.is_over):
                 yield await page.take() or QUIET
         finally:
-            self._pages.discard(page)
+            self._pages.leave(page)
+            if reading:
+                reading.cancel()
 
-    async def _kept_stream(self, after: int) -> AsyncGenerator[bytes]:
-        quiet = time.monotonic()
+    async def _keep_panel(self, page: Page, panel: SidePanel) -> None:
+        """Tell what it shows, and again when that is something else."""
+        shown = b""
+        while True:
+            page.recorded.clear()
+            before, shown = shown, await self._panel_data(panel)
+            if shown != before:
+                page.put(shown)
+            await asyncio.sleep(PANEL_SECONDS)
+            await page.recorded.wait()
+
+    async def _panel_data(self, panel: SidePanel) -> bytes:
+        try:
+            shown = {"data": await panel.read(), "problem": ""}
+        except DuckflowError as problem:
+            shown = {"data": None, "problem": self.words.error(problem)}
+        return sent({"number": 0, "items": [], "panel": {"name": panel.name, **shown}})
+
+    async def _kept_stream(self, after: int, panel: SidePanel | None) -> AsyncGenerator[bytes]:
+        quiet, fresh = time.monotonic(), True
+        view = View(await self._state())
         while self.session_id not in await asyncio.to_thread(self._shelf.running):
-            if rows := await asyncio.to_thread(self._read, after, 0):
-                after = rows[-1][0]
-                yield b"".join(data for _, data in rows)
-                continue
+            while messages := await self._read(view, after):
+                after, fresh, self._kept = messages[-1]["number"], True, None
+                yield b"".join(map(sent, messages))
+            if fresh:
+                fresh = False
+                yield sent({"number": 0, "items": [], "facts": self._kept_facts(await self._state())})
+                if panel:
+                    yield await self._panel_data(panel)
             if time.monotonic() - quiet > QUIET_SECONDS:
                 quiet = time.monotonic()
                 yield QUIET
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _read(self, after: int, until: int) -> list[tuple[int, bytes]]:
-        kept = self._shelf.first(self.session_id, PAGE, after)
-        return [
-            (number, message(number, kind, json.loads(body), self.words))
-            for number, kind, body in kept
-            if not until or number <= until
-        ]
+    async def _read(self, view: View, after: int, until: int = 0) -> list[dict[str, Any]]:
+        def read() -> list[dict[str, Any]]:
+            kept = self._shelf.first(self.session_id, PAGE, after)
+            return [
+                told(number, view.hear(number, event) if event else [], self.words)
+                for number, event in kept
+                if not until or number <= until
+            ]
+
+        return await asyncio.to_thread(read)
 
     async def record(self, before: int, most: int) -> list[dict[str, Any]]:
         """A piece of the past, oldest first."""
+        view = View(await self._state())
 
         def read() -> list[dict[str, Any]]:
             kept = self._shelf.last(self.session_id, most, before)
-            return [told(number, kind, json.loads(body), self.words) for number, kind, body in kept]
+            return [told(number, view.hear(number, event) if event else [], self.words) for number, event in kept]
 
         return await asyncio.to_thread(read)
 
     async def snapshot(self) -> dict[str, Any]:
         """How things stand after the event of that number, and whether one can take part."""
-        if self.joined is None or not self.writable:
-            number, state = await asyncio.to_thread(self._shelf.state, self.session_id)
-            return {"number": number, "writable": False, "questions": [], "commands": [], **self._facts(state)}
+        if self.joined and self.writable:
+            return {"number": self.joined.conversation.number, **self._facts()}
+        number, self._kept = await asyncio.to_thread(self._shelf.state, self.session_id)
+        return {"number": number, **self._kept_facts(self._kept)}
+
+    async def _state(self) -> AgentState:
+        if self.joined and self.writable:
+            return self.joined.conversation.state
+        if self._kept is None:
+            _, self._kept = await asyncio.to_thread(self._shelf.state, self.session_id)
+        return self._kept
+
+    def _kept_facts(self, state: AgentState) -> Facts:
+        nothing: Facts = {"in_turn": False, "busy": False, "doing": "", "waiting": [], "questions": [], "commands": []}
+        return {"writable": False, **nothing, **self._state_facts(state)}
+
+    def _facts(self) -> Facts:
+        if self.joined is None:
+            return {}
         talk = self.joined.conversation
         offered = [{"name": one.name, "help": one.help.model_dump(), "words": one.words} for one in talk.commands]
+        doing = self._view.now.doing
         return {
-            "number": talk.number,
             "writable": True,
-            **self._facts(talk.state),
+            **self._state_facts(talk.state),
             "mode": talk.choices.mode,
             "in_turn": talk.in_turn,
             "busy": talk.busy,
-            "waiting": worded([one._asdict() for one in talk.waiting], self.words),
-            "health": worded(talk.health_bar().model_dump(), self.words),
-            "questions": worded([one.model_dump(mode="json") for one in talk.questions], self.words),
+            "doing": worded(doing.model_dump() if doing else "", self.words),
+            "waiting": worded([line._asdict() for line in talk.waiting], self.words),
+            "questions": worded([question.model_dump(mode="json") for question in talk.questions], self.words),
             "commands": worded(offered, self.words),
         }
 
-    def _facts(self, state: AgentState) -> dict[str, Any]:
-        left_out: Any = {"messages": True, "jobs": {"__all__": {"messages"}}}
+    def _state_facts(self, state: AgentState) -> Facts:
+        shown = state.model_dump(mode="json", include=STATE, exclude=LEFT_OUT)
         return {
             "language": self.words.language,
             "mode": state.mode,
             "model": state.model,
-            "state": worded(state.model_dump(mode="json", exclude=left_out), self.words),
+            "state": worded(shown, self.words),
         }
 
-    def tell(self, event: Event, number: int = 0) -> None:
-        """Every page, at once."""
-        if self._pages:
-            data = message(number, event.kind, event.model_dump(mode="json"), self.words)
-            for page in self._pages:
-                page.put(data)
-
-    def _hear(self, number: int, event: Event) -> None:
-        if isinstance(event, TextStreamed):
-            self._reply.take(event)
-            return
-        self._reply.flush()
-        match event:
-            case LanguageChosen():
-                self.words.language = language_of(event.language)
-            case LoopBegan() | StreamReset() | DecisionMade():
-                self._reply.forget()
-            case _:
-                pass
-        self.tell(event, number)
-        if isinstance(event, ConversationLeft):
+    def hear(self, number: int, event: Event) -> None:
+        """What has happened is told to every page."""
+        items = self._view.hear(number, event)
+        for item in items:
+            if isinstance(item, ChosenItem) and item.language:
+                self.words.language = language_of(item.language)
+        self._pages.tell(number, items)
+        if any(isinstance(item, NoticeItem) and item.about == "left" for item in items):
             self.end()
 
     def end(self) -> None:
         """Its process is gone; pages come back for what there is then."""
         self.is_over = True
-        for page in self._pages:
-            page.cut()
+        self._pages.cut()
 
     async def aclose(self) -> None:
         self.end()
@@ -211,8 +261,11 @@ class Watching:
 
     def _language(self, session_id: str) -> str:
         """The one that was spoken last."""
-        *_, last = ("", *self._shelf.of_kinds(session_id, LANGUAGE))
-        return language_of(json.loads(last[2])["language"] if last else "")
+        view = View()
+        for number, event in self._shelf.of_kinds(session_id, LANGUAGE):
+            if event:
+                view.hear(number, event)
+        return language_of(view.chosen.language)
 
     def require_room(self) -> None:
         """For one more stream."""

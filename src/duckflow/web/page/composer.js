@@ -37,7 +37,7 @@ export function Composer({ session, tell }) {
 	const field = useRef(null);
 	const looking = useRef(0);
 	const recalled = useRef(-1);
-	const { now, writable } = session;
+	const { writable } = session;
 
 	const setText = (value) => {
 		setTextOnly(value);
@@ -121,7 +121,7 @@ export function Composer({ session, tell }) {
 		field.current.focus();
 	};
 	const recall = (way) => {
-		const said = session.items.list.filter((item) => item.kind === "user").map((item) => item.text).reverse();
+		const said = session.items.list.filter((item) => item.by === "user").map((item) => item.text).reverse();
 		const next = Math.max(-1, Math.min(said.length - 1, recalled.current + way));
 		if (next === recalled.current) return false;
 		recalled.current = next;
@@ -136,7 +136,7 @@ export function Composer({ session, tell }) {
 		if (open && move) setOffers({ ...offers, at: (offers.at + move + offers.list.length) % offers.list.length });
 		else if (open && (event.key === "Tab" || event.key === "Enter") && unmodified && text.slice(offers.from).trim() !== offers.list[offers.at].text.trim()) accept(offers.list[offers.at]);
 		else if (open && event.key === "Escape") close();
-		else if (event.key === "Escape" && now.busy) stop();
+		else if (event.key === "Escape" && session.busy) stop();
 		else if (event.key === "Enter" && unmodified) {
 			close();
 			send();
@@ -170,8 +170,8 @@ export function Composer({ session, tell }) {
 		onDragLeave=${() => setOver(false)}
 		onDrop=${drop}
 	>
-		${now.waiting?.length
-			? html`<ul class="queued" aria-label=${t("page.unheard")}>${now.waiting.map(
+		${session.waiting?.length
+			? html`<ul class="queued" aria-label=${t("page.unheard")}>${session.waiting.map(
 					(one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "page.later" : "page.steer")} /> ${visible(one.text)}</li>`,
 				)}</ul>`
 			: null}
@@ -197,7 +197,7 @@ export function Composer({ session, tell }) {
 				aria-controls=${listed ? "offers" : undefined}
 				aria-autocomplete="list"
 				aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-				placeholder=${t(session.questions.length ? "page.placeholder_answer" : now.in_turn ? "page.placeholder_steer" : "page.placeholder")}
+				placeholder=${t(session.questions.length ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
 				disabled=${!writable}
 				value=${text}
 				onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
@@ -205,10 +205,10 @@ export function Composer({ session, tell }) {
 				onPaste=${paste}
 				onBlur=${close}
 			/>
-			${now.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
-			${now.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
-			<button class="tool send" title=${t(now.in_turn ? "page.steer" : "page.send")} aria-label=${t(now.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
+			${session.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
+			${session.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
+			<button class="tool send" title=${t(session.in_turn ? "page.steer" : "page.send")} aria-label=${t(session.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
 		</div>
-		<p class="hint keys" aria-hidden="true">${t(now.in_turn ? "page.keys_busy" : "page.keys")}</p>
+		<p class="hint keys" aria-hidden="true">${t(session.in_turn ? "page.keys_busy" : "page.keys")}</p>
 	</form>`;
 }

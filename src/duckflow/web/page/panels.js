@@ -1,40 +1,20 @@
 // What can be looked up beside the conversation: changes, vitals, record, the prompt's layers.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { html } from "./vendor/htm-preact.js";
 import { Chart } from "./chart.js";
 import { LaterDiff } from "./diff.js";
 import { Icon } from "./icons.js";
 import { subject } from "./plan.js";
 import { money, moment, t, thousands, visible } from "./words.js";
 
-const AGAIN_MS = 1500;
-
-/** What the server says under a name; read again some time after something has happened. */
-function useReading(session, what) {
-	const [data, setData] = useState(null);
-	const [problem, setProblem] = useState("");
-	const happened = session.last;
-	useEffect(() => {
-		let wanted = true;
-		const read = () =>
-			session.read(what).then(
-				(found) => wanted && (setData(found), setProblem("")),
-				(error) => wanted && setProblem(error.message),
-			);
-		const timer = setTimeout(read, data ? AGAIN_MS : 0);
-		return () => {
-			wanted = false;
-			clearTimeout(timer);
-		};
-	}, [happened, what]);
-	return [data, problem];
-}
+/** What the server says of a panel, and keeps saying while it is shown. */
+const reading = (session, name) => [session.panels[name]?.data ?? null, session.panels[name]?.problem];
 
 const Reading = ({ problem, data, nothing, children }) =>
 	problem ? html`<p class="problem">${visible(problem)}</p>` : data === null ? html`<p class="nothing">…</p>` : nothing ? html`<p class="nothing">${nothing}</p>` : children;
 
 export function Changes({ session, tell }) {
-	const [data, problem] = useReading(session, "changes");
+	const [data, problem] = reading(session, "changes");
 	const undo = (again) => session.undo(again).then(({ told }) => told?.length && tell(told.join(" ")), (error) => tell(error.message, "warn"));
 	return html`<section aria-labelledby="changes-title"><h2 id="changes-title">${t("page.changes")}</h2>
 		${session.writable
@@ -55,7 +35,7 @@ function Turn({ turn, session }) {
 }
 
 export function Health({ session }) {
-	const [data, problem] = useReading(session, "chart");
+	const [data, problem] = reading(session, "chart");
 	const usage = session.state.usage ?? {};
 	const facts = [
 		[t("page.calls"), usage.calls],
@@ -77,7 +57,7 @@ const reason = ({ operation, why, told }) =>
 const MARKS = { true: "check", false: "cross", null: "ring" };
 
 export function Audit({ session }) {
-	const [data, problem] = useReading(session, "audit");
+	const [data, problem] = reading(session, "audit");
 	return html`<section aria-labelledby="audit-title"><h2 id="audit-title">${t("page.audit")}</h2>
 		<${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("audit.nothing") : ""}>
 			<ol class="audit">${[...(data ?? [])].reverse().map(
@@ -90,7 +70,7 @@ export function Audit({ session }) {
 }
 
 export function Layers({ session }) {
-	const [data, problem] = useReading(session, "context");
+	const [data, problem] = reading(session, "context");
 	const layers = data ?? [];
 	const most = Math.max(1, ...layers.map((one) => one.tokens));
 	const sum = layers.reduce((total, one) => total + one.tokens, 0);

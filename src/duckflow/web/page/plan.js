@@ -78,7 +78,7 @@ function Job({ job, session, tell }) {
 		});
 	const status = waits ? t("job.status.waits") : t(`job.status.${job.status}`);
 	const act = (wish) => session.control(wish, job.job_id).catch((error) => tell(error.message, "warn"));
-	const output = session.outputs[job.job_id];
+	const output = LIVE.has(job.status) && session.outputs[job.job_id];
 	return html`<li class=${`job j-${job.status}${waits ? " waits" : ""}`}>
 		<div class="job-head">
 			<${Icon} name="job" /><b>${visible(job.name)}</b> <span class=${`badge b-${waits ? "waits" : job.status}`}>${status}</span>

@@ -1,4 +1,4 @@
-// Requests to the page's server: JSON for what a person does, and a stream of events with the journal's numbers.
+// Requests to the page's server: JSON for what a person does, and a stream of what happens with the journal's numbers.
 
 export class Refused extends Error {
 	constructor(status, message) {
@@ -22,10 +22,10 @@ export const post = (path, body = {}) =>
 const SILENT_MS = 40000;
 const LONGEST_PAUSE_MS = 5000;
 
-/** Every event after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
+/** What happens after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
 export class Stream {
-	constructor(path, after, hear, tell) {
-		this.path = path;
+	constructor(address, after, hear, tell) {
+		this.address = address;
 		this.after = after;
 		this.hear = hear;
 		this.tell = tell;
@@ -37,7 +37,8 @@ export class Stream {
 		this.closed = false;
 		this.stop?.abort();
 		this.stop = new AbortController();
-		this.read(this.stop).catch((problem) => this.cut(problem));
+		const { stop } = this;
+		this.read(stop).catch((problem) => stop === this.stop && this.cut(problem));
 	}
 
 	close() {
@@ -62,7 +63,7 @@ export class Stream {
 	}
 
 	async read(stop) {
-		const answer = await fetch(`${this.path}?after=${this.after}`, {
+		const answer = await fetch(this.address(this.after), {
 			credentials: "same-origin",
 			headers: { Accept: "text/event-stream" },
 			signal: stop.signal,
@@ -71,9 +72,8 @@ export class Stream {
 			const data = await answer.json().catch(() => ({}));
 			throw new Refused(answer.status, data.error || answer.statusText);
 		}
-		const back = this.tries > 0;
 		this.tries = 0;
-		this.tell(back ? "back" : "open");
+		this.tell("open");
 		const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
 		let rest = "";
 		for (;;) {

@@ -1,18 +1,14 @@
-// One session as the page knows it: the snapshot, kept true by events.
+// One session as the page knows it: items and facts, as the server tells them.
 
 import { Items } from "./items.js";
 import { Stream, get, post } from "./requests.js";
-import { applyWork, changeAgent, given } from "./work.js";
 
 const OPENED_WITH = 400;
 const OLDER = 600;
 const MOST_ITEMS = 1500;
 const KEPT_ITEMS = 900;
-const TAIL = 8000;
 const DRAW_MS = 40;
-const LOOK_MS = 700;
-const MOVING = new Set(["decision_made", "plan_changed", "job_started", "job_changed", "job_ended", "agent_started", "agent_ended", "turn_ended", "language_chosen"]);
-const PASSING = new Set(["now_changed", "question_asked", "question_closed", "turn_began", "turn_ended", "mode_chosen"]);
+const MOST_HIDDEN = 3;
 
 export class Session {
 	constructor(id, changed) {
@@ -20,88 +16,74 @@ export class Session {
 		this.path = `api/sessions/${encodeURIComponent(id)}`;
 		this.changed = changed;
 		this.items = new Items();
+		this.outputs = {};
+		this.panels = {};
+		this.panel = "";
 		this.state = {};
 		this.questions = [];
-		this.now = { in_turn: false, busy: false, waiting: [] };
 		this.first = 0;
 		this.last = 0;
-		this.stateAt = 0;
-		this.moved = 0;
-		this.reply = blank();
-		this.outputs = {};
-		this.doing = "";
 		this.link = "opening";
 		this.follows = true;
-		this.commandsRunning = new Map();
 		this.offered = "";
 	}
 
 	async open() {
-		const snapshot = await get(this.path);
-		this.take(snapshot);
-		this.last = snapshot.number;
-		this.first = snapshot.number + 1;
+		const { number, ...facts } = await get(this.path);
+		this.know(facts);
+		this.last = number;
+		this.first = number + 1;
 		await this.older(OPENED_WITH);
-		this.stream = new Stream(`${this.path}/events`, this.last, (told) => this.hear(told), (how, problem) => this.linked(how, problem));
+		const address = (after) => `${this.path}/events?after=${after}&panel=${this.panel}`;
+		this.stream = new Stream(address, this.last, (told) => this.hear(told), (how, problem) => this.linked(how, problem));
 		this.stream.open();
-		this.seen = () => (document.hidden ? this.rest() : this.wake());
-		document.addEventListener("visibilitychange", this.seen);
+		this.shareConnections();
 	}
 
 	close() {
 		this.stream?.close();
+		this.others?.close();
 		clearTimeout(this.drawing);
-		clearTimeout(this.soon);
-		clearInterval(this.looking);
 		document.removeEventListener("visibilitychange", this.seen);
 		this.changed = () => {};
 	}
 
-	/** A browser has only few connections for all its pages: one that nobody sees asks now and then. */
-	rest() {
-		clearInterval(this.looking);
-		this.looking = setInterval(() => this.look().catch(() => {}), 10000);
-		this.resting = setTimeout(() => this.stream.close(), 30000);
+	/** A browser has only few connections for all its pages: those that were seen longest ago give theirs up. */
+	shareConnections() {
+		const later = new Set();
+		const me = Math.random();
+		this.others = new BroadcastChannel("duckflow-pages");
+		this.others.onmessage = ({ data }) => {
+			later.add(data);
+			if (document.hidden && later.size >= MOST_HIDDEN) this.stream.close();
+		};
+		this.seen = () => {
+			if (document.hidden) return;
+			later.clear();
+			this.others.postMessage(me);
+			if (this.stream.closed && this.link !== "refused") this.stream.open();
+		};
+		this.seen();
+		document.addEventListener("visibilitychange", this.seen);
 	}
 
-	wake() {
-		clearInterval(this.looking);
-		clearTimeout(this.resting);
-		if (this.stream.closed && this.link !== "refused") this.stream.open();
+	/** What is shown beside the conversation comes over the stream, too. */
+	show(panel) {
+		if (panel === this.panel) return;
+		this.panel = panel;
+		if (panel && this.stream && !this.stream.closed) this.stream.open();
 	}
 
-	/** What the page does not work out itself (goal, states of plans) is read again when it may have moved. */
-	lookSoon() {
-		clearTimeout(this.soon);
-		this.soon = setTimeout(() => this.look().catch(() => {}), LOOK_MS);
-	}
-
-	async look() {
-		const { moved } = this;
-		const snapshot = await get(this.path);
-		// What was heard meanwhile is newer than the answer.
-		if (moved === this.moved) this.take(snapshot);
-		else this.lookSoon();
-		this.draw();
-	}
-
-	take(snapshot) {
-		const { state, questions, mode, model, commands, writable, in_turn, busy, waiting } = snapshot;
-		Object.assign(this, { mode, model, commands, writable, snapshot });
-		// What is on record is kept by the events; an older snapshot must not take it back.
-		if (snapshot.number >= this.last) {
-			this.state = { ...state };
-			this.stateAt = snapshot.number;
-		}
-		this.questions = questions ?? [];
-		this.now = { in_turn: in_turn ?? false, busy: busy ?? false, waiting: waiting ?? [] };
+	know({ state, ...facts }) {
+		Object.assign(this, facts);
+		if (state) this.state = { ...this.state, ...state };
+		this.known = true;
 	}
 
 	linked(how, problem) {
-		this.link = how === "back" ? "open" : how;
+		this.link = how;
 		this.problem = problem;
-		if (how === "back" || how === "open") this.look().catch(() => {});
-		if (how === "lost") this.reply = blank();
+		if (how === "lost") this.items.live.clear();
 		this.draw();
 	}
 
@@ -109,15 +91,12 @@ export class Session {
 		if (this.first <= 1 || this.fetching) return false;
 		this.fetching = true;
 		try {
-			const events = await get(`${this.path}/record?before=${this.first}&most=${most}`);
-			if (!events.length) this.first = 1;
-			else {
-				const page = new Items();
-				for (const one of events) page.hear(one);
-				this.items.prepend(page);
-				this.first = events[0].number;
-			}
-			return events.length > 0;
+			const told = await get(`${this.path}/record?before=${this.first}&most=${most}`);
+			const older = new Items();
+			for (const { items } of told) for (const item of items) older.take(item);
+			this.items.prepend(older);
+			this.first = told[0]?.number ?? 1;
+			return told.length > 0;
 		} finally {
 			this.fetching = false;
 			this.draw();
@@ -125,16 +104,24 @@ export class Session {
 	}
 
 	hear(told) {
-		for (const one of told) {
-			if (one.number) this.last = one.number;
-			if (MOVING.has(one.kind)) this.lookSoon();
-			if (PASSING.has(one.kind)) this.moved += 1;
-			this.apply(one);
-			this.items.hear(one);
-			if (one.kind === "decision_made") this.items.list.at(-1).thoughts = this.reply.thoughts;
+		for (const { number, items, facts, panel } of told) {
+			if (number) this.last = number;
+			if (facts) this.know(facts);
+			if (panel) this.panels = { ...this.panels, [panel.name]: panel };
+			for (const item of items) this.take(item);
 		}
-		if (this.follows && this.items.list.length > MOST_ITEMS && this.items.trim(KEPT_ITEMS)) this.first = this.items.list[0].n || this.last;
+		if (this.follows && this.items.list.length > MOST_ITEMS) {
+			this.items.trim(KEPT_ITEMS);
+			this.first = this.items.list[0].number || this.last;
+		}
 		this.draw();
+	}
+
+	take(item) {
+		if (item.kind === "offered") this.offered = item.text;
+		// What a job has printed last stays to be seen.
+		else if (item.kind === "output") this.outputs[item.job] = item.over && !item.job ? "" : item.tail;
+		else this.items.take(item);
 	}
 
 	draw() {
@@ -143,101 +130,6 @@ export class Session {
 				this.drawing = 0;
 				this.changed();
 			}, DRAW_MS);
-		}
-	}
-
-	apply({ number, kind, event, html }) {
-		const { state } = this;
-		switch (kind) {
-			case "text_streamed":
-				if (event.channel === "think") this.reply.thoughts += event.text;
-				else if (event.channel === "say") {
-					this.reply.text += event.text;
-					this.reply.html = html ?? "";
-				}
-				break;
-			case "loop_began":
-				state.loop = event.loop;
-				state.limit = event.limit;
-				state.profile = event.profile;
-				this.reply = blank();
-				break;
-			case "stream_reset":
-			case "reply_rejected":
-				this.reply = { text: "", html: "", thoughts: this.reply.thoughts };
-				break;
-			case "output_streamed":
-				this.outputs[event.job] = ((this.outputs[event.job] ?? "") + event.text).slice(-TAIL);
-				break;
-			case "action_started":
-				if (!event.job) this.doing = event.doing ?? "";
-				changeAgent(state, event.job, () => ({ doing: event.doing }));
-				break;
-			case "action_finished":
-				if (!event.job) {
-					delete this.outputs[""];
-					this.doing = "";
-					this.reply = blank();
-				}
-				for (const path of event.result.changed ?? []) if (!state.files_changed?.includes(path)) state.files_changed = [...(state.files_changed ?? []), path];
-				break;
-			case "turn_began":
-				this.now = { ...this.now, in_turn: true };
-				break;
-			case "turn_ended":
-				this.now = { ...this.now, in_turn: false };
-				this.doing = "";
-				this.reply = blank();
-				break;
-			case "waiting":
-				this.doing = event.why;
-				break;
-			case "now_changed":
-				this.now = { ...event, waiting: event.waiting.map(([text, later]) => ({ text, later })) };
-				break;
-			case "question_asked":
-				if (!this.questions.some((one) => one.question_id === event.question.question_id)) this.questions = [...this.questions, event.question];
-				break;
-			case "question_closed":
-				this.questions = this.questions.filter((one) => one.question_id !== event.question_id);
-				break;
-			case "command_started":
-				this.commandsRunning.set(event.command_id, event.line);
-				break;
-			case "command_finished":
-				if (event.text || event.problem)
-					this.items.put({ kind: "lines", line: this.commandsRunning.get(event.command_id), text: event.text, problem: event.problem, n: 0, at: event.at });
-				this.commandsRunning.delete(event.command_id);
-				break;
-			case "line_offered":
-				this.offered = event.text;
-				break;
-			case "session_titled":
-				state.named = event.title;
-				break;
-			case "message_added":
-				if (event.title) state.title = event.title;
-				break;
-			case "mode_chosen":
-				this.mode = event.mode;
-				break;
-			case "model_chosen":
-				this.model = event.model;
-				break;
-			case "vitals_changed":
-				state.vitals = event.vitals;
-				break;
-			case "usage_reported":
-				if (number > this.stateAt) {
-					state.usage = plus(state.usage ?? {}, event.usage);
-					changeAgent(state, event.job, (agent) => ({ usage: plus(agent.usage, event.usage) }));
-				}
-				break;
-			case "five_changed":
-				state.five = { ...state.five, ...given(event.delta) };
-				break;
-			default:
-				applyWork(this, kind, event);
 		}
 	}
 
@@ -253,12 +145,4 @@ export class Session {
 	undo = (again) => post(`${this.path}/undo`, { again });
 	approve = () => post(`${this.path}/plan`);
 	read = (what) => get(`${this.path}/${what}`);
-}
-
-const blank = () => ({ text: "", html: "", thoughts: "" });
-
-function plus(one, other) {
-	const sum = { ...one };
-	for (const [name, value] of Object.entries(other)) sum[name] = (sum[name] ?? 0) + value;
-	return sum;
 }

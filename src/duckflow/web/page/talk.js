@@ -25,18 +25,17 @@ const Row = ({ icon, kind, children, label }) => html`<article class=${`row r-${
 </article>`;
 
 function Action({ item, session }) {
-	const { action, result, job } = item;
+	const { action, result, job, job_name: name } = item;
 	const state = result ? (result.ok ? "check" : "cross") : "run";
-	const name = job ? session.state.jobs?.[job]?.name ?? job : "";
-	const open = session.writable ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
+	const open = session.writable && item.state === "running" ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
 	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : open;
 	const about = subject(action);
-	const told = result?.for_user || (item.doing && item.doing !== action.operation ? item.doing : about || action?.operation);
+	const told = result?.for_user || (item.doing && item.doing !== item.operation ? item.doing : about || item.operation);
 	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
 		<details>
 			<summary>
 				${name ? html`<span class="chip">${visible(name)}</span>` : null}<span class="told">${visible(told)}</span>
-				<span class="meta">${visible(result?.operation ?? action?.operation ?? "")}${result?.seconds >= 0.1 ? html` · ${result.seconds.toFixed(1)}s` : null}</span>
+				<span class="meta">${visible(item.operation)}${result?.seconds >= 0.1 ? html` · ${result.seconds.toFixed(1)}s` : null}</span>
 			</summary>
 			<div class="more">
 				${action?.reasoning ? html`<p class="quoted">${visible(action.reasoning)}</p>` : null}
@@ -58,26 +57,16 @@ const Arguments = ({ args }) => html`<dl class="args">
 
 const Result = ({ text }) => (looksLikeDiff(text) ? html`<${Diff} text=${text} />` : html`<${Long} text=${text} />`);
 
-/** What it says before it acts; nothing where that is the answer itself, or no more than the names of its tools. */
-function reason({ rationale, actions }) {
-	const begin = rationale.replace(/…$/, "");
-	const names = new Set(actions.map((one) => one.operation.replace(/[^\w-]/g, "_")));
-	const answers = actions.some((one) => one.operation === "response" && String(one.args.text).startsWith(begin));
-	return answers || begin === "-" || begin.split("; ").every((one) => names.has(one)) ? "" : rationale;
-}
-
 function Why({ item }) {
-	const { decision, thoughts } = item;
-	const told = reason(decision);
-	if (!told && !thoughts) return null;
+	const { rationale, thoughts } = item;
 	const facts = [
-		[t("page.sure"), percent(decision.confidence)],
-		[t("page.work"), t(`work.${decision.task_profile}`)],
-		[t("page.alternative"), decision.alternative],
+		[t("page.sure"), percent(item.confidence)],
+		[t("page.work"), t(`work.${item.profile}`)],
+		[t("page.alternative"), item.alternative],
 	].filter(([, value]) => value);
 	return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
 		<details>
-			<summary><span class="told">${visible(told) || t("page.thoughts")}</span></summary>
+			<summary><span class="told">${visible(rationale) || t("page.thoughts")}</span></summary>
 			<div class="more">
 				<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${visible(value)}</dd>`)}</dl>
 				${thoughts ? html`<${Long} text=${visible(thoughts)} />` : null}
@@ -85,6 +74,18 @@ function Why({ item }) {
 		</details>
 	<//>`;
 }
+
+/** What was said, by whom: the person, the model, or a tool that shows pictures. */
+const Text = ({ item, session }) => html`
+	${item.by === "user" ? html`<${User} item=${item} />` : null}
+	${item.by === "model" ? html`<${item.duck ? DuckCall : Said} item=${item} />` : null}
+	${item.pictures?.length ? html`<${Pictures} item=${item} session=${session} />` : null}`;
+
+const Said = ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind=${item.state === "streaming" ? "said live" : "said"} label="Duckflow"><${Markdown} source=${item.html} /><//>`;
+
+const DuckCall = ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
+	<h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
+<//>`;
 
 const User = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="user" label=${t("page.you")}>
 	${item.meanwhile ? html`<span class="chip">${t("page.meanwhile")}</span>` : null}
@@ -95,7 +96,7 @@ const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="
 	<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
 <//>`;
 
-const Note = ({ item }) => html`<${Row} icon=${html`<${Icon} name=${item.icon || (item.kind === "warn" ? "warn" : "note")} />`} kind=${item.kind}>
+const Note = ({ item }) => html`<${Row} icon=${html`<${Icon} name=${item.about === "pruned" ? "prune" : item.well ? "note" : "warn"} />`} kind=${item.well ? "note" : "warn"}>
 	<p class="text">${visible(item.text)}</p>
 <//>`;
 
@@ -105,9 +106,8 @@ const Lines = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} k
 	${item.text ? html`<${Result} text=${visible(item.text)} />` : null}
 <//>`;
 
-function Report({ item, session }) {
-	const { report, status, job } = item;
-	const name = session.state.jobs?.[job]?.name ?? job;
+function Report({ item }) {
+	const { report, status, job_name: name } = item;
 	const told = t(`job.ended.${status}`, { job: name, ...report });
 	const lines = [
 		...report.causes.map((cause) => ["warn", t("job.cause", { cause })]),
@@ -124,29 +124,23 @@ function Report({ item, session }) {
 
 const SHOWN = {
 	turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
-	user: User,
-	pictures: Pictures,
-	said: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="said" label="Duckflow"><${Markdown} source=${item.html} /><//>`,
-	duck: ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
-		<h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
-	<//>`,
-	why: Why,
+	text: Text,
+	reason: Why,
 	action: Action,
-	asked: ({ item, session }) =>
+	question: ({ item, session }) =>
 		!item.answer && session.questions.some((one) => one.question_id === item.id)
 			? null
 			: html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
 	plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" /><//>`,
 	report: Report,
-	note: Note,
-	warn: Note,
-	lines: Lines,
+	notice: Note,
+	command: Lines,
 };
 
 /** Drawn again only when it has changed, or while it runs. */
 class Item extends Component {
 	shouldComponentUpdate(next) {
-		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "asked" && !next.item.answer);
+		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "question" && !next.item.answer);
 	}
 
 	render({ item, session }) {
@@ -156,20 +150,17 @@ class Item extends Component {
 
 /** What is being written and thought just now. */
 function Live({ session }) {
-	const { reply, now, doing, items } = session;
-	const running = items.list.some((item) => item.kind === "action" && !item.result && !item.job);
-	return html`${reply.thoughts && !reply.text
-			? html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why live">
-					<details><summary><span class="told">${t("page.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(reply.thoughts)}</pre></details>
-				<//>`
-			: null}
-		${reply.text
-			? html`<${Row} icon=${html`<${Duck} />`} kind="said live" label="Duckflow">
-					${reply.html ? html`<${Markdown} source=${reply.html} />` : html`<p class="raw">${visible(reply.text)}</p>`}
-				<//>`
-			: null}
+	const { in_turn, doing, items } = session;
+	const live = [...items.live.values()];
+	const said = live.filter((item) => item.by === "model");
+	const running = items.list.some((item) => item.kind === "action" && item.state === "running" && !item.job);
+	return html`${said.length
+			? said.map((item) => html`<${Said} key=${item.id} item=${item} />`)
+			: live.map((item) => html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why live">
+					<details><summary><span class="told">${t("page.thinking")}</span></summary><pre class="out thoughts" tabindex="0">${visible(item.text)}</pre></details>
+				<//>`)}
 		${session.outputs[""] && !running ? html`<${Row} kind="output"><${Tail} text=${session.outputs[""]} /><//>` : null}
-		${now.in_turn && !reply.text && !running && !session.questions.length
+		${in_turn && !said.length && !running && !session.questions.length
 			? html`<div class="row r-wait"><div class="gutter"><${Spinner} /></div><div class="body"><p class="text">${visible(doing || t("page.working"))}</p></div></div>`
 			: null}`;
 }

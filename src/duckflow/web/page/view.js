@@ -15,6 +15,8 @@ import { post } from "./requests.js";
 import { money, t, thousands, visible } from "./words.js";
 
 const PANELS = { work: Work, changes: Changes, health: Health, audit: Audit, layers: Layers };
+const READ = { changes: "changes", health: "chart", audit: "audit", layers: "context" };
+const MODES = ["ask", "auto-edit", "plan", "full-auto"];
 const NAMES = ["talk", ...Object.keys(PANELS)];
 const WIDE = matchMedia("(min-width: 1000px)");
 
@@ -39,6 +41,8 @@ export function SessionPage({ id, panel, go, tell, lock }) {
 	const [wide, setWide] = useState(WIDE.matches);
 	const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
 	const told = useAnnouncements(session);
+	const shown = wide && panel === "talk" ? "work" : panel;
+	useEffect(() => session.show(READ[shown] ?? ""), [session, shown]);
 	useEffect(() => {
 		const change = () => setWide(WIDE.matches);
 		WIDE.addEventListener("change", change);
@@ -52,8 +56,7 @@ export function SessionPage({ id, panel, go, tell, lock }) {
 		document.title = `${session.questions.length ? "● " : ""}${title} · Duckflow`;
 	}, [title, session.questions.length]);
 	if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
-	if (!session.snapshot) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
-	const shown = wide ? (panel === "talk" ? "work" : panel) : panel;
+	if (!session.known) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
 	const Panel = PANELS[shown];
 	const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
 	const toggle = () => {
@@ -84,9 +87,9 @@ export function SessionPage({ id, panel, go, tell, lock }) {
 /** What a screen reader says by itself: questions, and what was said. */
 function useAnnouncements(session) {
 	const open = session.questions.map((one) => one.title).join(". ");
-	const said = session.items.list.findLast((item) => item.kind === "said" || item.kind === "duck");
+	const said = session.items.list.findLast((item) => item.by === "model");
 	const [first] = useState({ said: undefined });
-	if (session.snapshot && first.said === undefined) first.said = said?.k ?? 0;
+	if (session.known && first.said === undefined) first.said = said?.k ?? 0;
 	if (open) return `${t("page.asks")} ${visible(open)}`;
 	if (!said || said.k === first.said) return "";
 	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
@@ -111,11 +114,10 @@ function Tabs({ names, shown, show, session }) {
 }
 
 function Head({ session, title, wide, side, toggle, tell }) {
-	const { state, mode, model, snapshot, writable } = session;
+	const { state, mode, model, writable } = session;
 	const usage = state.usage ?? {};
 	const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
 	const name = (model ?? "").split(":").at(-1).split("/").at(-1);
-	const modes = snapshot.modes ?? ["ask", "auto-edit", "plan", "full-auto"];
 	const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
 	return html`<header class="head">
 		<a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>
@@ -125,7 +127,7 @@ function Head({ session, title, wide, side, toggle, tell }) {
 			${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
 			${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
 			${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
-			${mode ? html`<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${modes.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>` : null}
+			${mode ? html`<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${MODES.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>` : null}
 			${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
 			<${Theme} />
 		</div>
@@ -138,7 +140,6 @@ function Foot({ session, tell }) {
 		setBusy(true);
 		try {
 			await post("api/sessions", { session: session.id });
-			await session.look();
 			session.stream.open();
 		} catch (error) {
 			tell(error.message, "warn");
