@@ -101,6 +101,26 @@ class House:
                 places[node.name].append(module.name)
         return {name: modules for name, modules in places.items() if len(modules) > 1}
 
+    @cached_property
+    def kinds_of_events(self) -> set[str]:
+        return {node.name for module in self.modules.values() if module.room == "events" for node in module.classes}
+
+    def interprets(self, module: Module) -> bool:
+        """Whether it looks at what kind an event is."""
+        return module.room != "events" and any(map(self._asks_for_kind, ast.walk(module.tree)))
+
+    def _asks_for_kind(self, node: ast.AST) -> bool:
+        asked: list[ast.expr] = []
+        match node:
+            case ast.MatchClass():
+                asked = [node.cls]
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                asked = [part for part in ast.walk(kinds) if isinstance(part, ast.expr)]
+            case _:
+                pass
+        names = {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in asked}
+        return bool(names & self.kinds_of_events - {"Event"})
+
 
 def read_house(source: Path) -> House:
     """`source` is the folder of the package `duckflow`."""
@@ -197,6 +217,7 @@ MEASURES: dict[str, Measure] = {
     f"under {SMALL} lines": lambda _, modules: str(sum(module.lines < SMALL for module in modules)),
     "longest function": _longest_function,
     "one importer": _one_importer,
+    "interprets events": lambda house, modules: str(sum(map(house.interprets, modules))),
     "module cycles": lambda house, modules: _touching(house.module_cycles, modules),
     "package cycles": lambda house, modules: _touching(house.package_cycles, modules),
     "lazy cycles": lambda house, modules: _touching(house.lazy_cycles, modules),

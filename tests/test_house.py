@@ -72,6 +72,13 @@ def test_only_who_builds_a_conversation_knows_the_terminal(house: House) -> None
     assert knowing == {("duckflow.config.settings", "duckflow.ui.settings")}
 
 
+def test_front_ends_draw_items_and_interpret_no_events(house: House) -> None:
+    """`remote` keeps what the conversation in another process knows."""
+    rooms = ("ui", "editor", "server", "telemetry", "fleet", "web", "commands", "remote", "cli")
+    reading = {name for name, module in house.modules.items() if module.room in rooms and house.interprets(module)}
+    assert reading == {"duckflow.remote.conversation", "duckflow.remote.mirror"}
+
+
 def test_processes_are_spawned_in_one_place(house: House) -> None:
     """What cannot wait in an event loop (a thread, a terminal's editor, a process that outlives this one) has Python's
     own `subprocess`."""
