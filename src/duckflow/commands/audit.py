@@ -98,6 +98,6 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
         why = words("audit.typed") if entry.operation.startswith("user.") else why
         unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
-        told = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
-        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in told.items() if text]
+        parts = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
+        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in parts.items() if text]
     return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]

@@ -44,8 +44,8 @@ def hunks(diff: str, root: Path) -> Iterator[Update]:
         if path and (old or new) and line.startswith(("@@", "--- a/", "rename from ", "… ")):
             yield _diff(root / path, _joined(old) if old else None, _joined(new))
             old, new = [], []
-        if found := FILE.fullmatch(line):
-            path = found["path"]
+        if header := FILE.fullmatch(line):
+            path = header["path"]
         elif path and line[:1] in ("+", "-", " ") and not line.startswith("+++ b/"):
             old += [line[1:]] if line[0] in "- " else []
             new += [line[1:]] if line[0] in "+ " else []
@@ -124,13 +124,13 @@ class ToolCalls:
         if result.ok:
             asked_for = [change for change in hunks(item.diff, self._root) if change["type"] == "diff"]
             content = self._changes(call, result.changed) or asked_for
-        said, told = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
+        said, output = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
         ran = result.effect in ("run", "")
         status = "completed" if result.ok else "failed"
-        what = {"status": status, "content": [*content, text_content(f"{said}\n{fenced(told)}" if ran else said)]}
+        what = {"status": status, "content": [*content, text_content(f"{said}\n{fenced(output)}" if ran else said)]}
         if result.changed:
             what["locations"] = [{"path": str(self._root / path)} for path in result.changed]
-        return [_change(call, **what, rawOutput={"text": told})]
+        return [_change(call, **what, rawOutput={"text": output})]
 
     def own_command(self, command: str) -> list[Update]:
         """One that the user runs; it goes on the record when it has ended."""

@@ -129,27 +129,27 @@ class Updates:
                 return []
 
     def _act(self, item: ActionItem, live: bool) -> list[Update]:
-        told = self._calls.draw(item, live)
+        updates = self._calls.draw(item, live)
         if item.result is None or item.result.said is not None:
-            return told
+            return updates
         self._worked = True
         self._messages.interrupted()
-        return told or self._messages.think(plain(self._words.phrase(item.result.for_user)))
+        return updates or self._messages.think(plain(self._words.phrase(item.result.for_user)))
 
     def _work(self, item: PlanItem | ReportItem | NoticeItem, live: bool) -> list[Update]:
-        told = self._entries() if live else []
+        updates = self._entries() if live else []
         match item:
             case PlanItem(active=True, plan=plan) if plan.status == "draft":
-                told += self._messages.say(fenced(plan_tree(plan, self._words)))
+                updates += self._messages.say(fenced(plan_tree(plan, self._words)))
             case NoticeItem(about="job", subject="started"):
-                told += self._calls.job_started(item.job, item.job_name)
+                updates += self._calls.job_started(item.job, item.job_name)
             case ReportItem():
                 summary = job_summary(item.job_name, item.status, item.report, self._words)
-                told += self._calls.job_ended(item.job, item.status == "completed", summary)
-                told += self._messages.say(summary)
+                updates += self._calls.job_ended(item.job, item.status == "completed", summary)
+                updates += self._messages.say(summary)
             case _:
                 pass
-        return told
+        return updates
 
     def _entries(self) -> list[Update]:
         """The plan, when it is another than the editor knows."""
@@ -187,16 +187,16 @@ class Updates:
 
     def _choose(self, item: ChosenItem, live: bool) -> list[Update]:
         before, self._chosen = self._chosen, item
-        told: list[Update] = []
+        updates: list[Update] = []
         if item.title != before.title:
-            told.append({"sessionUpdate": "session_info_update", "title": item.title})
+            updates.append({"sessionUpdate": "session_info_update", "title": item.title})
         if not live:
-            return told
+            return updates
         if item.mode != before.mode:
-            told.append({"sessionUpdate": "current_mode_update", "currentModeId": item.mode})
+            updates.append({"sessionUpdate": "current_mode_update", "currentModeId": item.mode})
         if item.language:
             self._words.language = item.language
-        return told if item._replace(title=before.title) == before else [*told, *self._choices()]
+        return updates if item._replace(title=before.title) == before else [*updates, *self._choices()]
 
     def _used(self, tokens: int) -> list[Update]:
         """Nothing before the size of the model's window is known."""

@@ -54,8 +54,8 @@ class McpTurn:
         return self._result(outcome)
 
     def _result(self, outcome: Outcome) -> Table:
-        told = [*self._said, *self._refused]
-        content = "\n\n".join(told) or self._why
+        texts = [*self._said, *self._refused]
+        content = "\n\n".join(texts) or self._why
         structured = {
             "sessionId": self._conversation.state.session_id,
             "content": content,

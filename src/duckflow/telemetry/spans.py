@@ -50,7 +50,7 @@ class Span:
 
     def ended(self, at: float) -> dict[str, Any]:
         """As the wire has it."""
-        told: dict[str, Any] = {
+        span: dict[str, Any] = {
             "traceId": self.trace_id,
             "spanId": self.span_id,
             "name": self.name,
@@ -61,11 +61,11 @@ class Span:
             "events": self.events,
         }
         if self.parent:
-            told["parentSpanId"] = self.parent
+            span["parentSpanId"] = self.parent
         if self.failure:
-            told["status"] = {"code": FAILED}
-            told["attributes"] += listed({"error.type": self.failure})
-        return told
+            span["status"] = {"code": FAILED}
+            span["attributes"] += listed({"error.type": self.failure})
+        return span
 
 
 class Tracer:
@@ -132,14 +132,14 @@ class Tracer:
             case QuestionItem(closed=True) if asked := self._questions.pop(item.id, None):
                 span, name = asked
                 if item.answer:
-                    told = {f"duckflow.{name}.answer": item.answer.choice}
-                    span.happened(f"duckflow.{name}.answered", at, **told)
+                    about = {f"duckflow.{name}.answer": item.answer.choice}
+                    span.happened(f"duckflow.{name}.answered", at, **about)
             case VitalsItem() if self._turn:
                 for name, value in item.vitals.model_dump().items():
                     self._turn.attributes[f"duckflow.vitals.{name}"] = value
             case TextItem(by="user" | "model", state="whole") if self._contents and self._turn:
-                told = {"gen_ai.role": ROLES[item.by], "gen_ai.content": item.text}
-                self._turn.happened("gen_ai.message", at, **told)
+                about = {"gen_ai.role": ROLES[item.by], "gen_ai.content": item.text}
+                self._turn.happened("gen_ai.message", at, **about)
             case _:
                 pass
 

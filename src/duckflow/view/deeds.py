@@ -133,15 +133,15 @@ class DeedsView:
         actions = [action for action in self._actions.values() if action.job == job]
         asked = [item for item in self.questions.values() if item.question and item.question.job == job]
         # A question that is not on record belongs to a command of the user's, which goes on.
-        kept = [item for item in asked if item.question and item.question.on_record]
+        on_record = [item for item in asked if item.question and item.question.on_record]
         for action in actions:
             del self._actions[action.id]
-        for item in kept:
+        for item in on_record:
             del self.questions[item.id]
         return [
             *self._end_output(job),
             *(action._replace(state="left") for action in actions),
-            *(item._replace(closed=True) for item in kept),
+            *(item._replace(closed=True) for item in on_record),
         ]
 
     def _end_output(self, job: str) -> list[Item]:

@@ -207,8 +207,8 @@ class View:
                 chosen = self._change_chosen(model=event.model, window=event.window)
                 return [*chosen, self._notice(number, event, "model", event.why, subject=event.model)]
             case happened.ModeChosen():
-                told = say("mode.now", mode=event.mode)
-                return [*self._change_chosen(mode=event.mode), self._notice(number, event, "mode", told, event.mode)]
+                what = say("mode.now", mode=event.mode)
+                return [*self._change_chosen(mode=event.mode), self._notice(number, event, "mode", what, event.mode)]
 
     def _command(self, event: talking.NowChanged | talking.CommandStarted | talking.CommandFinished) -> list[Item]:
         match event:
@@ -231,8 +231,8 @@ class View:
                 return [self._notice(number, event, "noticed", event.what)]
             case happened.Waiting():
                 self._asked_at += [event.at] if event.why.key == ASKS_MODEL else []
-                told = event.why.key.startswith(RETRY)
-                notice = [self._notice(number, event, "retry", event.why)] if told else []
+                is_retry = event.why.key.startswith(RETRY)
+                notice = [self._notice(number, event, "retry", event.why)] if is_retry else []
                 return [*self._change_now(doing=event.why), *notice]
             case happened.Intervened():
                 notice = self._notice(number, event, "intervened", event.what[-1], subject=event.how)
@@ -243,8 +243,8 @@ class View:
                 return [self._notice(number, event, "pruned", say("notice.pruned"))]
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
-                told = say("undo.done" if event.back else "undo.redone", turn=event.turn, files=files)
-                notice = self._notice(number, event, "undone", told, subject="back" if event.back else "")
+                what = say("undo.done" if event.back else "undo.redone", turn=event.turn, files=files)
+                notice = self._notice(number, event, "undone", what, subject="back" if event.back else "")
                 return [notice._replace(turn=event.turn)]
             case happened.PermissionGiven():
                 return [self._notice(number, event, "allowed", event.rule)]
@@ -266,8 +266,8 @@ class View:
 
     def _job_notice(self, number: int, event: Event, job: str, status: str) -> NoticeItem:
         name = self._workers.name(job)
-        told = say(f"export.job_{status}", job=name)
-        return self._notice(number, event, "job", told, subject=status)._replace(job=job, job_name=name)
+        what = say(f"export.job_{status}", job=name)
+        return self._notice(number, event, "job", what, subject=status)._replace(job=job, job_name=name)
 
     def _change_now(self, **changed: Any) -> list[Item]:
         self.now = self.now._replace(**changed)

@@ -19,8 +19,8 @@ def notice_line(item: NoticeItem, words: Words) -> str:
         case "model":
             return f"{item.subject}: {what}"
         case "intervened":
-            found, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
-            return words(f"pacemaker.told.{item.subject}", found=found, severity=severity)
+            causes, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
+            return words(f"pacemaker.told.{item.subject}", found=causes, severity=severity)
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":

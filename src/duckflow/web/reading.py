@@ -99,9 +99,9 @@ async def changes(desk: PageDesk, request: Request) -> Any:
         return {"turn": turn, "diff": worded(await watched.conversation.diff(turn), watched.words)}
     turns = await asyncio.to_thread(_changed, desk, watched.session_id)
     if turn:
-        diffs = [diff for one in turns if one["turn"] == turn for diff in one["diffs"]]
+        diffs = [diff for changed in turns if changed["turn"] == turn for diff in changed["diffs"]]
         return {"turn": turn, "diff": worded("\n".join(diffs), watched.words)}
-    return worded([one | {"diffs": len(one["diffs"])} for one in turns], watched.words)
+    return worded([changed | {"diffs": len(changed["diffs"])} for changed in turns], watched.words)
 
 
 def _items(desk: PageDesk, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:

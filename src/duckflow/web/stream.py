@@ -7,7 +7,7 @@ from typing import Any
 
 from duckflow.i18n.words import Words
 from duckflow.view.items import Item, OutputItem, TextItem
-from duckflow.web.telling import sent, told
+from duckflow.web.telling import item_message, sent
 
 UNREAD = 8 * 1024 * 1024
 """Bytes: a page that reads more slowly is cut off. It comes back and asks for what it missed."""
@@ -92,7 +92,7 @@ class Pages:
         passing = [item for item in items if _passes(item)]
         if number or len(passing) < len(items):
             self._tell_passing()
-            self._send(told(number, [item for item in items if not _passes(item)], self._words))
+            self._send(item_message(number, [item for item in items if not _passes(item)], self._words))
             self._stale = True
         self._soon |= {item.id: item for item in passing}
         if not self._later:
@@ -114,7 +114,7 @@ class Pages:
     def _tell_passing(self) -> None:
         items = list(self._soon.values())
         self._soon.clear()
-        self._send(told(0, items, self._words))
+        self._send(item_message(0, items, self._words))
 
     def _send(self, message: dict[str, Any]) -> None:
         if not self._open or not (message["number"] or message["items"] or "facts" in message):

@@ -51,9 +51,9 @@ def worded(value: Any, words: Words, deep: int = 0) -> Any:
             fields = cast("dict[str, Any]", value)
             if fields.keys() == PHRASE and isinstance(fields["key"], str) and isinstance(fields["values"], dict):
                 return _sentence(fields, words)
-            return {plain(name): worded(one, words, deep + 1) for name, one in fields.items()}
+            return {plain(name): worded(part, words, deep + 1) for name, part in fields.items()}
         case list() | tuple():
-            return [worded(one, words, deep + 1) for one in cast("list[Any]", value)]
+            return [worded(part, words, deep + 1) for part in cast("list[Any]", value)]
         case _:
             return value
 
@@ -66,7 +66,7 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
         return plain(" ".join([str(fields["key"]), *map(str, fields["values"].values())]))
 
 
-def told(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
+def item_message(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
     """The items of one event; of one that is not kept the number is 0."""
     return {"number": number, "items": [shown for item in items if (shown := page_item(item, words))]}
 

@@ -16,7 +16,7 @@ from duckflow.view.items import ChosenItem, NoticeItem
 from duckflow.view.view import View
 from duckflow.web.ports import Joined, Shelf
 from duckflow.web.stream import QUIET_SECONDS, Facts, Page, Pages
-from duckflow.web.telling import sent, told, worded
+from duckflow.web.telling import item_message, sent, worded
 
 PAGE = 500
 MOST_STREAMS = 100
@@ -145,10 +145,10 @@ class WatchedSession:
 
     async def _read(self, view: View, after: int, until: int = 0) -> list[dict[str, Any]]:
         def read() -> list[dict[str, Any]]:
-            kept = self._shelf.first(self.session_id, PAGE, after)
+            rows = self._shelf.first(self.session_id, PAGE, after)
             return [
-                told(number, view.hear(number, event) if event else [], self.words)
-                for number, event in kept
+                item_message(number, view.hear(number, event) if event else [], self.words)
+                for number, event in rows
                 if not until or number <= until
             ]
 
@@ -159,8 +159,10 @@ class WatchedSession:
         view = View(await self._state())
 
         def read() -> list[dict[str, Any]]:
-            kept = self._shelf.last(self.session_id, most, before)
-            return [told(number, view.hear(number, event) if event else [], self.words) for number, event in kept]
+            rows = self._shelf.last(self.session_id, most, before)
+            return [
+                item_message(number, view.hear(number, event) if event else [], self.words) for number, event in rows
+            ]
 
         return await asyncio.to_thread(read)
 
@@ -186,7 +188,10 @@ class WatchedSession:
         if self.joined is None:
             return {}
         talk = self.joined.conversation
-        offered = [{"name": one.name, "help": one.help.model_dump(), "words": one.words} for one in talk.commands]
+        offered = [
+            {"name": command.name, "help": command.help.model_dump(), "words": command.words}
+            for command in talk.commands
+        ]
         doing = self._view.now.doing
         return {
             "writable": True,
@@ -247,17 +252,17 @@ class Watching:
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
         async with self._joining.setdefault(session_id, asyncio.Lock()):
-            found = self._watched.get(session_id)
+            watched = self._watched.get(session_id)
             running = session_id in self._shelf.running()
-            if found is None or found.is_over or (found.joined is None and running):
-                if found:
-                    await found.aclose()
+            if watched is None or watched.is_over or (watched.joined is None and running):
+                if watched:
+                    await watched.aclose()
                 joined = await self._shelf.join(session_id) if running else None
                 words = Words(await asyncio.to_thread(self._language, session_id))
-                found = WatchedSession(session_id, self._shelf, joined, words)
-                self._watched[session_id] = found
-        found.used = time.monotonic()
-        return found
+                watched = WatchedSession(session_id, self._shelf, joined, words)
+                self._watched[session_id] = watched
+        watched.used = time.monotonic()
+        return watched
 
     def _language(self, session_id: str) -> str:
         """The one that was spoken last."""
