@@ -34,7 +34,7 @@ class DeedsView:
         self._actions: dict[str, ActionItem] = {}
         self._outputs: dict[str, OutputItem] = {}
         self._printed = 0
-        self.questions: dict[str, QuestionItem] = {}
+        self._questions: dict[str, QuestionItem] = {}
         """The open ones, by their ids."""
 
     def decide(self, actions: Iterable[Action]) -> None:
@@ -43,10 +43,10 @@ class DeedsView:
     def ask(self, number: int, event: QuestionAsked, turn: int) -> list[Item]:
         """First the actions that wait for a yes, then the question about them. Told twice, it is the same one."""
         question = event.question
-        if known := self.questions.get(question.question_id):
+        if known := self._questions.get(question.question_id):
             return [known]
         item = QuestionItem(question.question_id, number, event.at, question, turn=turn)
-        self.questions[item.id] = item
+        self._questions[item.id] = item
         waiting = self._waiting(item, question.gate, question.job) if question.gate and question.on_record else []
         self._actions |= {action.id: action for action in waiting}
         return [*waiting, item]
@@ -73,7 +73,7 @@ class DeedsView:
 
     def close(self, number: int, event: QuestionClosed, turn: int) -> list[Item]:
         """The question with its answer, and the actions that it was about."""
-        item = self.questions.pop(event.question_id, None)
+        item = self._questions.pop(event.question_id, None)
         item = item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
         closed = item._replace(closed=True, answer=event.answer)
         asked_about = [action for action in self._actions.values() if action.gate == event.question_id]
@@ -131,13 +131,13 @@ class DeedsView:
     def leave(self, job: str) -> list[Item]:
         """A turn (no job) or a job is over: what it printed, what it had begun, and what it had asked on record."""
         actions = [action for action in self._actions.values() if action.job == job]
-        asked = [item for item in self.questions.values() if item.question and item.question.job == job]
+        asked = [item for item in self._questions.values() if item.question and item.question.job == job]
         # A question that is not on record belongs to a command of the user's, which goes on.
         on_record = [item for item in asked if item.question and item.question.on_record]
         for action in actions:
             del self._actions[action.id]
         for item in on_record:
-            del self.questions[item.id]
+            del self._questions[item.id]
         return [
             *self._end_output(job),
             *(action._replace(state="left") for action in actions),

@@ -8,7 +8,6 @@ began.
 
 from typing import Literal, NamedTuple
 
-from duckflow.events.views import Unheard
 from duckflow.outcome import Outcome
 from duckflow.state.action import Action, ActionResult, Effect, StepKind, TaskProfile
 from duckflow.state.job import JobReport, JobStatus
@@ -48,7 +47,6 @@ class TextItem(NamedTuple):
     meanwhile: bool = False
     """Said while a turn was at work."""
     pictures: tuple[Picture, ...] = ()
-    turn: int = 0
 
 
 class ReasonItem(NamedTuple):
@@ -260,16 +258,7 @@ class NowItem(NamedTuple):
     work: str = ""
     """The kind of work, by its name."""
     loop: int = 0
-    limit: int = 0
-    in_turn: bool = False
-    busy: bool = False
-    waiting: tuple[Unheard, ...] = ()
-    health: Phrase | None = None
-    usage: Usage = Usage()
-    """All that was reported since the view began."""
     turn_usage: Usage = Usage()
-    request: int = 0
-    """The tokens of the latest request and its reply."""
 
 
 class ChosenItem(NamedTuple):

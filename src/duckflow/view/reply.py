@@ -80,13 +80,13 @@ class ReplyView:
             ),
         ]
 
-    def say(self, number: int, event: ActionFinished, text: str, turn: int) -> list[Item]:
+    def say(self, number: int, event: ActionFinished, text: str) -> list[Item]:
         """What was said to the user. The first text of a loop is the one that was streamed."""
         again = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if again else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
         duck = event.result.operation == DUCK_CALL
-        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=duck, turn=turn)]
+        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=duck)]
         if not event.job:
             if self._text and self._text.id != name:
                 items.insert(0, self._text._replace(state="passed", piece=""))

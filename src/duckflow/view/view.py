@@ -9,7 +9,6 @@ from duckflow.events.types import Event
 from duckflow.events.work import WorkEvent
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Question
 from duckflow.state.usage import Usage
 from duckflow.view.deeds import DeedsView, Workers
 from duckflow.view.items import (
@@ -53,11 +52,6 @@ class View:
         self.now = NowItem("now", 0, 0.0)
         self.chosen = ChosenItem("chosen", 0, 0.0, state.model, 0, state.mode)
 
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The open ones, the oldest first."""
-        return tuple(item.question for item in self._deeds.questions.values() if item.question)
-
     def hear(self, number: int, event: Event) -> list[Item]:
         """What is new or has changed. `number` is that of the event on record, and 0 for one that is not kept."""
         match event:
@@ -79,7 +73,7 @@ class View:
             case happened.ActionFinished():
                 items = self._deeds.finish(number, event, self._turn.turn)
                 said = event.result.said
-                return items if said is None else [*items, *self._reply.say(number, event, said, self._turn.turn)]
+                return items if said is None else [*items, *self._reply.say(number, event, said)]
             case happened.QuestionAsked():
                 return [*self._change_now(doing=ASKS), *self._deeds.ask(number, event, self._turn.turn)]
             case happened.QuestionClosed():
@@ -105,7 +99,7 @@ class View:
                 self._turn = TurnItem(f"turn-{event.turn}", number, event.at, event.turn)
                 return [*self._change_now(turn_usage=Usage()), self._turn]
             case happened.LoopBegan():
-                now = self._change_now(loop=event.loop, limit=event.limit, work=event.profile)
+                now = self._change_now(loop=event.loop, work=event.profile)
                 return [*self._reply.begin(number), *now]
             case happened.TurnEnded():
                 left = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
@@ -132,7 +126,6 @@ class View:
                     message.text if by_user else "",
                     meanwhile=message.meanwhile,
                     pictures=message.pictures,
-                    turn=self._turn.turn,
                 )
             )
         return items
@@ -157,12 +150,7 @@ class View:
         """Requests of jobs overlap; the one that was asked first is answered first, as far as anybody can tell."""
         used, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
         request = RequestItem(f"request-{number}", number, asked_at, event.model, used, event.job)
-        now = self._change_now(
-            usage=self.now.usage.plus(used),
-            turn_usage=self.now.turn_usage.plus(used),
-            request=used.prompt_tokens + used.completion_tokens,
-        )
-        return [*now, request]
+        return [*self._change_now(turn_usage=self.now.turn_usage.plus(used)), request]
 
     def _work(self, number: int, event: WorkEvent) -> list[Item]:
         match event:
@@ -213,9 +201,7 @@ class View:
     def _command(self, event: talking.NowChanged | talking.CommandStarted | talking.CommandFinished) -> list[Item]:
         match event:
             case talking.NowChanged():
-                return self._change_now(
-                    in_turn=event.in_turn, busy=event.busy, waiting=event.waiting, health=event.health_bar
-                )
+                return [self.now]
             case talking.CommandStarted():
                 command = CommandItem(f"command-{event.at}", 0, event.at, event.line)
                 self._commands[event.command_id] = command
