@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.events.types import OutputStreamed
+from duckflow.events.types import MessageAdded
+from duckflow.state.message import Message
 from duckflow.web.qr import qr_lines, qr_modules
 from duckflow.web.stream import UNREAD
 from duckflow.web.watched import MOST_STREAMS
@@ -72,11 +73,9 @@ async def test_a_page_that_does_not_read_is_cut_off_and_holds_nobody_up(tmp_path
             await steady.until(lambda: steady.numbers)
             piece = "x" * 200_000
             pieces = 4 * UNREAD // len(piece)
-            for number in range(pieces):
-                talk.session.emit(OutputStreamed(text=piece))
-                await steady.until(
-                    lambda number=number: sum(item["kind"] == "output" for item in steady.items) > number
-                )
+            for _ in range(pieces):
+                talk.session.emit(MessageAdded(message=Message(role="user", text=piece)))
+                await steady.until(lambda: steady.numbers[-1] == talk.session.number)
         data = b""
         async with asyncio.timeout(60):
             while not data.endswith(b"\r\n0\r\n\r\n"):
