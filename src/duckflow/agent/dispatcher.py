@@ -210,12 +210,13 @@ class Dispatcher:
         if tool.effect == "run":
             await self._filter.look()
         start = time.perf_counter()
+        changed: list[str] = []
         try:
-            async with self._kept.around(one):
+            async with self._kept.around(one, self._hooks.follow(tool)) as changed:
                 outcome = await (begun or tool.run_for(one.args, actor.call()))
                 outcome = await self._hooks.after(one, outcome, actor)
         except (ToolError, OSError) as problem:
-            failed = _failure(action, tool, in_words(problem), time.perf_counter() - start)
+            failed = _failure(action, tool, in_words(problem), time.perf_counter() - start, changed)
             await self._finish(failed, done, actor, None if revealed else action)
             return
         result = ActionResult(
@@ -224,7 +225,7 @@ class Dispatcher:
             ok=outcome.ok,
             for_model=outcome.for_model,
             for_user=outcome.for_user,
-            changed=outcome.changed,
+            changed=tuple(dict.fromkeys((*outcome.changed, *changed))),
             seconds=time.perf_counter() - start,
             effect=tool.effect,
             kind=tool.step_kind,
@@ -286,13 +287,16 @@ def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | No
     )
 
 
-def _failure(action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0) -> ActionResult:
+def _failure(
+    action: Action, tool: AnyTool | None, problem: ToolError, seconds: float = 0.0, changed: Sequence[str] = ()
+) -> ActionResult:
     return ActionResult(
         action_id=action.action_id,
         operation=action.operation,
         ok=False,
         for_model=problem.for_model,
         for_user=said(problem),
+        changed=tuple(changed),
         seconds=seconds,
         effect=tool.effect if tool else "",
         kind=tool.step_kind if tool else "other",

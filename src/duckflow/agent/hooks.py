@@ -24,7 +24,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import make_private
-from duckflow.tools.tool import Done
+from duckflow.tools.tool import AnyTool, Done
 
 if TYPE_CHECKING:
     from duckflow.extensions.hook_files import FoundHooks, Hook
@@ -303,10 +303,14 @@ class ToolHooks:
         if lines := [line for line in (self._contexts.get(action_id, ""), *told) if line]:
             self._contexts[action_id] = "\n".join(lines)
 
+    def follow(self, tool: AnyTool) -> bool:
+        """Whether programs of hooks may run once the tool has done its work."""
+        return tool.effect != "talk" and self._hooks.there_are("PostToolUse")
+
     async def after(self, one: Ready, outcome: Done, actor: Actor) -> Done:
         """The result, with what hooks have to say to it."""
         told = [self._contexts.pop(one.action.action_id, "")]
-        if one.tool.effect != "talk" and self._hooks.there_are("PostToolUse"):
+        if self.follow(one.tool):
             response = one.tool.result_for_hooks(outcome.for_model, one.action.args, self._hooks.folder)
             reply = await self._tell("PostToolUse", one, {"tool_response": response})
             self._stop(reply, actor)

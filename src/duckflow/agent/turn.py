@@ -261,7 +261,7 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
         case "done" | "defer" if not decision.actions and not any(loop.done.results for loop in turn.loops):
             # Nothing was done and nothing said: that is no end.
             return None
-        case "done" if silent and any(result.ok and not result.changed for result in done.results):
+        case "done" if silent and any(result.ok and result.shows for result in done.results):
             # What was just looked up has been seen by nobody yet.
             return None
         case "done":

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from duckflow.agent.session import Session
+from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import CommandTable
 from duckflow.events.talking import CommandFinished, CommandStarted
@@ -32,11 +33,18 @@ WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 class UserCommands:
     """The table of slash commands is made when the first one is looked for."""
 
-    def __init__(self, session: Session, make_table: Callable[[], CommandTable], moved: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        make_table: Callable[[], CommandTable],
+        moved: Callable[[], None],
+        undo: UndoKeeper,
+    ) -> None:
         """`moved` is called when a command has begun or ended."""
         self._session = session
         self._make_table = make_table
         self._moved = moved
+        self._undo = undo
         self._running: set[asyncio.Task[None]] = set()
         self._started = 0
         self._untold: list[tuple[str, str]] = []
@@ -78,14 +86,15 @@ class UserCommands:
         output = CommandOutput(HEAD, TAIL, CAUSES, self._show)
         folder = Path(self._session.state.folder)
         shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
-        try:
-            code = await run(Launch((shell, "-c", command), folder, os.environ | WITHOUT_PAGER), output.take)
-        except asyncio.CancelledError:
-            code = INTERRUPTED
-        finally:
-            output.take(b"", last=True)
-            output.leave_screen()
-        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start, 1))
+        async with self._undo.watch(command) as changed:
+            try:
+                code = await run(Launch((shell, "-c", command), folder, os.environ | WITHOUT_PAGER), output.take)
+            except asyncio.CancelledError:
+                code = INTERRUPTED
+            finally:
+                output.take(b"", last=True)
+                output.leave_screen()
+        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start, 1), changed)
         return code
 
     def tell(self) -> None:
@@ -102,7 +111,7 @@ class UserCommands:
     def _show(self, text: str, left_out: int) -> None:
         self._session.emit(OutputStreamed(text=text, left_out=left_out))
 
-    def _note(self, command: str, code: int, output: str, seconds: float) -> None:
+    def _note(self, command: str, code: int, output: str, seconds: float, changed: Sequence[str]) -> None:
         """It goes on the record, and the model will know of it: as a quotation."""
         args = {"command": command}
         action = Action(operation=OPERATION, args=args, reasoning="typed by the user", subject="command")
@@ -113,6 +122,7 @@ class UserCommands:
             ok=code == 0,
             for_model=text,
             for_user=say("shell.finished", command=shorten(command, SHOWN_COMMAND), code=code, seconds=seconds),
+            changed=tuple(changed),
             seconds=seconds,
         )
         self._session.emit(ActionStarted(action=action))

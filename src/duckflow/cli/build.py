@@ -341,7 +341,7 @@ def _front(
     shell = GatedShell(guard.dispatcher, session.emit, ask)
     brought = partial(_brought, extensions, shell, guard.hooks)
     moves = Moves()
-    commands = UserCommands(session, partial(_commands, setup, pick, brought, outside), moves.tell)
+    commands = UserCommands(session, partial(_commands, setup, pick, brought, outside), moves.tell, guard.undo)
     admit = partial(_admit, extensions, guard.hooks)
 
     def before_turn() -> None:

@@ -1,13 +1,14 @@
 """The record: for every action the Gate it passed, the answer, and what came of it."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.safety.path_names import shown
 from duckflow.safety.secrets import redacted
 from duckflow.state.action import Action
 from duckflow.state.phrase import Phrase
@@ -60,6 +61,8 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
             yield AuditEntry(item.at, "review", {}, why, ok=True)
         case NoticeItem(about="forgotten"):
             yield AuditEntry(item.at, "/forget", {"words": item.subject}, "", ok=True, subject="words")
+        case NoticeItem(about="undone"):
+            yield AuditEntry(item.at, "/undo" if item.subject else "/redo", {}, "", ok=True, told=item.what)
         case _:
             pass
 
@@ -85,6 +88,7 @@ def _answered(answer: Answer | None) -> str:
     return f"{answer.choice}: {answer.text}" if answer.text and answer.choice != "edit" else answer.choice
 
 
+MOST_NAMED = 10
 MARKS = {True: "✓", False: "✗", None: "…"}
 
 
@@ -98,6 +102,17 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
         why = words("audit.typed") if entry.operation.startswith("user.") else why
         unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
-        parts = {"audit.why": why, "audit.answer": entry.answer or unanswered, "audit.came": came}
+        parts = {
+            "audit.why": why,
+            "audit.answer": entry.answer or unanswered,
+            "audit.came": came,
+            "audit.changed": name_first(entry.changed),
+        }
         lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in parts.items() if text]
     return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]
+
+
+def name_first(paths: Sequence[str]) -> str:
+    """The first few paths, and how many there are beyond."""
+    more = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
+    return ", ".join([*map(shown, paths[:MOST_NAMED]), *more])

@@ -7,6 +7,7 @@ from duckflow.events.apply_work import (
     apply_work,
     change_plan,
     close_question,
+    drop_outdated,
     keep_for_job,
     note_evidence,
     open_question,
@@ -238,7 +239,8 @@ def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
 
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
-    """A file that no other turn has changed is as it was."""
+    """A file that no other turn has changed is as it was, and what was shown before says nothing of it."""
+    drop_outdated(state, event.changed)
     for path in event.changed:
         if not event.back:
             _has_changed(state, path, event.turn)

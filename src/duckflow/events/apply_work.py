@@ -1,5 +1,7 @@
 """How events of plans and jobs change the state."""
 
+from collections.abc import Sequence
+
 from duckflow.events import types as happened
 from duckflow.events.work import (
     AgentEnded,
@@ -103,10 +105,15 @@ def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
     """A change makes what was shown before worthless, if it concerns it; a command that changed something still shows
     how it ended. A lesson changes nothing that a test could show."""
     if event.result.effect != "memory":
-        state.evidence = [one for one in state.evidence if not any(map(one.outdated_by, event.result.changed))]
+        drop_outdated(state, event.result.changed)
     if found := evidence_of(event.result):
         state.evidence.append(found)
         del state.evidence[:-EVIDENCE_KEPT]
+
+
+def drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
+    """Evidence from before these files changed proves nothing any more."""
+    state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
 
 
 def _change_step(state: AgentState, event: StepChanged) -> None:

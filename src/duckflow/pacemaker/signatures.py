@@ -156,9 +156,9 @@ def decided_nothing(tokens: int = 0) -> LoopStep:
 
 
 def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
-    """The step that a finished action makes. Whatever changed files is an edit, a shell command that worked too."""
+    """The step that a finished action makes. A tool that changed files has edited; a command has run."""
     failed = not succeeded(result)
-    kind = "edit" if result.changed and not failed else result.kind
+    kind = "edit" if result.changed and not failed and result.effect != "run" else result.kind
     said = str(action.args.get("text", "")) if kind == "talk" else ""
     error = "" if result.ok else result.for_user.key
     return LoopStep(

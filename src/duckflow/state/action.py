@@ -248,6 +248,11 @@ class ActionResult(Value):
     pictures: tuple[Picture, ...] = ()
 
     @property
+    def shows(self) -> bool:
+        """Whether its text holds more than that something was changed."""
+        return not self.changed or self.effect == "run"
+
+    @property
     def said(self) -> str | None:
         """What was said to the user, where that is all that was done."""
         return str(self.for_user.values.get("text", "")) if self.ok and self.for_user.key == SAID else None

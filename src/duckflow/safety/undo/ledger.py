@@ -103,7 +103,7 @@ FAST = 1
 SETTINGS = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "journal_size_limit=16777216")
 NOTHING = "[[], {}]"
 """The record of a turn that is too old."""
-WindowKind = Literal["change", "command", "restore"]
+WindowKind = Literal["change", "command", "restore", "watch"]
 
 
 class Database:

@@ -1,9 +1,9 @@
 """Notes down what a change or a command does to the work folder: before it happens, and after."""
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from duckflow.safety.files import Presence
@@ -76,7 +76,7 @@ class Recorder:
         self._open: set[int] = set()
         self._changed: list[Change] = []
 
-    @contextmanager
+    @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
         """All or nothing, alone among the processes; what a crash left open is closed first, but for the one that is
         closing."""
@@ -117,6 +117,15 @@ class Recorder:
                 return None
             return self._opened(turn, "command", writes, marks_in(self._work, survey.repositories))
 
+    def open_watch(self, session: str) -> int | None:
+        """For a command of the user's own, which belongs to no turn. Nothing when the folder has too many files."""
+        with self.transaction():
+            try:
+                self._sync(*self._running())
+            except TooManyFiles:
+                return None
+            return self._opened(UndoTurn(session, 0, 0.0), "watch")
+
     def open_restore(self, turn: UndoTurn) -> int:
         return self._opened(turn, "restore")
 
@@ -156,6 +165,9 @@ class Recorder:
             self._baseline.write({path: None for path in now if GIT in path.split("/")})
         elif window.kind == "command":
             self._close_command(window, turn, owns)
+        elif window.kind == "watch":
+            with contextlib.suppress(TooManyFiles):
+                self._sync(*self._running())
         else:
             self.tree.clean_up(window.token, turn.paths)
         self.ledger.close(window_id)
@@ -208,15 +220,16 @@ class Recorder:
         """Note for a turn how these differ from the baseline, and bring that up to date."""
         known = self._baseline.entries
         differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
+        pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
+        changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
+        changes = [change for change in changes if change.before != change.after]
+        self._changed += changes
         if turn:
-            pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
-            changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
-            self._record(turn, [one for one in changes if one.before != one.after])
+            self._record(turn, changes)
         self._baseline.write(differ)
 
     def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
         turn.record(changes)
-        self._changed += changes
         for kind, name in left_out_of(changes, self.settings.largest_file_mb):
             turn.leave_out(kind, {name: 1})
         self.ledger.save(turn)

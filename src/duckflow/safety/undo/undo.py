@@ -147,6 +147,11 @@ class Undo:
         known = self._roots(named_targets(text, self._workspace.root))
         return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
 
+    def watch(self) -> AbstractAsyncContextManager[list["Change"]]:
+        """Around a command of the user's own; what is given holds at the end what changed meanwhile. It belongs to no
+        turn, so no undo takes it back."""
+        return self._window(lambda recorder: recorder.open_watch(self._session))
+
     async def diff(self, turn: int | None = None) -> UndoPreview:
         """What a turn did; when none is named the latest one that is not undone."""
         return await self._do(lambda desk: desk.diff(self._session, turn))
