@@ -1,10 +1,11 @@
 """A git repository, read from its files: no git program runs, so nothing that the repository brings can run either."""
 
 import contextlib
+import hashlib
 import os
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -79,6 +80,12 @@ class Repository:
         """Changes with what is staged; not when git only writes down anew when it last saw the files."""
         return digest(b"".join(os.fsencode(name) + b"\0" + entry for name, entry in sorted(self.index().items())))
 
+    def packs(self) -> str:
+        """The names of the packs."""
+        with contextlib.suppress(OSError):
+            return " ".join(sorted(name for name in os.listdir(self.common / "objects/pack") if name.endswith(".pack")))
+        return ""
+
     def head(self) -> str:
         """The branch, if one is checked out, and the commit in short."""
         head = _first_line(self.folder / "HEAD")
@@ -117,28 +124,43 @@ def find_repository(folder: Path) -> Repository | None:
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
     """Where the repository around the work folder, and those that begin in these folders, stand: what is checked out,
-    branches, tags and stash, what is staged."""
+    branches, tags and stash, what is staged, the packs, and last where git's files lie."""
     found: Marks = {}
     for folder in {"", *folders}:
         repository = find_repository(work / folder)
         if repository and (not folder or repository.top == work / folder):
             refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
-            found[folder] = [repository.head(), refs, repository.index_digest()]
+            staged, packs = repository.index_digest(), repository.packs()
+            found[folder] = [repository.head(), refs, staged, packs, _below(work, repository)]
     return found
 
 
-def what_moved(before: Marks, after: Marks) -> Iterator[tuple[str, str]]:
-    """Which kind of thing, and what to call it."""
+def _below(work: Path, repository: Repository) -> str:
+    """Where git's files lie in the work folder, or nothing when they lie elsewhere."""
+    if repository.common == work or not repository.common.is_relative_to(work):
+        return ""
+    return repository.common.relative_to(work).as_posix()
+
+
+def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
+    """Which kind of thing, and what to call it. Of a repository that undo covers only lost packs are told."""
     for folder in sorted(before.keys() | after.keys()):
-        if folder not in before or folder not in after:
-            yield ("git_gone" if folder in before else "git_made"), folder or "."
+        if folder not in before:
+            yield "git_made", folder or "."
             continue
-        old, new = before[folder], after[folder]
-        if old[0] != new[0]:
+        old, new = before[folder], after.get(folder, [""] * 5)
+        packs, now = ({*"".join(marks[3:4]).split()} for marks in (old, new))
+        if packs - now and not now - packs:
+            yield "packs", folder or "."
+        if folder in covered:
+            continue
+        if folder not in after:
+            yield "git_gone", folder or "."
+        elif old[0] != new[0]:
             yield "head", f"{folder}: {old[0]} → {new[0]}".removeprefix(": ")
         elif old[1] != new[1]:
             yield "refs", folder or "."
-        if old[2] != new[2]:
+        if folder in after and old[2] != new[2]:
             yield "index", folder or "."
 
 
@@ -229,6 +251,22 @@ def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
         # In a conflict one path has several entries.
         entries[name] = entries.get(name, b"") + entry
     return entries, _shared(data, at, digest)
+
+
+def same_staged(old: bytes, new: bytes) -> bool:
+    """Whether two index files stage the same; git rewrites the file also to note when it last saw the files."""
+    try:
+        return _entries(old, _digest_size(old)) == _entries(new, _digest_size(new))
+    except (ValueError, IndexError, struct.error):
+        return False
+
+
+def _digest_size(index: bytes) -> int:
+    """An index ends with a digest of what stands before it."""
+    for name, size in DIGESTS.items():
+        if hashlib.new(name, index[:-size], usedforsecurity=False).digest() == index[-size:]:
+            return size
+    raise ValueError("no index")
 
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Undo beside a git repository: nothing in it is touched, nothing in it is trusted, and what moves in it is said."""
+"""Undo and git: commits, branches and what is staged come back, and nothing in the repository is run."""
 
 import hashlib
 from pathlib import Path
@@ -24,8 +24,10 @@ async def test_work_thrown_away_by_git_checkout_comes_back(ground: Playground) -
     ground.next_turn()
     await ground.shell("git checkout -q . && git clean -fdq && git reset -q --hard")
     assert (ground.folder / "a.py").read_text() == "one\n"
-    assert await ground.not_covered() == {"undo.index"}
+    assert await ground.not_covered() == set()
     await ground.there_and_back(before)
+    await ground.undo.restore()
+    assert ground.git("diff", "--cached", "--name-only") == "b.py\n", "what was staged is staged again"
 
 
 async def test_the_users_repository_stays_as_it_is_byte_by_byte(ground: Playground) -> None:
@@ -43,42 +45,113 @@ async def test_the_users_repository_stays_as_it_is_byte_by_byte(ground: Playgrou
     assert insides(ground.folder / ".git") == before
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("git commit -qam more", {"undo.head", "undo.index"}),
-        ("git checkout -qb other", {"undo.head"}),
-        ("git checkout -qf HEAD~1", {"undo.head", "undo.index"}),
-        ("git tag v1", {"undo.refs"}),
-        ("git stash -q", {"undo.refs"}),
-        ("git add a.py", {"undo.index"}),
-        ("git status", set[str]()),
-        ("git diff; git log", set[str]()),
-        ("git gc -q", set[str]()),
-    ],
+def history(ground: Playground) -> str:
+    """What is checked out and staged, and every branch, tag and stash; each object of it is there."""
+    ground.git("fsck", "--full", "--strict")
+    questions = ("for-each-ref", "stash list", "log --all --format=%H%T", "ls-files --stage", "rev-parse HEAD")
+    told = [ground.git(*question.split()) for question in questions]
+    return "".join([(ground.folder / ".git/HEAD").read_text(), *told])
+
+
+DEEDS = (
+    ("git commit -qam more"),
+    ("git commit -q --amend -am other"),
+    ("git checkout -qb other"),
+    ("git checkout -qf HEAD~1"),
+    ("git tag v1; git tag -d old"),
+    ("git stash -q"),
+    ("git stash drop -q"),
+    ("git add a.py"),
+    ("git branch -D side"),
+    ("git reset -q --hard HEAD~1 && git reflog expire --expire=now --all && git gc -q --prune=now"),
+    ("git checkout -q . && git rebase -q --root"),
+    ("git checkout -q . && git merge -q --no-ff -m merged side"),
+    ("git checkout -q . && git cherry-pick side || git status"),
+    ("git pack-refs --all && git update-ref -d refs/tags/old"),
+    ("git worktree add -q ../linked"),
+    ("rm -rf .git/refs .git/HEAD .git/index .git/logs"),
+    ("find .git -type f ! -name '*.pack' ! -name '*.idx' -delete"),
+    ("chmod -R u+w .git/objects; for f in .git/objects/??/*; do echo broken > $f; done"),
+    ("echo x > .git/hooks/pre-commit; git config core.pager 'touch /tmp/x'"),
+    ("echo /nowhere > .git/objects/info/alternates"),
 )
-async def test_what_moves_inside_git_is_said(ground: Playground, command: str, expected: set[str]) -> None:
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+@pytest.mark.parametrize("deed", DEEDS)
+async def test_what_a_command_does_to_git_is_taken_back(ground: Playground, deed: str, packed: bool) -> None:
+    ground.put("a.py", "zero\n")
+    ground.commit_all()
+    ground.run("git checkout -qb side && echo s > s.py && git add s.py && git commit -qm side && git checkout -q main")
+    ground.put("a.py", "one\n")
+    ground.commit_all()
+    ground.run("git tag old && echo kept > a.py && git stash -q")
+    if packed:
+        ground.run("git gc -q")
+    ground.run("echo staged > b.py && git add b.py && echo two > a.py")
+    before, picture = history(ground), ground.picture()
+    ground.next_turn()
+    await ground.shell(f"touch a.py; {deed} || true")
+    assert await ground.not_covered() == set()
+    outcome = await ground.undo.restore()
+    assert outcome.changed and not outcome.conflicts
+    assert history(ground) == before and ground.picture() == picture
+    ground.restart()
+    await ground.undo.restore(back=False)
+    await ground.undo.restore()
+    assert history(ground) == before and ground.picture() == picture
+
+
+@pytest.mark.parametrize("command", ["git status", "git diff; git log", "touch a.py; git status"])
+async def test_a_look_at_git_is_no_change(ground: Playground, command: str) -> None:
+    """A status or diff rewrites the index to remember a file's new time."""
+    ground.put("a.py", "zero\n")
+    ground.commit_all()
+    ground.next_turn()
+    await ground.do("write_file", path="other.txt", content="so that there is something to undo")
+    await ground.shell(f"touch a.py; {command}")
+    assert [impact.path for impact in (await ground.undo.preview()).impacts] == ["other.txt"]
+
+
+async def test_commits_of_the_user_made_since_are_not_taken_back(ground: Playground) -> None:
+    ground.put("a.py", "zero\n")
+    ground.commit_all()
+    ground.next_turn()
+    await ground.shell("echo one > a.py; echo new > b.py; git add b.py; git commit -qam one")
+    ground.put("mine.py", "mine\n")
+    ground.commit_all()
+    after = history(ground)
+    outcome = await ground.undo.restore()
+    assert [str(phrase.values["path"]) for phrase in outcome.conflicts] == [".git"]
+    assert history(ground) == after, "the objects of the turn's commit stay, since the user's commit needs them"
+    assert (ground.folder / "a.py").read_text() == "zero\n"
+
+
+async def test_a_look_by_the_user_is_no_conflict(ground: Playground) -> None:
     ground.put("a.py", "zero\n")
     ground.commit_all()
     ground.put("a.py", "one\n")
-    ground.commit_all()
-    ground.put("a.py", "two\n")
+    before = history(ground)
     ground.next_turn()
-    await ground.do("write_file", path="other.txt", content="so that there is something to undo")
-    # A status or diff rewrites the index to remember a file's new time; that is no change worth a word.
-    await ground.shell(f"touch a.py; {command}")
-    assert await ground.not_covered() == expected
+    await ground.shell("git add a.py")
+    ground.run("touch a.py; git status")
+    outcome = await ground.undo.restore()
+    assert outcome.changed == (".git",) and not outcome.conflicts
+    assert history(ground) == before
 
 
-async def test_a_moved_head_is_named(ground: Playground) -> None:
+async def test_a_moved_head_is_shown(ground: Playground) -> None:
     ground.put("a.py", "one\n")
     ground.commit_all()
+    old = ground.git("rev-parse", "HEAD").strip()
     ground.next_turn()
     await ground.shell("git checkout -qb other && echo two > a.py && git commit -qam two")
-    (head,) = [one for one in (await ground.undo.preview()).not_covered if one.key == "undo.head"]
-    old, _, new = str(head.values["names"]).partition(" → ")
-    assert old == f"main {ground.git('rev-parse', 'main')[:7]}"
-    assert new == f"other {ground.git('rev-parse', 'other')[:7]}"
+    preview = await ground.undo.preview()
+    assert [impact.path for impact in preview.impacts] == [".git", "a.py"]
+    assert "-ref: refs/heads/other\n+ref: refs/heads/main" in preview.diff and "a/.git/refs/heads/other" in preview.diff
+    await ground.undo.restore()
+    assert ground.git("rev-parse", "HEAD").strip() == old
+    assert ground.git("branch", "--format=%(refname:short)") == "main\n"
 
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "loose"])
@@ -92,9 +165,12 @@ async def test_a_command_that_deletes_all_with_the_repository_is_undone(ground: 
     await ground.shell("find . -mindepth 1 -delete")
     assert list(ground.folder.iterdir()) == []
     ground.restart()
-    assert await ground.not_covered() == {"undo.git_gone"}
+    assert await ground.not_covered() == ({"undo.packs"} if packed else set())
     await ground.undo.restore()
     assert ground.picture() == before
+    if not packed:
+        assert ground.git("status", "--porcelain") == ""
+        ground.git("fsck", "--full", "--strict")
 
 
 async def test_objects_that_the_user_prunes_are_not_missed(ground: Playground) -> None:
@@ -176,6 +252,6 @@ async def test_a_turn_that_only_moved_something_inside_git_is_not_passed_over(gr
     await ground.shell("git checkout -qb other")
     outcome = await ground.undo.restore()
     assert outcome.turn == last
-    assert outcome.changed == ()
-    assert keys(outcome.not_covered) == {"undo.head"}
+    assert outcome.changed == (".git",)
+    assert keys(outcome.not_covered) == set()
     assert (await ground.undo.preview()).turn < last

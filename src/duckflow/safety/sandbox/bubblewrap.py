@@ -1,7 +1,7 @@
 """Commands in namespaces of their own, by bubblewrap.
 
 The whole file system is there but read-only; the work folder is writable; secrets are covered. What lies in the
-work folder and must stay as it is (git's hooks and configuration) is a mount of its own, and so is every folder
+work folder and must stay as it is (git's hooks, configuration and packs) is a mount of its own, and so is every folder
 above it: a mount point cannot be renamed or removed, so it cannot be moved away and replaced."""
 
 import os
@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from duckflow.programs.launch import Launch, close_all
+from duckflow.safety.sandbox.packs import Packs
 from duckflow.safety.sandbox.paths import SandboxPaths, between, outermost
 from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -32,15 +33,18 @@ class Bubblewrap(Sandbox):
         super().__init__(paths, say("sandbox.bubblewrap"))
         self._program = program
         self._machine = machine
+        self._packs: Packs | None = None
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
         network = network or self.paths.settings.network
         found = repositories(self.paths.folder) if writes else NO_REPOSITORIES
         before = found.traces()
+        packs = Packs(self.paths.folder, found.git_folders)
+        self._packs = packs if writes else self._packs
         mounts = Mounts(self.paths, writes)
         try:
             mounts.lay()
-            mounts.guard(found.guarded())
+            mounts.guard([*found.guarded(), *packs.guarded()])
             info, tell = os.pipe()
             os.set_blocking(info, False)
             mounts.fds += [tell, rules := self._rules(network)]
@@ -57,9 +61,18 @@ class Bubblewrap(Sandbox):
             argv=argv,
             environment=self.environment(launch, "/tmp"),
             fds=(*launch.fds, *mounts.fds),
-            meddled=lambda: found.meddled(before, self.paths.folder),
+            meddled=lambda: found.meddled(before, self.paths.folder) + self._forged(packs),
             info=info,
         )
+
+    def close(self) -> None:
+        if self._packs:
+            self._packs.let_go()
+        super().close()
+
+    def _forged(self, packs: Packs) -> tuple[str, ...]:
+        paths = packs.forged(lambda launch: self.confine(launch, writes=False), self.paths.scratch.folder)
+        return tuple(str(path.relative_to(self.paths.folder)) for path in paths)
 
     def _rules(self, network: bool) -> int:
         unix_sockets = self.paths.settings.unix_sockets

@@ -69,6 +69,11 @@ class Stamp(NamedTuple):
         return f"{UNKEPT}{self.inode}-{self.size}-{self.modified}"
 
     @property
+    def written(self) -> tuple[int, ...]:
+        """Changes when a file is replaced, written to, or given another mode; not when it gets another name."""
+        return (self.inode, self.size, self.modified, self.mode)
+
+    @property
     def settled(self) -> bool:
         """Not when a file written to again right now would get the same time."""
         return self.changed < time.time_ns() - TICK

@@ -1,12 +1,14 @@
 """What undo would do or has done, with its diff."""
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
+from duckflow.safety.undo.git_files import git_folder
 from duckflow.safety.undo.ledger import Change, Fact
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.phrase import Phrase, say
@@ -64,6 +66,7 @@ def _lines(text: str, other: str) -> list[str]:
 
 
 NAMED = 5
+REFERENCE = re.compile(r"(?:^|/)\.git/(?:.*/)?(?:HEAD|packed-refs|refs/(?!.*/$).+)$")
 LARGEST_COMPARED = 1024 * 1024
 Content = Callable[[str], bytes | None]
 
@@ -109,14 +112,18 @@ def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[st
 
 
 def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:
-    """Impacts and a diff. Only the first files are compared line by line, and so many lines are shown."""
-    renamed = _renamed(moves)
+    """Impacts and a diff. Only the first files are compared line by line, and so many lines are shown. Git's own files
+    are one impact, and what HEAD and the branches are is in the diff."""
+    folders = dict.fromkeys(folder for move in moves if (folder := git_folder(move.path)))
+    moves = [move for move in moves if not git_folder(move.path) or REFERENCE.search(move.path)]
+    renamed = _renamed([move for move in moves if not git_folder(move.path)])
     close = {move.path for move in [move for move in moves if move.path not in renamed][: settings.compared_files]}
-    impacts: list[FileImpact] = []
+    impacts = [FileImpact(path=shown(folder), change="edit") for folder in folders]
     diff: list[str] = []
     for move in moves:
         found = _compare(move, content) if move.path in close else TextDiff()
-        impacts.append(_impact(move, found, renamed))
+        if not git_folder(move.path):
+            impacts.append(_impact(move, found, renamed))
         diff += _header(move, renamed) + list(found.lines)
     if (more := len(diff) - settings.diff_lines) > 0:
         diff = [*diff[: settings.diff_lines], f"… +{more}"]

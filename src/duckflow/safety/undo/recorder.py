@@ -7,11 +7,13 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from duckflow.safety.files import Presence
-from duckflow.safety.repository import Marks, marks_in, what_moved
+from duckflow.safety.repository import Marks, marks_in, same_staged, what_moved
+from duckflow.safety.undo.git_files import FAN_OUT, GIT, PACK, adds_only, git_folder
 from duckflow.safety.undo.ledger import (
     Change,
     Contents,
     Database,
+    Fact,
     Seen,
     UndoLedger,
     UndoTurn,
@@ -21,7 +23,7 @@ from duckflow.safety.undo.ledger import (
 )
 from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import GIT, FolderWalk, Survey, TooManyFiles, Tree, upwards
+from duckflow.safety.undo.tree import FolderWalk, Survey, TooManyFiles, Tree, upwards
 from duckflow.safety.workspace import Workspace
 
 SLACK = 5
@@ -75,6 +77,7 @@ class Recorder:
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
+        self._commanded = ("", 0)
 
     @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
@@ -141,7 +144,7 @@ class Recorder:
 
     def restored(self, paths: Iterable[str]) -> None:
         """An undo or redo changed these: no command did."""
-        now = {path: self.tree.look(path) for path in paths if GIT not in path.split("/")}
+        now = {path: self.tree.look(path) for path in paths if not PACK.search(path)}
         self._compare(now, None, _owns(None))
 
     def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
@@ -162,7 +165,7 @@ class Recorder:
         if window.kind == "change":
             now = self._look_at(turn, window.paths)
             self._compare(now, turn, owns)
-            self._baseline.write({path: None for path in now if GIT in path.split("/")})
+            self._baseline.write({path: None for path in now if PACK.search(path)})
         elif window.kind == "command":
             self._close_command(window, turn, owns)
         elif window.kind == "watch":
@@ -174,13 +177,16 @@ class Recorder:
         forget_oldest(self, (turn.session, turn.number))
 
     def _close_command(self, window: Window, turn: UndoTurn, owns: Owns) -> None:
-        before = self._survey
+        before, self._commanded = self._survey, (window.session, window.number)
+        known = self._baseline.entries
+        covered = [folder for folder, marks in window.marks.items() if marks[-1] in known]
         try:
             after = self._sync(turn, owns)
         except TooManyFiles:
             turn.leave_out("too_many", {".": self.settings.files})
         else:
-            for kind, name in what_moved(window.marks, marks_in(self._work, {*window.marks, *after.repositories})):
+            marks = marks_in(self._work, {*window.marks, *after.repositories})
+            for kind, name in what_moved(window.marks, marks, covered):
                 turn.leave_out(kind, {name: 1})
             if before:
                 turn.leave_out("ignored", after.touched_since(before))
@@ -212,9 +218,41 @@ class Recorder:
             # What was left out before was there before.
             old = self._survey
             self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
+        if turn:
+            self._baseline.write({path: now[path] for path in [path for path in now if self._stays(turn, path, now)]})
         self._compare(now, turn, owns)
         self._survey = survey
         return survey
+
+    def _stays(self, turn: UndoTurn, path: str, now: Mapping[str, Seen | None]) -> bool:
+        """Whether undo leaves a change of git's own files: new objects, all of a repository that the turn made, and an
+        index that stages what it did before."""
+        folder, known = git_folder(path), self._baseline.entries
+        if not folder:
+            return False
+        old, new = known.get(path), now[path]
+        if folder not in known or (folder.removesuffix(GIT).rstrip("/") or ".") in turn.left_out.get("git_made", {}):
+            return True
+        return (old is None and adds_only(path)) or bool(old and new and self.same_staged(path, old.fact, new.fact))
+
+    def same_staged(self, path: str, old: Fact, new: Fact) -> bool:
+        if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
+            return False
+        before, after = (self.contents.get(fact.blob) for fact in (old, new))
+        return before is not None and after is not None and same_staged(before, after)
+
+    def note_damage(self, session: str) -> None:
+        """Look for objects that were changed in place, which git never does. A survey does not look at files that never
+        change, so this is done when somebody wants to undo; the turn of the last command is held to have done it."""
+        known, now = self._baseline.entries, dict[str, Seen | None]()
+        for folder in [path for path in known if FAN_OUT.search(path) and git_folder(path)]:
+            for path, stamp in self.tree.stamps(folder).items():
+                if path in known and known[path].stamp.written != stamp.written:
+                    now[path] = self.tree.look(path)
+        if now:
+            turns = self.ledger.turns(session)
+            last = self._commanded if self._commanded[0] == session else (session, turns[-1].number if turns else 0)
+            self._compare(now, self.ledger.turn(*last), _owns(None))
 
     def _compare(self, now: Mapping[str, Seen | None], turn: UndoTurn | None, owns: Owns) -> None:
         """Note for a turn how these differ from the baseline, and bring that up to date."""
@@ -278,7 +316,10 @@ def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
 
 def _owns(window: Window | None) -> Owns:
     """Duckflow's own change; or the command's, when it is known to write there; or nobody's."""
-    return lambda path: window is not None and (window.kind == "change" or _near(path, window.paths))
+    if window is None:
+        return lambda path: False
+    git = GIT in window.paths
+    return lambda path: window.kind == "change" or _near(path, window.paths) or (git and git_folder(path) != "")
 
 
 def _near(path: str, others: Iterable[str]) -> bool:

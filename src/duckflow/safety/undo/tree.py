@@ -9,12 +9,14 @@ import weakref
 from collections.abc import Container, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from duckflow.errors import PathRefused
 from duckflow.safety.files import NEW, changed, kind_of, open_regular
 from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.path_names import MAX_DEPTH
+from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, PACK
 from duckflow.safety.undo.ledger import Contents, Fact, Seen, Stamp, content_id
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Trail
@@ -71,6 +73,19 @@ class Tree:
             return _file(stamp, stamp.unkept_content, settled=True)
         whole = stamp == before and len(data) == stamp.size
         return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled)
+
+    def stamps(self, folder: str) -> dict[str, Stamp]:
+        """The stamp of everything that lies directly in a folder; none when it is not there."""
+        found: dict[str, Stamp] = {}
+        with contextlib.suppress(OSError):
+            handle = self.open_folder(folder)
+            try:
+                with os.scandir(handle) as entries:
+                    for entry in entries:
+                        found[f"{folder}/{entry.name}"] = Stamp.of(entry.stat(follow_symlinks=False))
+            finally:
+                os.close(handle)
+        return found
 
     def open_folder(self, path: str) -> int:
         """For listing; the caller closes it."""
@@ -183,7 +198,6 @@ def _dress(folder: int, name: str, fact: Fact) -> None:
         os.close(handle)
 
 
-GIT = ".git"
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
 Facts = os.stat_result
 
@@ -237,9 +251,11 @@ class FolderWalk:
         self._own = own
         self._ignored: IgnoredPaths | None = None
         self._survey = Survey()
+        self._in_git = False
+        self._of_git = 0
 
     def walk(self, start: str, work: Path | None = None) -> Survey:
-        """All beneath a folder; of the work folder without what git ignores and git's own files."""
+        """All beneath a folder; of the work folder without what git ignores and git's packs."""
         self._ignored = IgnoredPaths(work) if work else None
         handle = self._tree.open_folder(start)
         try:
@@ -272,6 +288,10 @@ class FolderWalk:
         for name, facts in folders.items():
             if name != GIT or self._ignored is None:
                 self._folder(handle, prefix + name, facts, rules, place)
+            elif not place:
+                self._in_git = True
+                self._folder(handle, prefix + name, facts, None, place)
+                self._in_git = False
 
     def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
         stamp = Stamp.of(facts)
@@ -286,13 +306,14 @@ class FolderWalk:
         known = self._known.get(path)
         if known is None or known.stamp != stamp or not known.settled:
             name = path.rpartition("/")[2]
-            if OWN_TEMPORARY.fullmatch(name):
+            if OWN_TEMPORARY.fullmatch(name) or (self._in_git and PACK.search(path)):
                 return
             try:
                 known = self._tree.see(handle, name, facts)
             except FileNotFoundError:
                 return
-        if len(self._survey.covered) >= self._settings.files:
+        self._of_git += self._in_git
+        if (self._of_git if self._in_git else len(self._survey.covered) - self._of_git) >= self._settings.files:
             raise TooManyFiles
         self._survey.covered[path] = known
 
@@ -303,7 +324,13 @@ class FolderWalk:
             self._survey.places.add(place)
         else:
             found = self._tree.see(handle, name, facts)
+            if self._in_git and FAN_OUT.search(path):
+                self._objects(handle, path, found)
+                return
             self._survey.covered[path] = known if known and known.fact == found.fact else found
+            if self._in_git and APART.search(path):
+                self._survey.blind[path] = path
+                return
         try:
             if path.count("/") >= MAX_DEPTH or (place and self._watches_enough):
                 raise PermissionError
@@ -317,6 +344,38 @@ class FolderWalk:
             self._list(inner, f"{path}/", rules, place)
         finally:
             os.close(inner)
+
+    def _objects(self, handle: int, path: str, found: Seen) -> None:
+        """Objects never change, so one that is known is not looked at again; where none came or went since the folder
+        was listed, the folder is not listed again."""
+        known = self._known.get(path)
+        if known and known.stamp == found.stamp and known.settled:
+            self._survey.covered[path] = known
+            objects = self._known_objects.get(path, {})
+            self._survey.covered |= objects
+            self._of_git += len(objects)
+            return
+        self._survey.covered[path] = found._replace(settled=found.stamp.settled)
+        inner = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
+        try:
+            for name in os.listdir(inner):
+                if seen := self._known.get(full := f"{path}/{name}"):
+                    self._of_git += 1
+                    self._survey.covered[full] = seen
+                elif OBJECT.search(full):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._file(inner, full, os.stat(name, dir_fd=inner, follow_symlinks=False), None, "")
+        finally:
+            os.close(inner)
+
+    @cached_property
+    def _known_objects(self) -> dict[str, dict[str, Seen]]:
+        """The known objects by their folder."""
+        found: dict[str, dict[str, Seen]] = {}
+        for path, seen in self._known.items():
+            if "objects/" in path and OBJECT.search(path):
+                found.setdefault(path.rpartition("/")[0], {})[path] = seen
+        return found
 
     @property
     def _watches_enough(self) -> bool:

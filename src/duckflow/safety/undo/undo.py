@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import re
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from duckflow.errors import DuckflowError, PathRefused, ToolError
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.ledger import Change, UndoTurn
+from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
+from duckflow.safety.undo.ledger import Change, Fact, UndoTurn
 from duckflow.safety.undo.plan import UndoPlan, UndoStep, carry_out, make_plan
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
@@ -49,6 +51,7 @@ class UndoDesk:
 
     def preview(self, session: str, back: bool) -> UndoPreview:
         with self.recorder.transaction():
+            self.recorder.note_damage(session)
             turn = self._latest(session, back)
             planned = self._plan(turn, back)
             moves = [Change(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
@@ -56,6 +59,7 @@ class UndoDesk:
 
     def restore(self, session: str, back: bool, only_own: bool) -> Outcome:
         with self.recorder.transaction():
+            self.recorder.note_damage(session)
             turn = self._latest(session, back)
             planned = self._plan(turn, back)
             spared = planned.maybe_others if only_own and back else []
@@ -76,8 +80,8 @@ class UndoDesk:
         if stayed:
             left_out.append(name_some("folder_kept", dict.fromkeys(stayed, 1)))
         if spared:
-            left_out.append(name_some("spared", {step.path: 1 for step in spared}))
-        return Outcome(turn.number, tuple(step.path for step in planned.steps), _conflicts(planned), tuple(left_out))
+            left_out.append(name_some("spared", _names(spared)))
+        return Outcome(turn.number, tuple(_names(planned.steps)), _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
         for one in (self.recorder.database, self.recorder.tree, self.recorder.presence):
@@ -92,30 +96,41 @@ class UndoDesk:
 
     def _plan(self, turn: UndoTurn, back: bool) -> UndoPlan:
         """Back: as it was before the turn. Else: as the turn had made it."""
-        look = self.recorder.tree.look
-        changes = [one for one in turn.changes if one.undone != back]
+        # An object that is there again takes nothing away.
+        changes = [one for one in turn.changes if one.undone != back and (back or not adds_only(one.path))]
         ways = ((one, *((one.after, one.before) if back else (one.before, one.after))) for one in changes)
-        return make_plan(UndoStep(one, expected, want, look(one.path)) for one, expected, want in ways)
+        return make_plan(self._step(*way) for way in ways)
+
+    def _step(self, change: Change, expected: Fact | None, want: Fact | None) -> UndoStep:
+        now = self.recorder.tree.look(change.path)
+        if now and expected and self.recorder.same_staged(change.path, expected, now.fact):
+            expected = now.fact
+        return UndoStep(change, expected, want, now)
 
     def _preview(self, turn: UndoTurn, moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
         impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
-        maybe = {step.path: 1 for step in planned.maybe_others if not step.change.undone}
-        told = (name_some("maybe_yours", maybe),) if maybe else ()
+        maybe = [step for step in planned.maybe_others if not step.change.undone]
+        told = (name_some("maybe_yours", _names(maybe)),) if maybe else ()
         uncovered, nothing_else = tuple(self._left_out(turn, planned)), len(maybe) == len(planned.steps)
         return UndoPreview(turn.number, impacts, diff, uncovered, _conflicts(planned), told, nothing_else)
 
     def _left_out(self, turn: UndoTurn, planned: UndoPlan) -> list[Phrase]:
         found = [name_some(kind, names) for kind, names in sorted(turn.left_out.items())]
         named = {name for names in turn.left_out.values() for name in names}
-        if impossible := {step.path: 1 for step in planned.impossible if step.path not in named}:
-            found.append(name_some("impossible", impossible))
+        if impossible := [step for step in planned.impossible if step.path not in named]:
+            found.append(name_some("impossible", _names(impossible)))
         if forgotten := self._ledger.forgotten(turn.session):
             found.append(say("undo.forgotten", turn=forgotten))
         return found
 
 
 def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
-    return tuple(say("undo.conflict", path=shown(step.path)) for step in planned.conflicts)
+    return tuple(say("undo.conflict", path=shown(path)) for path in _names(planned.conflicts))
+
+
+def _names(steps: Iterable[UndoStep]) -> dict[str, int]:
+    """The paths; git's own files are named by their `.git` alone."""
+    return {git_folder(step.path) or step.path: 1 for step in steps}
 
 
 log = logging.getLogger(__name__)
@@ -145,6 +160,8 @@ class Undo:
         goes on in the background after this ends. `text`: by it files are known that it writes. What else changes
         meanwhile may be somebody else's doing."""
         known = self._roots(named_targets(text, self._workspace.root))
+        # Whoever names git means its files.
+        known += [GIT] if re.search(r"\bgit\b", text) else []
         return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
 
     def watch(self) -> AbstractAsyncContextManager[list["Change"]]:

@@ -1,0 +1,134 @@
+"""Git's packs in the sandbox: a command cannot touch those that are there, and a new one is checked.
+
+Each pack is a read-only mount, so nothing can remove, replace or write it. Git itself replaces packs when it collects
+garbage; a `.keep` beside a pack tells it to leave that one alone."""
+
+import contextlib
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+
+from duckflow.programs.launch import Launch
+from duckflow.safety.sandbox.repositories import hold
+
+KEPT = b"kept by duckflow while commands run\n"
+MOUNTED = (".pack", ".idx")
+MOST_PACKS = 40
+"""With more packs all of their folder is read-only: each mount takes time."""
+CHECK_SECONDS = 60
+Confine = Callable[[Launch], Launch]
+
+
+class Packs:
+    """The packs of some repositories, as they were when this was made."""
+
+    def __init__(self, top: Path, git_folders: Iterable[Path]) -> None:
+        self._top = top
+        self._folders = [folder / "objects/pack" for folder in git_folders]
+        self._there = {folder: _names(folder) for folder in self._folders}
+
+    def guarded(self) -> list[Path]:
+        """What commands must not change."""
+        paths: list[Path] = []
+        for folder, names in self._there.items():
+            packs = [name for name in names if name.endswith(MOUNTED)]
+            if len(packs) > MOST_PACKS * len(MOUNTED):
+                paths.append(folder)
+            else:
+                self._keep(folder, names)
+                paths += [folder / name for name in packs]
+        return paths
+
+    def let_go(self) -> None:
+        """Take away what `guarded` put beside the packs."""
+        for folder in self._folders:
+            for name in [name for name in _names(folder) if name.endswith(".keep")]:
+                with contextlib.suppress(OSError), self._entered(folder) as handle:
+                    if _read(handle, name) == KEPT:
+                        os.unlink(name, dir_fd=handle)
+
+    def forged(self, confine: Confine, scratch: Path) -> list[Path]:
+        """New packs whose list of contents was wrong, which could pass other contents off as old ones. The list is
+        made anew; without one the pack is out of use."""
+        wrong: list[Path] = []
+        for folder, before in self._there.items():
+            for name in [name for name in _names(folder) if name.endswith(".idx") and name not in before]:
+                with contextlib.suppress(OSError), self._entered(folder) as handle:
+                    right = _index(confine, scratch, folder / name)
+                    if right != _read(handle, name):
+                        wrong.append(folder / name)
+                        _replace(handle, name, right)
+        return wrong
+
+    def _keep(self, folder: Path, names: set[str]) -> None:
+        missing = [name[: -len(".pack")] + ".keep" for name in names if name.endswith(".pack")]
+        for name in [name for name in missing if name not in names]:
+            with contextlib.suppress(OSError), self._entered(folder) as handle:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                file = os.open(name, flags, 0o600, dir_fd=handle)
+                os.write(file, KEPT)
+                os.close(file)
+
+    @contextlib.contextmanager
+    def _entered(self, folder: Path) -> Generator[int]:
+        handle = hold(self._top, folder)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+    except OSError:
+        return set()
+
+
+def _read(folder: int, name: str) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with os.fdopen(file, "rb") as opened:
+        return opened.read()
+
+
+def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
+    """The list of contents that git makes of a pack; nothing when git cannot read the pack."""
+    name = f"{secrets.token_hex(16)}.idx"
+    digest = "sha256" if len(index.stem.removeprefix("pack-")) > 40 else "sha1"
+    pack, one_file = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")
+    command = ["git", *one_file, "index-pack", f"--object-format={digest}", "-o", f"/tmp/{name}", pack]
+    begun = confine(Launch(command, index.parent, {"PATH": os.defpath, "GIT_DIR": "/nowhere"}))
+    try:
+        done = subprocess.run(
+            begun.argv,
+            pass_fds=begun.fds,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=begun.environment,
+            timeout=CHECK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as problem:
+        raise TimeoutError(str(index)) from problem
+    finally:
+        begun.close()
+    if done.returncode:
+        return None
+    made = scratch / name
+    try:
+        return made.read_bytes()
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _replace(folder: int, name: str, content: bytes | None) -> None:
+    """Without a list of contents git does not know of a pack; the old list stays under another name."""
+    os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
+    if content is not None:
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=folder)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(content)
