@@ -1,5 +1,6 @@
 """It asks before it harms, once, and does exactly what was allowed."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
 YES, NO = Answer(choice="yes"), Answer(choice="no")
+OF_GIT = "" if shutil.which("bwrap") else "lasting.git"
 END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
 
 
@@ -196,8 +198,10 @@ async def test_an_allowed_command_is_not_asked_for_again_but_what_hides_behind_i
     [
         (act("shell.run", command="curl https://a.example", network=True), "lasting.network"),
         (act("shell.run", command="git push --force origin main"), "lasting.git"),
-        (act("shell.run", command="rm -r .git/refs"), "lasting.git"),
-        (write(".git/new"), "lasting.git"),
+        (act("shell.run", command="rm -r .git/refs"), OF_GIT),
+        (act("shell.run", command="git commit -am more"), OF_GIT),
+        (act("shell.run", command="git -C /elsewhere push"), "lasting.git"),
+        (write(".git/new"), ""),
         (act("shell.run", command="rm -f ./debug.log"), "lasting.ignored"),
         (act("shell.run", command="echo x>deep/out/made"), "lasting.ignored"),
         (act("shell.run", command="touch a; sleep 9", background=True), "lasting.background"),

@@ -22,6 +22,7 @@ from duckflow.state.question import Answer, Choice, GateRequest, Preview, Questi
 from duckflow.tools.tool import AnyTool, Args
 
 GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.IGNORECASE)
+ELSEWHERE = re.compile(r"(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])", re.IGNORECASE)
 WORD = re.compile(r"[^\s;|&<>()'\"]+")
 MOST_WORDS = 500
 
@@ -30,7 +31,7 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
     """Nothing, when all of it can be undone. Of a command the ignored files are told that it names."""
     if deed.effect == "network" or (deed.command and deed.command.online):
         yield say("lasting.network")
-    if GIT.search(command) or any(".git" in impact.path.lower().split("/") for impact in deed.impacts):
+    if GIT.search(command) and not _history_comes_back(deed, command, folder):
         yield say("lasting.git")
     for impact in deed.impacts:
         # In a folder that the user has added paths are whole, and undo does not reach there.
@@ -42,6 +43,14 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
         yield say("lasting.background")
     if path := _ignored_in(command, folder):
         yield say("lasting.ignored", path=shown(path))
+
+
+def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
+    """Whether undo brings back what a command does to git: in a repository of the work folder's own, as far as the
+    sandbox spares what undo does not copy."""
+    here = folder / ".git"
+    own = here.is_dir() and not here.is_symlink()
+    return own and deed.command is not None and deed.command.spares_packs and not ELSEWHERE.search(command)
 
 
 def _ignored_in(command: str, folder: Path) -> str:

@@ -115,6 +115,8 @@ class JudgedCommand(NamedTuple):
     """It asks for the network, which it does not have otherwise."""
     online: bool = False
     """It has the network, asked for or by the settings."""
+    spares_packs: bool = False
+    """The sandbox keeps it from git's packs, the one part of a repository that undo does not copy."""
 
 
 class Deed(NamedTuple):

@@ -148,8 +148,14 @@ class ShellRun(Tool[ShellArgs]):
     def deed(self, args: ShellArgs, preview: Preview) -> Deed:
         judged = self._judge(args.command)
         always = self._sandbox.paths.settings.network
-        sandboxed, network = self._sandbox.kind != "none", args.network and not always
-        command = JudgedCommand(judged.verdict, judged.reasons, sandboxed, network, args.network or always)
+        command = JudgedCommand(
+            judged.verdict,
+            judged.reasons,
+            sandboxed=self._sandbox.kind != "none",
+            network=args.network and not always,
+            online=args.network or always,
+            spares_packs=self._sandbox.kind == "bubblewrap",
+        )
         return Deed("read" if self.reads_only(args) else "run", command=command)
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -241,7 +247,7 @@ class ShellRun(Tool[ShellArgs]):
         if code:
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
-            parts.append(f"Warning: changed while the command ran, and can make git run programs: {meddled}")
+            parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
         parts += [
             f"Background {job.job_id} has ended with exit code {job.process.code}:\n{job.output(job.process.code != 0)}"
             for job in self._background.ended()
