@@ -17,6 +17,9 @@ LARGEST_INDEX = 512 * 1024 * 1024
 LARGEST_CONFIG = 1024 * 1024
 MOST_REFS = 20_000
 SHORT_ID = 7
+GITLINK = 0o160000
+"""The mode of an entry of the index that is another repository."""
+MOST_NESTED = 10
 STAT_BYTES, FLAG_BYTES, MODE_AT = 40, 2, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
@@ -55,26 +58,44 @@ class Repository:
             if path.exists():
                 yield from read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
 
-    def runs_programs(self) -> bool:
-        """Whether git may start a program here though it only looks; what cannot be read is taken to."""
+    def runs_programs(self, depth: int = 0) -> bool:
+        """Whether git may start a program here though it only looks, which takes it into the repositories that the
+        index names too; what cannot be read is taken to."""
         try:
             if any(os.access(self.common / "hooks" / hook, os.X_OK) for hook in HOOKS_OF_LOOKING):
                 return True
-            return not all(_harmless(name, value) for name, value in self.settings())
-        except (OSError, ValueError):
+            if not all(_harmless(name, value) or self._own_place(name, value) for name, value in self.settings()):
+                return True
+            return depth > MOST_NESTED or any(inner.runs_programs(depth + 1) for inner in self._inner())
+        except (OSError, ValueError, KeyError, IndexError, struct.error):
             return True
+
+    def _own_place(self, name: str, value: str) -> bool:
+        """The git folder of a submodule names the folder that it belongs to."""
+        return name == "core.worktree" and (self.folder / value).resolve() == self.top.resolve()
+
+    def _inner(self) -> Iterator["Repository"]:
+        """Submodules, and repositories that were added like files."""
+        if not (self.folder / "index").exists():
+            return
+        for name, entry in self._index().items():
+            if int.from_bytes(entry[:4]) == GITLINK and (inner := _repository_at(self.top / name)):
+                yield inner
 
     def index(self) -> dict[str, bytes]:
         """Every path of the index with its mode, content and flags, without its file's times; none when it cannot be
         read. A folder that a sparse index keeps as one entry ends with `/`. Not to be changed."""
         try:
-            about = (self.folder / "index").stat()
-            stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-            # How contents are named: `sha1` or `sha256`.
-            names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
-            return _index(str(self.folder), stamp, DIGESTS[names])
+            return self._index()
         except (OSError, ValueError, KeyError, IndexError, struct.error):
             return {}
+
+    def _index(self) -> dict[str, bytes]:
+        about = (self.folder / "index").stat()
+        stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        # How contents are named: `sha1` or `sha256`.
+        names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
+        return _index(str(self.folder), stamp, DIGESTS[names])
 
     def index_digest(self) -> str:
         """Changes with what is staged; not when git only writes down anew when it last saw the files."""
@@ -110,16 +131,23 @@ class Repository:
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """The one that git would use from here; a `.git` that is a file points to where it really lies."""
-    for top in (folder, *folder.parents):
-        here = top / ".git"
-        if here.is_file():
-            pointed = _first_line(here).partition("gitdir:")[2].strip()
-            here = (top / pointed).resolve() if pointed else here
-        if here.is_dir():
-            common = _first_line(here / "commondir")
-            return Repository(top, here, (here / common).resolve() if common else here)
-    return None
+    """The one that git would use from here."""
+    return next((found for top in (folder, *folder.parents) if (found := _repository_at(top))), None)
+
+
+def _repository_at(top: Path) -> Repository | None:
+    """The one that begins here: a `.git` that is a file points to where it really lies, and a folder that looks like a
+    `.git` is one to git, whatever its name is."""
+    here = top / ".git"
+    if here.is_file():
+        pointed = _first_line(here).partition("gitdir:")[2].strip()
+        here = (top / pointed).resolve() if pointed else here
+    if not here.is_dir() and all((top / name).exists() for name in ("HEAD", "objects", "refs")):
+        here = top
+    if not here.is_dir():
+        return None
+    common = _first_line(here / "commondir")
+    return Repository(top, here, (here / common).resolve() if common else here)
 
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
