@@ -1,7 +1,7 @@
 """A cast: one model that plays the conversation and each of its agents by a script of its own."""
 
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ class Cast:
 
     def __init__(self, main: Sequence[Line], agents: Mapping[str, Sequence[Line]], native: bool = True) -> None:
         self.takes_tools = native
-        self.parts = {name: Scripted(lines, native=native) for name, lines in {"": main, **agents}.items()}
+        parts = {"": main, **agents} if main else agents
+        self.parts = {name: Scripted(lines, native=native) for name, lines in parts.items()}
         self.together = 0
         """How many were asked at the same time, at most."""
         self._asked = 0
@@ -32,10 +33,19 @@ class Cast:
         self._asked += 1
         self.together = max(self.together, self._asked)
         try:
-            async for chunk in self.parts[found[1] if found else ""].stream(request):
+            async for chunk in self.part(found[1] if found else "").stream(request):
                 yield chunk
         finally:
             self._asked -= 1
+
+    def part(self, name: str) -> Scripted:
+        if name not in self.parts:
+            self.parts[name] = Scripted(self.lines(name), native=self.takes_tools)
+        return self.parts[name]
+
+    def lines(self, name: str) -> Iterable[Line]:
+        """The script of somebody who was not expected."""
+        raise KeyError(name)
 
     def forgo_tools(self) -> None:
         self.takes_tools = False

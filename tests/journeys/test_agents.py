@@ -147,13 +147,14 @@ async def test_one_that_goes_in_circles_is_stopped_by_its_own_pacemaker(tmp_path
     assert story.session.state.vitals.mood == 1.0, "the conversation itself is well"
 
 
-async def test_the_ceiling_of_a_turn_holds_for_an_agent_too(tmp_path: Path) -> None:
+async def test_one_ceiling_holds_for_a_turn_and_its_agents(tmp_path: Path) -> None:
     looks = [calls(act("shell.run", command=f"echo {number}")) for number in range(8)]
     settings = {"pacemaker": {"limits": {"highest": 3, "fallback": 3, "ceiling": 3}}}
     main = [calls(hand("look")), DONE]
     story, cast = on_stage(tmp_path, main, {"explore-1": looks}, settings=settings)
-    assert await story.tell("look") == "done"
-    assert len(cast.sizes("explore-1")) == 3 and [one.job for one in story.questions] == ["explore-1"]
+    assert await story.tell("look") == "pacemaker"
+    assert len(cast.sizes("explore-1")) == 3 and [one.job for one in story.questions] == [""]
+    assert story.session.state.agents["explore-1"].status == "capped"
 
 
 async def test_escape_stops_them_with_the_turn_and_they_can_go_on(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ class AgentSettings(BaseModel):
     agent_seconds: float = Field(default=1800.0, gt=0)
     """What such an agent may take at most: replies, tokens that no cache gave, and time, waiting for the user not
     counted."""
+    agents_tokens: int = Field(default=4_000_000, ge=1)
+    """What all agents of a turn may take together, of tokens that no cache gave."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True

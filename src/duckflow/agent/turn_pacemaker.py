@@ -8,9 +8,9 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
-from duckflow.pacemaker.ledger import check_name
 from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
+from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.state.action import Decision, TaskProfile, evidence_of
@@ -87,8 +87,7 @@ class TurnPacemaker:
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""
-        limit = self._pacemaker.limit
-        return limit.value + self._pacemaker.allowance_from if limit else 0
+        return self._session.state.loop + self._pacemaker.loops_left
 
     def saw(self, decision: Decision, done: Dispatched) -> bool:
         """What a loop has brought. Whether it was progress."""

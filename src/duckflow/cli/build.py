@@ -265,6 +265,7 @@ class Work(NamedTuple):
 
     jobs: JobRunner
     sub_agents: "Callable[[], SubAgents]"
+    pacemaker: Pacemaker
 
 
 def _work(
@@ -277,6 +278,7 @@ def _work(
     guard: Guard,
 ) -> Work:
     settings, ask, locks = setup.settings, ground.questions.ask, FileLocks(session)
+    pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
 
     @cache
     def agents() -> "Agents":
@@ -293,13 +295,12 @@ def _work(
         from duckflow.work.sub_agents import Conduct, SubAgents
 
         conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo)
-        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent, locks)
+        kinds, allowance = lambda: extensions.found().kinds, pacemaker.allowance
+        return SubAgents(session, agents(), conduct, kinds, settings.agent, locks, allowance)
 
-    pacemaker = partial(Pacemaker, settings.pacemaker)
-    jobs = JobRunner(
-        session, ask, guard.dispatcher, model.drafter, guard.phases, pacemaker, settings.agent, agents, locks
-    )
-    return Work(jobs, sub_agents)
+    others = partial(Pacemaker, settings.pacemaker)
+    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, guard.phases, others, settings.agent, agents, locks)
+    return Work(jobs, sub_agents, pacemaker)
 
 
 class Front(NamedTuple):
@@ -322,8 +323,7 @@ def _front(
     pick: "Pick | None",
 ) -> Front:
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
-    pacemaker = Pacemaker(settings.pacemaker, session.state.vitals)
-    pacing = TurnPacemaker(session, pacemaker, ask, other_model=bool(settings.llm.second_model))
+    pacing = TurnPacemaker(session, work.pacemaker, ask, other_model=bool(settings.llm.second_model))
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
     approval, actor = PlanApproval(session, guard.phases, work.jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, ground.workspace, model.pictures)

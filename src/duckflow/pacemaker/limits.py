@@ -68,9 +68,9 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
     return LoopLimit(value, tuple(parts), complex_)
 
 
-def extend_limit(limit: LoopLimit, by: int, settings: LimitSettings) -> LoopLimit:
+def extend_limit(limit: LoopLimit, by: int, ceiling: int) -> LoopLimit:
     """The limit with what progress has earned; the ceiling holds."""
-    value = max(limit.value, min(limit.value + by, settings.most))
+    value = max(limit.value, min(limit.value + by, ceiling))
     if value == limit.value:
         return limit
     part = say("limit.extended", by=value - limit.value, limit=value)

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from duckflow.i18n.patterns import search
+from duckflow.pacemaker.allowance import LoopAllowance
 from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
     DuckCall,
@@ -16,8 +17,9 @@ from duckflow.pacemaker.interventions import (
     recover_vitals,
     resolve,
 )
-from duckflow.pacemaker.ledger import Gain, Ledger
-from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit, extend_limit
+from duckflow.pacemaker.ledger import Ledger
+from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit
+from duckflow.pacemaker.progress import Gained
 from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep
@@ -61,22 +63,30 @@ class Pacemaker:
     says. Then the loop count starts again from where it stands. Without a view there is no limit on loops.
 
     It goes from hint to replan to Duck Call: what is found makes it plan anew once; if that does not help, it asks.
+    An agent's Pacemaker draws on the allowance of the turn that it works for, and leaves the asking for more to that.
     """
 
-    def __init__(self, settings: PacemakerSettings | None = None, vitals: Vitals | None = None) -> None:
+    def __init__(
+        self,
+        settings: PacemakerSettings | None = None,
+        vitals: Vitals | None = None,
+        allowance: LoopAllowance | None = None,
+        in_agent: bool = False,
+    ) -> None:
         self._settings = settings or PacemakerSettings()
         self._meter = VitalsMeter(self._settings.vitals, vitals or Vitals())
-        self._ledger = Ledger(self._settings.window, self._settings.memory)
-        self._limit: LoopLimit | None = None
+        self.allowance = allowance or LoopAllowance(self._settings.limits)
+        self._in_agent = in_agent
+        self._ledger = Ledger(self._settings.window, self._settings.memory, self.allowance.progress)
         self._verdict: Verdict = None
-        self._notices: list[Phrase] = []
-        self._beats = 0
+        self._last_beat = 0
         self.interventions: Counter[str] = Counter()
         self._afresh()
 
     def observe(self, step: LoopStep) -> None:
         if step.kind == "user":
-            self._ledger.begin(f"{step.text}\n{step.args}")
+            if not self._in_agent:
+                self.allowance.progress.begin(f"{step.text}\n{step.args}")
             self._afresh()
             self.interventions.clear()
             for signal in (Signal.REST, *read_signals(step.text, step.language)):
@@ -85,18 +95,19 @@ class Pacemaker:
         entry = self._ledger.record(step)
         self._meter.see(entry)
         self._new_since += entry.new
-        if entry.gain:
-            self._gained(entry.gain)
+        self.allowance.gained(entry.gained)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
-            self._gained("completed")
+            self.allowance.gained(Gained("completed", solid=True))
 
     def beat(self, view: LoopView | None = None) -> Verdict:
         """The verdict before the next loop. Ask once a loop."""
         self._meter.loop()
-        self._beats += 1
+        self._ledger.begin_loop()
+        self.allowance.beat(self._in_agent)
+        self._last_beat = self.allowance.beats
         self._verdict = self._judge(view)
         if self._verdict is not None:
             self.interventions[type(self._verdict).__name__] += 1
@@ -111,8 +122,7 @@ class Pacemaker:
     def answered(self, call: DuckCall, key: str, text: str = "", loop: int = 0) -> Resolution:
         """The user's answer: vitals recover, and the loops are counted from `loop` on."""
         self._meter.recover(recover_vitals(self._meter.vitals(), call.reason, self._settings.vitals))
-        self._afresh()
-        self._allowance_from = loop
+        self._afresh(loop)
         return resolve(call, key, text)
 
     @property
@@ -122,21 +132,22 @@ class Pacemaker:
     @property
     def limit(self) -> LoopLimit | None:
         """The limit as of the last beat with a view."""
-        return self._limit
+        return self.allowance.limit
+
+    @property
+    def loops_left(self) -> int:
+        """The loops that the turn may still take, with all its agents."""
+        return self.allowance.limit.value - self.allowance.taken if self.allowance.limit else 0
 
     @property
     def advanced(self) -> bool:
         """Whether this loop has made progress."""
-        return bool(self._gain) and self._gain_at == self._beats
-
-    @property
-    def allowance_from(self) -> int:
-        """The loop from which the limit counts."""
-        return self._allowance_from
+        return self.allowance.gained_since(self._last_beat)
 
     def take_notices(self) -> tuple[Phrase, ...]:
         """What the user is to be told in a line: that the limit was extended."""
-        notices, self._notices = tuple(self._notices), []
+        notices = tuple(self.allowance.notices)
+        self.allowance.notices.clear()
         return notices
 
     def take_changes(self) -> tuple[VitalsChange, ...]:
@@ -147,7 +158,7 @@ class Pacemaker:
 
     def why(self) -> tuple[Phrase, ...]:
         """The limit and the last verdict, in words."""
-        limit = self._limit.parts if self._limit else (say("limit.none"),)
+        limit = self.limit.parts if self.limit else (say("limit.none"),)
         match self._verdict:
             case None:
                 return (*limit, say("pacemaker.verdict.fine"))
@@ -159,18 +170,13 @@ class Pacemaker:
                 told = (say("pacemaker.verdict.duck_call"), *call.found())
         return (*limit, *told, say(f"severity.{self._verdict.severity}"))
 
-    def _afresh(self) -> None:
+    def _afresh(self, loop: int = 0) -> None:
         self._ledger.reset()
         self._watch = DetectorWatch(self._settings)
-        self._gain: Gain = ""
-        self._gain_at = 0
         self._replanned = False
         self._new_since = 0
-        self._earned = 0
-        self._allowance_from = 0
-
-    def _gained(self, gain: Gain) -> None:
-        self._gain, self._gain_at = gain, self._beats
+        if not self._in_agent:
+            self.allowance.restart(loop)
 
     def _judge(self, view: LoopView | None) -> Verdict:
         found = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
@@ -178,9 +184,9 @@ class Pacemaker:
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
             depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
             return self._call(depleted, found, other_model)
-        if view is not None and (key := self._exhausted(view)):
-            taken = view.loop - self._allowance_from
-            return self._call(describe_spent(Reason.LOOP_EXHAUSTED, taken, self._ledger, key), found, other_model)
+        if view is not None and not self._in_agent and (key := self._exhausted(view)):
+            spent = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, key)
+            return self._call(spent, found, other_model)
         if found is None:
             return self._fine()
         if not self._replanned:
@@ -198,19 +204,9 @@ class Pacemaker:
         return hint
 
     def _exhausted(self, view: LoopView) -> str:
-        """Whether the loops are used up, and by what. A turn that makes progress gets more, up to the ceiling."""
-        settings, taken = self._settings.limits, view.loop - self._allowance_from
+        """Whether the loops are used up, and by what."""
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
-        plain = compute_limit(load, self._meter.vitals(), settings)
-        self._limit = extend_limit(plain, self._earned, settings)
-        if taken >= self._limit.value and self._gain and self._beats - self._gain_at <= settings.progress_within:
-            self._earned = taken - plain.value + settings.extension
-            before, self._limit = self._limit.value, extend_limit(plain, self._earned, settings)
-            if self._limit.value > before:
-                self._notices.append(say(f"pacemaker.extended.{self._gain}", limit=self._limit.value))
-        if taken < self._limit.value:
-            return ""
-        return "ceiling" if taken >= settings.most else "loop_exhausted"
+        return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
         """What the detectors see is told too when stamina or loops are the reason."""

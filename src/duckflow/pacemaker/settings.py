@@ -55,6 +55,8 @@ class LimitSettings(BaseModel):
     """It is advancing when one of so many last loops has made progress (pacemaker/progress.py). Measured."""
     ceiling: int = Field(default=120, ge=1)
     """No turn, and no step of a plan, goes beyond this without a question, unless `highest` is higher."""
+    agents_ceiling: int = Field(default=360, ge=0)
+    """The loops that all agents of a turn may take together on top of that."""
 
     @property
     def most(self) -> int:
@@ -176,8 +178,3 @@ class PacemakerSettings(BaseModel):
     """Signatures kept to tell new from old."""
     recovered_after: int = Field(default=3, ge=1)
     """New steps after a replan, with all vitals well again, that earn another one later."""
-
-    def with_loops(self, least: int) -> "PacemakerSettings":
-        """Where somebody else counts the loops: so many at least are no reason to ask, up to the ceiling."""
-        lowest = max(self.limits.lowest, min(least, self.limits.most))
-        return self.model_copy(update={"limits": self.limits.model_copy(update={"lowest": lowest})})

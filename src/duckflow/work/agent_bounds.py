@@ -11,7 +11,9 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
+from duckflow.pacemaker.allowance import LoopAllowance
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
+from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.sub_agent import SubAgent
@@ -21,6 +23,40 @@ from duckflow.work.file_locks import FileLocks
 
 NEARLY = 0.85
 """After this share of its tokens or time an agent is asked for its report."""
+
+
+class TurnLimits:
+    """What all agents of a turn may take together."""
+
+    def __init__(self, state: AgentState, allowance: LoopAllowance, settings: AgentSettings) -> None:
+        self._state = state
+        self._allowance = allowance
+        self._settings = settings
+        self._turn = -1
+        self._before: dict[str, int] = {}
+
+    def begin(self, agent_id: str) -> None:
+        """An agent begins, or goes on from an earlier turn."""
+        if self._turn != self._state.turn:
+            self._turn, self._before = self._state.turn, {}
+        self._before.setdefault(agent_id, self._taken_by(agent_id))
+
+    def nothing_gained(self) -> Phrase | None:
+        """Whether the turn has used up its loops without getting on: the conversation is asked about that next."""
+        used_up = self._allowance.spent() == "loop_exhausted"
+        return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
+
+    def reached(self) -> Phrase | None:
+        """The limit that all of them together have reached."""
+        if self._allowance.spent():
+            return say("agent.cap.turn", loops=self._allowance.taken)
+        taken = sum(self._taken_by(agent_id) - before for agent_id, before in self._before.items())
+        limit = self._settings.agents_tokens
+        return say("agent.cap.turn_tokens", limit=limit) if taken >= NEARLY * limit else None
+
+    def _taken_by(self, agent_id: str) -> int:
+        agent = self._state.agents.get(agent_id)
+        return agent.usage.fresh if agent else 0
 
 
 class AgentBounds(Policy):
@@ -37,6 +73,7 @@ class AgentBounds(Policy):
         locks: FileLocks,
         settings: AgentSettings,
         language: str,
+        turn_limits: TurnLimits,
     ) -> None:
         self._agent = agent
         self._uses = uses
@@ -47,6 +84,7 @@ class AgentBounds(Policy):
         self._locks = locks
         self._settings = settings
         self._language = language
+        self._turn_limits = turn_limits
         self._loops = 0
         self._time_left = settings.agent_seconds
         self._spent: Phrase | None = None
@@ -73,9 +111,9 @@ class AgentBounds(Policy):
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         if turn.ending:
             return None
-        if self._spent:
-            return Ending("budget", self._spent)
-        self._spent = self._nearly_spent(turn)
+        if over := self._spent or self._turn_limits.nothing_gained():
+            return Ending("budget", over)
+        self._spent = self._nearly_spent(turn) or self._turn_limits.reached()
         return turn.note("agent_report_now") if self._spent else None
 
     def _nearly_spent(self, turn: TurnSoFar) -> Phrase | None:

@@ -36,6 +36,7 @@ from duckflow.events.types import (
 from duckflow.llm.provider import Provider
 from duckflow.memory.settings import MemorySettings
 from duckflow.outcome import Outcome
+from duckflow.pacemaker.allowance import LoopAllowance
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler
@@ -74,8 +75,8 @@ class AgentTask(NamedTuple):
     model: Provider | None = None
     """A model of its own, where it has another than the conversation."""
     max_tokens: int = 0
-    loops: int = 0
-    """The Pacemaker does not ask about the number of loops before this one."""
+    allowance: LoopAllowance | None = None
+    """The turn's that it works for. Without one it has its own."""
     earlier: tuple[Message, ...] = ()
     """The messages of an earlier agent whose work it goes on with."""
 
@@ -220,7 +221,8 @@ class Agents:
             streams=False,
         )
         phases = Phases(context, self._table)
-        pacing = TurnPacemaker(context, Pacemaker(self._pacemaker.with_loops(task.loops)), actor.ask)
+        pacemaker = Pacemaker(self._pacemaker, allowance=task.allowance, in_agent=task.allowance is not None)
+        pacing = TurnPacemaker(context, pacemaker, actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
         return Turn(context, actor, pacing, thinker, task.acting, phases, duck, Policies(task.policies))
 

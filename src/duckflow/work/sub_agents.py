@@ -19,6 +19,7 @@ from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.outcome import OUTCOMES, Outcome
+from duckflow.pacemaker.allowance import LoopAllowance
 from duckflow.state.action import evidence_of
 from duckflow.state.message import Message
 from duckflow.state.noun import holds
@@ -26,7 +27,7 @@ from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
-from duckflow.work.agent_bounds import AgentBounds
+from duckflow.work.agent_bounds import AgentBounds, TurnLimits
 from duckflow.work.agents import Agents, AgentTask
 from duckflow.work.file_locks import FileLocks
 
@@ -56,6 +57,7 @@ class SubAgents:
         own_kinds: Callable[[], Iterable[AgentKind]],
         settings: AgentSettings,
         locks: FileLocks,
+        allowance: LoopAllowance,
     ) -> None:
         self._session = session
         self._agents = agents
@@ -63,6 +65,8 @@ class SubAgents:
         self._own_kinds = own_kinds
         self._settings = settings
         self._locks = locks
+        self._allowance = allowance
+        self._turn_limits = TurnLimits(session.state, allowance, settings)
         self._slots = asyncio.Semaphore(settings.agents_at_once)
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
@@ -78,6 +82,9 @@ class SubAgents:
         self._session.emit(AgentStarted(agent=agent))
         try:
             async with self._slots:
+                self._turn_limits.begin(agent.agent_id)
+                if reached := self._turn_limits.reached():
+                    return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=reached))
                 return await self._run(agent, how, earlier)
         finally:
             self._locks.release(agent.agent_id)
@@ -111,6 +118,7 @@ class SubAgents:
             self._locks,
             self._settings,
             state.language,
+            self._turn_limits,
         )
         task = AgentTask(
             await self._asked(agent, how, bool(earlier)),
@@ -121,7 +129,7 @@ class SubAgents:
             how.uses,
             model,
             self._settings.agent_tokens,
-            self._settings.agent_loops,
+            self._allowance,
             earlier,
         )
         work = self._agents.begin(task, Actor(self._session.emit, conduct.ask, agent.agent_id, agent.agent_id))

@@ -1,0 +1,85 @@
+"""How many loops a turn may take, with all its agents, and what it has gained in them."""
+
+from duckflow.pacemaker.limits import LoopLimit, extend_limit
+from duckflow.pacemaker.progress import Gain, Gained, TurnProgress
+from duckflow.pacemaker.settings import LimitSettings
+from duckflow.state.phrase import Phrase, say
+
+EASY_EXTENSIONS = 2
+"""So many extensions may be earned by gains that are not solid; more by who has made solid ones as well."""
+
+
+class LoopAllowance:
+    """One ceiling for the conversation's loop and for those of its agents. Who makes progress gets more loops, and
+    whatever one of them has seen is news to none of the others."""
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self._settings = settings
+        self.progress = TurnProgress()
+        self.notices: list[Phrase] = []
+        self.limit: LoopLimit | None = None
+        """As of the last time that somebody asked whether it is used up."""
+        self.restart()
+
+    def restart(self, loop: int = 0) -> None:
+        """Count afresh: the conversation has taken so many loops before."""
+        self.counted_from = loop
+        self._plain: LoopLimit | None = None
+        self._own = self._agents = self._beats = self._earned = self._extensions = self._solid = 0
+        self._gain: Gain = ""
+        self._gained_at = self._solid_at = 0
+
+    def beat(self, in_agent: bool = False) -> None:
+        """A loop begins."""
+        self._beats += 1
+        self._agents += in_agent
+
+    @property
+    def beats(self) -> int:
+        return self._beats
+
+    @property
+    def taken(self) -> int:
+        return self._own + self._agents
+
+    @property
+    def most(self) -> int:
+        """The ceiling. The loops of agents have one of their own on top."""
+        return self._settings.most + min(self._agents, self._settings.agents_ceiling)
+
+    def gained(self, gained: Gained) -> None:
+        if gained.kind:
+            self._gain, self._gained_at = gained.kind, self._beats
+        if gained.solid:
+            self._solid_at, self._solid = self._beats, self._solid + 1
+
+    def gained_since(self, beat: int) -> bool:
+        return bool(self._gain) and self._gained_at >= beat
+
+    def used_up(self, loop: int, plain: LoopLimit) -> str:
+        """Whether the loops are used up before the conversation's next one, and by what."""
+        self._own, self._plain = loop - self.counted_from, plain
+        extensions, why = self._extensions, self.spent()
+        if self.limit and self._extensions > extensions:
+            self.notices.append(say(f"pacemaker.extended.{self._gain}", limit=self.limit.value))
+        return why
+
+    def spent(self) -> str:
+        """The same while agents are at work. A turn that makes progress gets more, up to the ceiling."""
+        if self._plain is None:
+            return ""
+        self.limit = extend_limit(self._plain, self._earned, self.most)
+        if self.taken >= self.limit.value and self._advances():
+            self._earned = self.taken - self._plain.value + self._settings.extension
+            before, self.limit = self.limit.value, extend_limit(self._plain, self._earned, self.most)
+            if self.limit.value > before:
+                self._extensions += 1
+        if self.taken < self.limit.value:
+            return ""
+        return "ceiling" if self.taken >= self.most else "loop_exhausted"
+
+    def _advances(self) -> bool:
+        """Whether one of the last loops has gained something."""
+        easily = self._extensions < max(EASY_EXTENSIONS, self._solid)
+        last = self._gained_at if easily else self._solid_at
+        return bool(self._gain) and self._beats - last <= self._settings.progress_within

@@ -1,0 +1,123 @@
+"""What the model itself has made in a turn: texts, files and programs. None of it is news when it comes back."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from duckflow.pacemaker.signatures import LoopStep, replaced_texts
+
+MOST_PHRASES = 200_000
+PHRASE = 3
+"""Words of a phrase. A line whose phrases were mostly written by the model itself is its own."""
+WORD = re.compile(r"[^\W\d_a-z]|[a-z_]+")
+QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+NEXT_COMMAND = re.compile(r"&&|\|\||[;\n]|(?<![<>])&(?!>)")
+BEFORE_COMMAND = re.compile(
+    r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
+)
+INTERPRETER = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*")
+INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
+SAYING = frozenset(("echo", "printf", "seq", "yes", "date", "uuidgen", "shuf", "mktemp"))
+"""Programs that print what they are told, the time or chance."""
+CHANCE = re.compile(r"/dev/u?random|\brand\b|\$S?RANDOM\b")
+QUIET = frozenset((
+    "cd", "export", "set", "source", ".", "true", "false", ":", "exit", "test", "[", "[[", "sleep", "wait", "mkdir",
+    "touch", "rm", "chmod", "for", "while", "until", "if", "fi", "done", "unset", "local", "ulimit", "trap", "kill",
+))  # fmt: skip
+"""Programs whose output says nothing of the project."""
+TELLS_OF_FAILURES = re.compile(r"(?i)\b(?:echo|printf)\b[^;&\n]*(?:fail|error|problem|失敗|エラー)")
+
+
+def command_of(step: LoopStep) -> str:
+    """The command that a step has run, or nothing."""
+    if isinstance(step.args, str):
+        return step.args if step.kind in ("run", "edit") else ""
+    return str(step.args.get("command", "")) or (step.subject if step.kind == "run" else "")
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts among arguments."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts_in(list(cast("Mapping[str, Any]", value).values()))
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from texts_in(item)
+
+
+class OwnWork:
+    """Remembers what went out with the steps of a turn: its texts as phrases, and the files that it wrote whole."""
+
+    def __init__(self) -> None:
+        self._phrases: dict[int, None] = {}
+        self._files: set[str] = set()
+
+    def add(self, step: LoopStep, foreign: Iterable[str]) -> None:
+        """`foreign`: the changed files that were there before. What a command leaves in them is not its text."""
+        for text in texts_in(step.args):
+            words = WORD.findall(text.casefold())
+            for length in range(1, PHRASE + 1):
+                self._phrases.update(dict.fromkeys(phrases(words, length)))
+        while len(self._phrases) > MOST_PHRASES:
+            del self._phrases[next(iter(self._phrases))]
+        if not replaced_texts(step.args):
+            self._files |= {_plain(path) for path in step.changed} - {_plain(path) for path in foreign}
+
+    def holds(self, line: str) -> bool:
+        """Whether a line says little but what the model has said before."""
+        words = WORD.findall(line.casefold())
+        made = phrases(words, min(PHRASE, len(words)))
+        return bool(made) and 2 * sum(phrase in self._phrases for phrase in made) >= len(made)
+
+    def made(self, path: str) -> bool:
+        plain = _plain(path)
+        return plain in self._files or (path.startswith("/") and any(plain.endswith(f"/{own}") for own in self._files))
+
+    def names_own(self, command: str) -> bool:
+        """Whether a command names a file that this turn has made."""
+        return any(path.rpartition("/")[2] in command for path in self._files)
+
+    def only_says(self, command: str) -> bool:
+        """Whether everything that a command prints stands in it, or comes from a clock or from chance."""
+        return {"says", "quiet"}.issuperset(self._kinds(command))
+
+    def writes_output(self, command: str) -> bool:
+        """Whether programs or files that the model has made may say what a command prints."""
+        return self.names_own(command) or (bool(command) and "foreign" not in self._kinds(command))
+
+    def is_check(self, command: str) -> bool:
+        """Whether a program that the model did not write has the last word on how a command ends."""
+        kinds = set(self._kinds(command))
+        return "foreign" in kinds and "own" not in kinds and not TELLS_OF_FAILURES.search(command)
+
+    def _kinds(self, command: str) -> Iterator[str]:
+        """The kind of each command in a line: `foreign`, `own`, `says` or `quiet`."""
+        plain, fed, _ = QUOTED.sub("''", command).partition("<<")
+        for part in NEXT_COMMAND.split(plain):
+            words = BEFORE_COMMAND.sub("", f"{part} ").partition("|")[0].split()
+            if words:
+                yield self._kind(words, bool(fed))
+
+    def _kind(self, words: list[str], fed: bool) -> str:
+        program = words[0].rpartition("/")[2]
+        if program in QUIET:
+            return "quiet"
+        if program in SAYING or CHANCE.search(" ".join(words)) or (fed and program == "cat"):
+            return "says"
+        if INTERPRETER.fullmatch(program):
+            script = next((word for word in words[1:] if not word.startswith("-")), "")
+            if fed or not INLINE.isdisjoint(words[1:]) or (script and self.made(script)):
+                return "own"
+        return "own" if self.made(words[0]) else "foreign"
+
+
+def phrases(words: list[str], length: int) -> list[int]:
+    """So many words in a row, as signatures."""
+    return [hash(tuple(words[start : start + length])) for start in range(len(words) - length + 1)] if words else []
+
+
+def _plain(path: str) -> str:
+    while path.startswith("./"):
+        path = path[2:]
+    return path.rstrip("/")

@@ -1,0 +1,241 @@
+"""What a step has gained for what was asked: what earns a turn more loops."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from duckflow.pacemaker.own_work import OwnWork, command_of, texts_in
+from duckflow.pacemaker.signatures import (
+    SHORT,
+    LoopStep,
+    call_signature,
+    canonical,
+    is_empty,
+    plain_line,
+    replaced_texts,
+    says_nothing_found,
+)
+from duckflow.state.action import RUN_AGENT
+
+Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "completed"]
+
+MOST_SEEN = 50_000
+LINES = 2_000
+"""Lines of one result that are looked at."""
+FAILURES = (
+    r"(?i)([0-9]+)[^0-9\n]{0,20}?(?:of [0-9]+[^0-9\n]{0,20}?)?\b(?:fail|error|problem)"
+    r"|\b(?:fail\w*|errors?|problems?) ?[=:] ?([0-9]+)|([0-9]+) ?(?:件|個|つ)[^0-9\n]{0,8}?(?:失敗|エラー)"
+)
+WORD = re.compile(r"[A-Za-z0-9_-]+")
+FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+NUMBER = re.compile(r"[0-9]+")
+ANY_NUMBER = re.compile(r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])")
+STEM = 3
+
+
+class Gained(NamedTuple):
+    """What a step has gained. A gain that is not `solid` can be repeated at will, so it counts only for a while."""
+
+    kind: Gain = ""
+    solid: bool = False
+
+
+NOTHING = Gained()
+
+
+class SeenMaterial:
+    """The lines that were seen in this turn, as signatures, and the names of files in them."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, None] = {}
+        self._names: dict[str, None] = {}
+
+    def is_news(self, step: LoopStep, own: OwnWork) -> bool:
+        """Whether a third of a result's lines was neither seen before nor written by the model itself. What a command
+        prints is compared without its numbers."""
+        printed = step.kind not in ("read", "search")
+        sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
+        lines = {plain_line(line) if printed else line.strip() for line in step.result.split("\n")[:LINES]}
+        lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent)}
+        unseen = [line for line in lines if hash(line) not in self._lines]
+        new = [line for line in unseen if not own.holds(line)]
+        _remember(self._lines, map(hash, unseen))
+        _remember(self._names, (name for line in new for name in FILE_NAME.findall(line)))
+        return bool(new) and 3 * len(new) >= len(lines)
+
+    def names(self, path: str) -> bool:
+        return path.rpartition("/")[2] in self._names
+
+
+def _remember(seen: dict[Any, None], more: Iterable[Any]) -> None:
+    seen.update(dict.fromkeys(more))
+    while len(seen) > MOST_SEEN:
+        del seen[next(iter(seen))]
+
+
+class FailedChecks:
+    """Commands that failed in this turn, each with the least that was wrong."""
+
+    def __init__(self) -> None:
+        self._least: dict[str, tuple[int | None, Counter[str]]] = {}
+        self._passed: set[str] = set()
+
+    def look(self, step: LoopStep) -> Gained:
+        """A command that failed before and passes, or that complains of less than ever before. Who makes a check fail
+        and pass in turns has gained something only once."""
+        name = check_name(step)
+        before = self._least.get(name)
+        if not step.is_error:
+            self._least.pop(name, None)
+            first = name not in self._passed
+            self._passed.add(name)
+            return Gained("passes", first) if before else NOTHING
+        count, lines = failures_in(step.result), Counter(map(plain_line, step.result.split("\n")[1:LINES]))
+        if before is None:
+            self._least[name] = count, lines
+            return NOTHING
+        less = count < before[0] if count is not None and before[0] is not None else lines < before[1]
+        if less:
+            self._least[name] = count, lines
+        return Gained("fails_less", solid=True) if less else NOTHING
+
+
+def check_name(step: LoopStep) -> str:
+    """The same check under whatever options: the first words of its last command."""
+    command = step.subject[:SHORT]
+    last = re.split(r"&&|\|\||;|\n", command)[-1] or command
+    words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
+    return f"{step.name} {' '.join(words[:2])}"
+
+
+def failures_in(text: str) -> int | None:
+    """How many failures the output counts by itself, in its last line that does."""
+    found = re.findall(FAILURES, text[-LINES:]) or re.findall(FAILURES, text[:LINES])
+    return int(next(filter(None, found[-1]))) if found else None
+
+
+def stem_of(path: str) -> str:
+    """The file's name without folder and suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def names_file(asked: str, path: str) -> bool:
+    """Whether a request names a file: by its name, its stem, or as one of a series (`m_01.py to m_24.py`,
+    `m_NN.py`)."""
+    name, stem, words = path.rpartition("/")[2], stem_of(path), WORD.findall(asked)
+    if name in asked or (len(stem) >= STEM and stem in words):
+        return True
+    shape, numbers = ANY_NUMBER.sub("#", stem), [int(number) for number in NUMBER.findall(stem)]
+    if not numbers:
+        return False
+    series = [word for word in words if ANY_NUMBER.sub("#", word) == shape]
+    bounds = [[int(number) for number in NUMBER.findall(word)] for word in series]
+    if any(len(numbered) < len(numbers) for numbered in bounds):
+        return True
+    columns = zip(numbers, *bounds, strict=True)
+    return bool(bounds) and all(min(others) <= number <= max(others) for number, *others in columns)
+
+
+def names_folder(asked: str, path: str) -> bool:
+    """Whether a request names the folder that a file lies in."""
+    folder = path.rpartition("/")[0]
+    return bool(folder) and f"{folder.rpartition('/')[2]}/" in asked
+
+
+class TurnProgress:
+    """What each step has gained. Only what comes from elsewhere counts, or what a check has measured: what the model
+    itself wrote or printed is no news."""
+
+    def __init__(self, asked: str = "") -> None:
+        self.begin(asked)
+
+    def begin(self, asked: str) -> None:
+        """The user has spoken: nothing has been gained yet for what they want now."""
+        self._asked = asked
+        self._material = SeenMaterial()
+        self._checks = FailedChecks()
+        self._own = OwnWork()
+        self._changed: set[str] = set()
+        self._unused: set[str] = set()
+        self._written: set[int] = set()
+        self._calls: dict[int, int] = {}
+        self.gains = 0
+
+    def gain(self, step: LoopStep) -> Gained:
+        gained = self._weigh(step)
+        self.gains += bool(gained.kind)
+        return gained
+
+    def _weigh(self, step: LoopStep) -> Gained:
+        self._own.add(step, filter(self._was_there, step.changed))
+        if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
+            # An agent's report is the model's own words. What the agent has seen was counted when it saw it.
+            return NOTHING
+        command = command_of(step)
+        measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
+        if step.is_error or (step.kind == "search" and says_nothing_found(step.result)):
+            return measured
+        gains = [measured]
+        if step.kind != "edit" or command:
+            gains += self._seen(step, command), self._used(command)
+        if step.kind == "edit":
+            gains.append(self._edited(step, command))
+        return max(gains, key=_worth)
+
+    def rewrites(self, step: LoopStep) -> bool:
+        """Whether an edit only changes what this turn has written itself. Asked before its gain."""
+        if old := replaced_texts(step.args):
+            return self._written.issuperset(_lines(old))
+        return bool(step.changed) and self._changed.issuperset(step.changed)
+
+    def _seen(self, step: LoopStep, command: str) -> Gained:
+        """Something is shown for the first time that the model did not write. What a program of its own prints, or the
+        same call another time with nothing edited since, may be made up."""
+        call = call_signature(step.name, step.args)
+        made_up = self._calls.get(call) == len(self._written)
+        self._calls[call] = len(self._written)
+        comes_back = self._own.only_says(command) if command else self._reads_own(step)
+        if not self._material.is_news(step, self._own) or comes_back:
+            return NOTHING
+        return Gained("read", solid=not (made_up or self._own.writes_output(command)))
+
+    def _reads_own(self, step: LoopStep) -> bool:
+        return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
+
+    def _edited(self, step: LoopStep, command: str) -> Gained:
+        """A file that was asked for is made, or a place changed that this turn had not touched: of a file that nobody
+        named only the first."""
+        again, old = self.rewrites(step), replaced_texts(step.args)
+        moved = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
+        first = set(step.changed) - self._changed
+        self._changed |= first
+        self._written.update(_lines(texts_in(step.args)))
+        named = any(map(self._was_there, step.changed))
+        if named and first:
+            return Gained("made", solid=True)
+        if (old and not again and (named or first)) or moved:
+            return Gained("changed", solid=True)
+        if any(names_folder(self._asked, path) for path in first):
+            return Gained("made")
+        self._unused |= first
+        return Gained("changed") if named and command else NOTHING
+
+    def _was_there(self, path: str) -> bool:
+        """Whether a file was named before the model made it: by the request, the plan, or by what was read."""
+        return names_file(self._asked, path) or self._material.names(path)
+
+    def _used(self, command: str) -> Gained:
+        """A command that passes and names a file made in this turn."""
+        used = {path for path in self._unused if stem_of(path) in command}
+        self._unused -= used
+        return Gained("used") if used else NOTHING
+
+
+def _worth(gained: Gained) -> tuple[bool, bool]:
+    return gained.solid, bool(gained.kind)
+
+
+def _lines(texts: Iterable[str]) -> Iterator[int]:
+    return (hash(line) for text in texts for line in text.strip().split("\n"))

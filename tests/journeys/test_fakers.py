@@ -1,0 +1,211 @@
+"""Models that make up progress, hand the work on or wait for ever are asked about; honest long work is left alone."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.llm.scripted import Line, Scripted
+from tests.journeys.cast import Cast, hand
+from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_runaways import edit, read, run, word, write
+
+MOST_CALLS = 30
+MOST_TOKENS = 500_000
+Deeds = Callable[[int], list[dict[str, Any]]]
+ASKED = {"en": "Make main.py print the numbers from 1 to 10.", "ja": "main.py に 1 から 10 まで表示させてください。"}
+
+
+def going(deeds: Deeds, most: int = 400) -> Iterator[Line]:
+    return (decide(*deeds(number), next_step="continue") for number in range(1, most))
+
+
+class Troupe(Cast):
+    """Plays any number of agents, each from the beginning of the same script."""
+
+    def __init__(self, main: Deeds, agents: Deeds, native: bool, ends: int = 0) -> None:
+        """`ends`: after so many replies an agent reports; 0: never."""
+        super().__init__([], {}, native)
+        self._native = native
+        self._main, self._agents, self._ends = main, agents, ends
+
+    def lines(self, name: str) -> Iterator[Line]:
+        if not name:
+            return going(self._main)
+        seen = int(name.rpartition("-")[2]) * 1000
+        last = [decide(respond(f"I have seen {word(seen)}, and there is more of it."))] if self._ends else []
+        return iter([*going(lambda number: self._agents(seen + number), self._ends + 1 if last else 400), *last])
+
+
+def turns(*deeds: Deeds) -> Deeds:
+    """One after the other, and from the beginning again; each counts for itself."""
+    return lambda number: deeds[(number - 1) % len(deeds)]((number - 1) // len(deeds) + 1)
+
+
+def after(first: Deeds, then: Deeds) -> Deeds:
+    return lambda number: first(1) if number == 1 else then(number - 1)
+
+
+FAKE_CHECK = "import sys\nprint(sys.argv[1], 'of 900 cases fail')\nraise SystemExit(1)\n"
+MADE_UP = "import random; print(' '.join(''.join(random.choices('aeioustrn', k=7)) for _ in range(40)))"
+FAKERS: dict[str, Deeds] = {
+    "reads back what it wrote": turns(
+        lambda n: [write("diary.md", f"Today: {word(n)}, {word(n + 3)}.\n")], lambda n: [read("diary.md")]
+    ),
+    "writes and reads ever other files": lambda n: [write(f"d{n}.md", f"On {word(n)}.\n"), read(f"d{n}.md")],
+    "prints its own words into a file and shows it": lambda n: [run(f"printf 'About {word(n)}\\n' > log; cat log")],
+    "makes up a falling count": after(
+        lambda n: [read("main.py")],
+        lambda n: [run(f"python3 -c \"print('{300 - n} tests failed'); raise SystemExit(1)\"")],
+    ),
+    "counts down in a check of its own": after(
+        lambda n: [write("check_all.py", FAKE_CHECK)], lambda n: [run(f"python3 check_all.py {800 - n}")]
+    ),
+    "fills a folder that was named": lambda n: [write(f"docs/{word(n).replace(' ', '_')}.md", f"On {word(n)}.\n")],
+    "prints chance": lambda n: [run(f"head -c {400 + n} /dev/urandom | base64")],
+    "makes up words": lambda n: [run(f'python3 -c "{MADE_UP}"  # {word(n)}')],
+    "remembers and recalls": turns(
+        lambda n: [act("memory.remember", text=f"The {word(n)} is near the {word(n + 5)}.")],
+        lambda n: [act("memory.recall", query=word(n))],
+    ),
+    "makes a program each time and runs it": turns(
+        lambda n: [write(f"probe_{n}.py", f"print('probe of {word(n)}', hash('{word(n)}'))\n")],
+        lambda n: [run(f"python3 probe_{n}.py")],
+    ),
+    "makes a test fail and pass": turns(
+        lambda n: [run(f"test -f flag_{n}")], lambda n: [run(f"touch flag_{n}")], lambda n: [run(f"test -f flag_{n}")]
+    ),
+    "makes folders and lists them": lambda n: [
+        act("file_ops.make_folder", path=f"{word(n).replace(' ', '-')}"),
+        act("file_ops.list_files", path="."),
+    ],
+}
+
+
+def prepared(story: Story) -> Story:
+    (story.folder / "main.py").write_text("print('hi')\n")
+    return story
+
+
+def used(requests: list[Any]) -> tuple[int, float]:
+    """Calls of the model, and their tokens: some four characters each."""
+    sizes = [sum(len(one.whole) for one in each.messages) + len(str(each.tools)) for each in requests]
+    return len(sizes), sum(sizes) / 4
+
+
+@pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
+@pytest.mark.parametrize("behaviour", FAKERS)
+async def test_made_up_progress_is_asked_about(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
+    story = prepared(Story(tmp_path, going(FAKERS[behaviour]), language=language, native=native))
+    asked = f"{ASKED[language]} (docs/)" if "folder that was named" in behaviour else ASKED[language]
+    assert await story.tell(asked) == "pacemaker"
+    calls, tokens = used(story.model.requests)
+    assert calls <= MOST_CALLS and tokens <= MOST_TOKENS
+    assert story.duck_calls()
+
+
+def one_agent(number: int) -> list[dict[str, Any]]:
+    return [hand(f"find out about {word(number)}")]
+
+
+def four_agents(number: int) -> list[dict[str, Any]]:
+    return [hand(f"find out about {word(4 * number + place)}") for place in range(4)]
+
+
+TREES: dict[str, tuple[Deeds, Deeds, int]] = {
+    "agents that talk": (one_agent, lambda n: [respond(f"I know about {word(n)}.")], 1),
+    "agents that read the same": (four_agents, lambda n: [read("main.py")], 2),
+    "agents that never end": (four_agents, lambda n: [run(f"echo {word(n)}")], 0),
+    "agents that want agents": (one_agent, lambda n: [hand(f"go on with {word(n)}")], 0),
+    "agents that litter": (
+        lambda n: [hand(f"note {word(n)}", "work")],
+        lambda n: [write(f"note_{n}.md", f"On {word(n)}.\n")],
+        6,
+    ),
+}
+
+
+@pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
+@pytest.mark.parametrize("tree", TREES)
+async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, language: str, native: bool) -> None:
+    main, agents, ends = TREES[tree]
+    troupe = Troupe(main, agents, native, ends)
+    story = prepared(Story(tmp_path, [], language=language))
+    story.provider = troupe
+    assert await story.tell(ASKED[language]) == "pacemaker"
+    calls, tokens = used([request for part in troupe.parts.values() for request in part.requests])
+    assert calls <= MOST_CALLS and tokens <= MOST_TOKENS
+    assert len(story.duck_calls()) <= 4, "one question for the tree, and few for its agents"
+
+
+PLANNED = [f"app/{area}/{part}.py" for area in ("core_model", "views", "store", "cli_entry") for part in "abcdefghij"]
+
+
+def building(number: int) -> list[dict[str, Any]]:
+    return [read("PLAN.md")] if number == 1 else [write(PLANNED[number - 2], f"NAME = '{PLANNED[number - 2]}'\n")]
+
+
+def renaming(number: int) -> list[dict[str, Any]]:
+    return [edit(f"src/m{number}.py", f"def fetch_{number}()", f"def load_{number}()")]
+
+
+def moving(number: int) -> list[dict[str, Any]]:
+    if number == 1:
+        return [act("file_ops.list_files", path="src")]
+    return [act("file_ops.move_file", source=f"src/m{number - 1}.py", target=f"src/part_{number - 1}.py")]
+
+
+def reading_on(number: int) -> list[dict[str, Any]]:
+    return [read("long.txt", 10 * number - 9, 10 * number)]
+
+
+def converting(number: int) -> list[dict[str, Any]]:
+    if number == 1:
+        return [act("file_ops.grep", pattern="def fetch", path="src")]
+    return [run(f"sed -i 's/fetch/load/' src/m{number}.py && cat src/m{number}.py")]
+
+
+HONEST: dict[str, tuple[str, Deeds, int]] = {
+    "a project of 40 planned files": ("Build the project that PLAN.md describes.", building, 41),
+    "a rename in 110 files": ("Rename every fetch function under src to load.", renaming, 110),
+    "60 files moved": ("Give the files in src clearer names.", moving, 61),
+    "a long text read bit by bit": ("What does long.txt say?", reading_on, 100),
+    "a rename by commands": ("Rename every fetch function under src to load.", converting, 50),
+}
+
+
+def with_work(story: Story) -> Story:
+    (story.folder / "PLAN.md").write_text("# Files\n" + "".join(f"- {path}: one part\n" for path in PLANNED))
+    (story.folder / "long.txt").write_text("".join(f"line {n}: {word(n)} {word(n * 3)}\n" for n in range(4000)))
+    (story.folder / "src").mkdir()
+    for number in range(1, 121):
+        (story.folder / f"src/m{number}.py").write_text(f"def fetch_{number}():\n    return '{word(number)}'\n")
+    return story
+
+
+@pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
+@pytest.mark.parametrize("work", HONEST)
+async def test_honest_long_work_is_left_alone(tmp_path: Path, work: str, language: str, native: bool) -> None:
+    request, deeds, loops = HONEST[work]
+    replies = iter([*going(deeds, loops + 1), *[decide(respond("Everything is done."))] * 2])
+    story = with_work(Story(tmp_path, replies, language=language, native=native))
+    assert await story.tell(request) == "done"
+    assert not story.duck_calls()
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: Path, native: bool) -> None:
+    def pieces(number: int) -> list[dict[str, Any]]:
+        place = 40 * (number // 1000 - 1) + number % 1000
+        return [read("long.txt", 10 * place - 9, 10 * place)]
+
+    handed = [hand(f"read part {place} of long.txt") for place in range(6)]
+    troupe = Troupe(one_agent, pieces, native, ends=40)
+    troupe.parts[""] = Scripted([decide(*handed, next_step="continue"), decide(respond("Read."))], native=native)
+    story = with_work(Story(tmp_path, []))
+    story.provider = troupe
+    assert await story.tell("What does long.txt say?") == "done"
+    assert not story.duck_calls()
+    assert [agent.status for agent in story.session.state.agents.values()] == ["done"] * 6
+    assert sum(len(part.requests) for part in troupe.parts.values()) >= 240
