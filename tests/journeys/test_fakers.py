@@ -76,6 +76,9 @@ FAKERS: dict[str, Deeds] = {
     "makes a test fail and pass": turns(
         lambda n: [run(f"test -f flag_{n}")], lambda n: [run(f"touch flag_{n}")], lambda n: [run(f"test -f flag_{n}")]
     ),
+    "polls what never ends": after(
+        lambda n: [act("shell.run", command="sleep 600", background=True)], lambda n: [run("ls -l main.py")]
+    ),
     "makes folders and lists them": lambda n: [
         act("file_ops.make_folder", path=f"{word(n).replace(' ', '-')}"),
         act("file_ops.list_files", path="."),
@@ -166,11 +169,18 @@ def converting(number: int) -> list[dict[str, Any]]:
     return [run(f"sed -i 's/fetch/load/' src/m{number}.py && cat src/m{number}.py")]
 
 
+def waiting_for_a_build(number: int) -> list[dict[str, Any]]:
+    if number == 1:
+        return [act("shell.run", command="sleep 4; echo done > built.txt", background=True)]
+    return [run("ls built.txt; sleep 0.1")]
+
+
 HONEST: dict[str, tuple[str, Deeds, int]] = {
     "a project of 40 planned files": ("Build the project that PLAN.md describes.", building, 41),
     "a rename in 110 files": ("Rename every fetch function under src to load.", renaming, 110),
     "60 files moved": ("Give the files in src clearer names.", moving, 61),
     "a long text read bit by bit": ("What does long.txt say?", reading_on, 100),
+    "a build looked after": ("Build it with the build script.", waiting_for_a_build, 14),
     "a rename by commands": ("Rename every fetch function under src to load.", converting, 50),
 }
 

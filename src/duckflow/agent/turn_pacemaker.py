@@ -1,6 +1,7 @@
 """Brings the Pacemaker into the turn: feeds it, asks it before every loop, and carries its question to the user."""
 
 import logging
+from collections.abc import Callable
 
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.session import StateOwner
@@ -33,11 +34,20 @@ def intervention(verdict: Verdict) -> Intervened | None:
 class TurnPacemaker:
     """One conversation's Pacemaker, with its outside."""
 
-    def __init__(self, session: StateOwner, pacemaker: Pacemaker, ask: Ask, other_model: bool = False) -> None:
+    def __init__(
+        self,
+        session: StateOwner,
+        pacemaker: Pacemaker,
+        ask: Ask,
+        other_model: bool = False,
+        busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`busy` says whether a command runs in the background, so that to look again is to wait."""
         self._session = session
         self._pacemaker = pacemaker
         self._ask = ask
         self._other_model = other_model
+        self._busy = busy
         self._guessed = self._profile = TaskProfile.GENERAL_CHAT
         self._used = 0
         self._failing: set[str] = set()
@@ -103,7 +113,7 @@ class TurnPacemaker:
         actions = {action.action_id: action for action in decision.actions} | done.whole
         for result in done.results:
             share = spent // len(done.results)
-            step = step_of(actions[result.action_id], result, share)
+            step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
             if evidence_of(result):
                 self._checked(check_name(step), ok=not step.is_error)

@@ -323,7 +323,7 @@ def _front(
     pick: "Pick | None",
 ) -> Front:
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
-    pacing = TurnPacemaker(session, work.pacemaker, ask, other_model=bool(settings.llm.second_model))
+    pacing = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
     approval, actor = PlanApproval(session, guard.phases, work.jobs, connection), Actor(session.emit, ask)
     material = BringMaterial(session, toolbox, ground.workspace, model.pictures)

@@ -50,6 +50,10 @@ class Sandboxes:
         settings = self._setup.settings.shell
         return ShellRun(self.find, settings, self.judge, self._background)
 
+    def busy(self) -> bool:
+        """Whether a command runs in the background."""
+        return self._background is not None and bool(self._background.running())
+
     async def aclose(self) -> None:
         if self._background:
             await self._background.close()

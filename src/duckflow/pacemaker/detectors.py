@@ -193,6 +193,8 @@ class DetectorWatch:
         low_focus, low_mood = self._focus.check(focus), self._mood.check(mood)
         last = ledger.recent[-1] if ledger.recent else None
         entries = list(ledger.recent)[-self._back :]
+        if last and last.waits:
+            last = None
         seen = [sighting for one in self._detectors if last and (sighting := one.look(entries))]
         # What is new excuses everything but an error, and rewriting what was just written.
         if last and last.new and not last.step.is_error:

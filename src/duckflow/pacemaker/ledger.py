@@ -45,6 +45,11 @@ class LedgerEntry(NamedTuple):
         return self.came == "error"
 
     @property
+    def waits(self) -> bool:
+        """It has looked again at what a running command may have changed."""
+        return self.step.waits and self.repeated and not self.failed and self.step.kind not in ("talk", "edit")
+
+    @property
     def edited(self) -> bool:
         return self.came == "edit"
 

@@ -137,6 +137,8 @@ class LoopStep(NamedTuple):
     """What the call is about, where the tool itself says so."""
     language: str = DEFAULT_LANGUAGE
     """The language that the user speaks."""
+    waits: bool = False
+    """A command runs in the background meanwhile: to look again is to wait, not to go in circles."""
 
     @property
     def subject(self) -> str:

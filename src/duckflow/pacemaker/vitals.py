@@ -82,7 +82,7 @@ class VitalsMeter:
             # A success makes up for errors, not for the loops.
             room = 1.0 - self._wear - self.stamina
             self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
-        if entry.confirmed or entry.step.kind == "talk":
+        if entry.confirmed or entry.waits or entry.step.kind == "talk":
             return
         if entry.repeated and not entry.new:
             self._move("focus", -s.repeated_focus, "repeated", entry)

@@ -47,6 +47,23 @@ async def test_one_that_ends_at_once_is_a_result(tmp_path: Path) -> None:
     assert shell.background.jobs() == ()
 
 
+async def test_waiting_ends_with_the_command_or_at_its_limit(tmp_path: Path) -> None:
+    shell = shell_in(tmp_path, settings=QUICK)
+    began = await shell.run("while [ ! -e go ]; do sleep 0.02; done; echo built; exit 3", background=True)
+    [job] = shell.background.jobs()
+    assert f"`wait {job.job_id}`" in began.for_model
+    waiting = f"wait {job.job_id}"
+    assert "still runs after 1 s" in (await shell.run(waiting, timeout=1)).for_model and job.running
+    asked = shell.tool.args(command=waiting)
+    assert shell.tool.reads_only(asked) and shell.tool.deed(asked, shell.tool.preview(asked)).effect == "read"
+    (tmp_path / "go").touch()
+    done = await shell.run(waiting)
+    assert done.for_model == f"Background {job.job_id} has ended with exit code 3:\nbuilt"
+    assert done.for_user.values["code"] == 3 and "built" in done.for_model
+    assert job.job_id not in (await shell.run("true")).for_model, "told once"
+    assert "Running: -" in (await shell.problem("wait job_unknown")).for_model
+
+
 async def test_one_that_ends_later_is_told_with_the_next_command(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=QUICK)
     await shell.run("while [ ! -e go ]; do sleep 0.02; done; echo crashed; exit 9", background=True)

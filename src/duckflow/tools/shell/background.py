@@ -27,6 +27,11 @@ class BackgroundCommand:
     def running(self) -> bool:
         return not self.end.done()
 
+    def report(self) -> str:
+        """How it ended, for the model."""
+        code = self.process.code
+        return f"Background {self.job_id} has ended with exit code {code}:\n{self.output(code != 0)}"
+
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
@@ -47,6 +52,13 @@ class Background:
 
     def running(self) -> tuple[BackgroundCommand, ...]:
         return tuple(job for job in self._jobs.values() if job.running)
+
+    def find(self, job_id: str) -> BackgroundCommand | None:
+        return self._jobs.get(job_id)
+
+    def told(self, job: BackgroundCommand) -> None:
+        """The model knows that it has ended."""
+        self._told.add(job.job_id)
 
     def ended(self) -> tuple[BackgroundCommand, ...]:
         """Those that have ended by themselves since this was last asked."""

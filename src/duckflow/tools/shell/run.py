@@ -1,6 +1,7 @@
 """Running a shell command in the sandbox."""
 
 import asyncio
+import contextlib
 import os
 import re
 import time
@@ -67,6 +68,10 @@ SHOWN_CAUSE = 600
 SANDBOX_BROKEN = "bwrap: "
 
 
+WAITS_FOR = re.compile(r"\s*wait\s+(job_\w+)\s*")
+"""No program, but what the model is told to wait for a background command with."""
+
+
 class ShellArgs(Args):
     command: str = Field(min_length=1)
     timeout_seconds: int | None = Field(default=None, ge=1)
@@ -128,7 +133,7 @@ class ShellRun(Tool[ShellArgs]):
 
     def reads_only(self, args: ShellArgs) -> bool:
         """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
-        return not self._writes(args) and self._sandbox.kind != "none"
+        return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
         unusual = args.model_dump(include={"network", "background", "timeout_seconds"}, exclude_defaults=True)
@@ -146,6 +151,8 @@ class ShellRun(Tool[ShellArgs]):
         return "command"
 
     def deed(self, args: ShellArgs, preview: Preview) -> Deed:
+        if WAITS_FOR.fullmatch(args.command):
+            return Deed("read")
         judged = self._judge(args.command)
         always = self._sandbox.paths.settings.network
         command = JudgedCommand(
@@ -172,6 +179,8 @@ class ShellRun(Tool[ShellArgs]):
 
     async def run_for(self, args: ShellArgs, call: CallContext) -> Done:
         await self.get_ready()
+        if waits := WAITS_FOR.fullmatch(args.command):
+            return await self._wait(waits[1], args, call)
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
             raise self._too_many()
         running = await self._start(args, call)
@@ -189,6 +198,8 @@ class ShellRun(Tool[ShellArgs]):
                 running.pause.drop(running.process)
 
     def _writes(self, args: ShellArgs) -> bool:
+        if WAITS_FOR.fullmatch(args.command):
+            return False
         return args.network or args.background or self._judge(args.command).verdict != "safe"
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
@@ -202,7 +213,7 @@ class ShellRun(Tool[ShellArgs]):
         return Running(args, process, output, writes, call.pause)
 
     async def _finish(self, running: Running) -> Done:
-        limit = min(running.args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
+        limit = self._limit(running.args)
         try:
             async with asyncio.timeout(limit) as timeout:
                 with running.pause.timing(timeout):
@@ -214,6 +225,29 @@ class ShellRun(Tool[ShellArgs]):
         cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
         return await self._result(running, 0 if cut_short else code)
 
+    def _limit(self, args: ShellArgs) -> int:
+        return min(args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
+
+    async def _wait(self, job_id: str, args: ShellArgs, call: CallContext) -> Done:
+        """Until a background command has ended, or for as long as was allowed."""
+        job = self._background.find(job_id)
+        if job is None:
+            known = ", ".join(job.job_id for job in self._background.running()) or "-"
+            raise ToolError(
+                f"There is no background command {job_id}. Running: {known}.", "shell.no_such_job", job=shown(job_id)
+            )
+        limit = self._limit(args)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit) as timeout:
+                with call.pause.timing(timeout):
+                    await asyncio.shield(job.end)
+        if job.running:
+            state = f"{job_id} still runs after {limit} s of waiting. timeout_seconds sets how long to wait."
+            return Done(f"{state} Output:\n{job.output(False) or '(none)'}", say("shell.still_runs", job=job_id))
+        self._background.told(job)
+        values = {"command": _short(job.command), "whole": job.command.strip()[:LONGEST_COMMAND]}
+        return Done(job.report(), say("shell.waited", job=job_id, code=job.process.code or 0, **values))
+
     async def _leave(self, running: Running) -> Done:
         """Look at it for a moment, then let it go on."""
         try:
@@ -224,8 +258,9 @@ class ShellRun(Tool[ShellArgs]):
             self._background.add(job)
             job.end.add_done_callback(lambda _: running.pause.drop(running.process))
             return Done(
-                f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. Other commands reach its "
-                f"ports only when both have network=true. First output:\n{running.output.text() or '(none yet)'}",
+                f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. To wait for its end, "
+                f"run the command `wait {job.job_id}`. Other commands reach its ports only when both have network=true. "
+                f"First output:\n{running.output.text() or '(none yet)'}",
                 say("shell.background", job=job.job_id, command=_short(job.command)),
             )
         return await self._result(running, code)
@@ -248,10 +283,7 @@ class ShellRun(Tool[ShellArgs]):
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
             parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
-        parts += [
-            f"Background {job.job_id} has ended with exit code {job.process.code}:\n{job.output(job.process.code != 0)}"
-            for job in self._background.ended()
-        ]
+        parts += [job.report() for job in self._background.ended()]
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
         return Done("\n".join(part for part in parts if part), shown_as)
 
