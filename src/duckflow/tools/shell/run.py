@@ -258,8 +258,8 @@ class ShellRun(Tool[ShellArgs]):
             self._background.add(job)
             job.end.add_done_callback(lambda _: running.pause.drop(running.process))
             return Done(
-                f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. To wait for its end, "
-                f"run the command `wait {job.job_id}`. Other commands reach its ports only when both have network=true. "
+                f"Runs in the background as {job.job_id}. It is ended when Duckflow ends. To wait for its end, run the "
+                f"command `wait {job.job_id}`. Other commands reach its ports only when both have network=true. "
                 f"First output:\n{running.output.text() or '(none yet)'}",
                 say("shell.background", job=job.job_id, command=_short(job.command)),
             )
