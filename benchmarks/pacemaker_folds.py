@@ -105,10 +105,10 @@ def share(found: list[bool]) -> float:
 
 def candidates() -> Iterator[tuple[str, PacemakerSettings]]:
     """The calm ones first."""
-    for stale, repeated, new, errors in product((0.11, 0.13, 0.15), (0.16, 0.2), (0.1, 0.06), (6, 5)):
-        vitals = VitalsSettings(stale_focus=stale, repeated_focus=repeated, new_focus=new)
+    for stale, new, errors in product((0.12, 0.14, 0.16), (0.1, 0.06), (6, 5)):
+        vitals = VitalsSettings(stale_focus=stale, new_focus=new)
         detectors = DetectorSettings(same_error=Threshold(replan=3, call=errors))
-        name = f"stale {stale} repeated {repeated} new {new} same_error {errors}"
+        name = f"stale {stale} new {new} same_error {errors}"
         yield name, PacemakerSettings(vitals=vitals, detectors=detectors)
 
 

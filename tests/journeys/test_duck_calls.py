@@ -176,7 +176,7 @@ async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, c
 @pytest.mark.parametrize("choice", CHOICES[Pattern.CONFUSION], ids=lambda choice: choice.key)
 async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, language: str) -> None:
     settings = {"pacemaker": {"detectors": {name: {"replan": 90, "call": 99} for name in DETECTORS}}}
-    story = Story(tmp_path, [*[LOOK] * 7, DONE], language=language, settings=settings)
+    story = Story(tmp_path, [*[LOOK] * 8, DONE], language=language, settings=settings)
     story.answers = [Answer(choice=choice.key, text="only the tests" if choice.wants_text else "")]
     assert await story.tell("look") == "done"
     assert story.duck_calls()[0].reason == "FOCUS_LOST"

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from duckflow.events.pacing import Intervened
+from duckflow.events.types import ContextPruned
 from duckflow.llm.scripted import Line, Scripted
 from tests.journeys.cast import Cast, hand
 from tests.journeys.story import Story, act, decide, respond
@@ -190,7 +192,9 @@ def with_work(story: Story) -> Story:
     (story.folder / "long.txt").write_text("".join(f"line {n}: {word(n)} {word(n * 3)}\n" for n in range(4000)))
     (story.folder / "src").mkdir()
     for number in range(1, 121):
-        (story.folder / f"src/m{number}.py").write_text(f"def fetch_{number}():\n    return '{word(number)}'\n")
+        (story.folder / f"src/m{number}.py").write_text(
+            f"def fetch_{number}():\n    # Brings {word(number * 3)}.\n    return '{word(number)}'\n"
+        )
     return story
 
 
@@ -219,3 +223,17 @@ async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: 
     assert not story.duck_calls()
     assert [agent.status for agent in story.session.state.agents.values()] == ["done"] * 6
     assert sum(len(part.requests) for part in troupe.parts.values()) >= 240
+
+
+@pytest.mark.parametrize(("language", "native"), [("en", True), ("ja", False)])
+async def test_200_plain_turns_in_a_small_window_are_no_reason_to_step_in(
+    tmp_path: Path, language: str, native: bool
+) -> None:
+    answers = (
+        decide(respond("; ".join(f"{word(number * place)} {place}" for place in range(1, 80)))) for number in range(200)
+    )
+    story = Story(tmp_path, answers, language=language, native=native, window=16_000)
+    for number in range(200):
+        assert await story.tell(f"Tell me about the {word(number)}.") == "done"
+    assert len(story.all(ContextPruned)) > 20
+    assert len(story.all(Intervened)) + len(story.duck_calls()) <= 2

@@ -49,21 +49,21 @@ def test_what_the_model_wrote_is_no_news_and_what_was_there_is() -> None:
     progress = TurnProgress("describe lake.txt")
     assert progress.gain(wrote("song.md", "A heron stands in the shallow water.\n")) == NOTHING
     assert progress.gain(read("song.md", "A heron stands in the shallow water.\n")) == NOTHING
-    assert progress.gain(run("tac song.md", ".retaw wollahs eht ni sdnats noreh A")).solid is False
-    assert progress.gain(read("lake.txt", "The lake is forty metres deep.\n")) == Gained("read", solid=True)
-    assert progress.gain(run("curl -s x", "A page about lakes, and much more.")) == Gained("read", solid=True)
-    assert progress.gain(run("curl -s x", "Quite another page today, of boats.")).solid is False, "it changes by itself"
+    assert progress.gain(run("tac song.md", ".retaw wollahs eht ni sdnats noreh A")).solid == 0
+    assert progress.gain(read("lake.txt", "The lake is forty metres deep.\n")) == Gained("read", solid=1)
+    assert progress.gain(run("curl -s x", "A page about lakes, and much more.")) == Gained("read", solid=1)
+    assert progress.gain(run("curl -s x", "Quite another page today, of boats.")).solid == 0, "it changes by itself"
 
 
 def test_a_check_that_fails_and_passes_in_turns_is_solid_once() -> None:
     progress = TurnProgress("mend it")
     fails, passes = run("make check", "1 error", failed=True), run("make check", "fine")
-    assert [progress.gain(step).solid for step in (fails, passes, fails, passes)] == [False, True, False, False]
+    assert [progress.gain(step).solid for step in (fails, passes, fails, passes)] == [0, 1, 0, 0]
 
 
 def test_files_that_the_material_names_are_planned() -> None:
     progress = TurnProgress("build it in out/ as the plan says")
     progress.gain(read("PLAN.md", "- app/views.py shows the list\n- app/store.py keeps it\n"))
-    assert progress.gain(wrote("app/views.py", "x = 1\n")) == Gained("made", solid=True)
-    assert progress.gain(wrote("out/extra.py", "x = 1\n")) == Gained("made", solid=False), "only its folder was named"
+    assert progress.gain(wrote("app/views.py", "x = 1\n")) == Gained("made", solid=1)
+    assert progress.gain(wrote("out/extra.py", "x = 1\n")) == Gained("made", solid=0), "only its folder was named"
     assert progress.gain(wrote("more.py", "x = 1\n")) == NOTHING

@@ -39,11 +39,11 @@ def moved(*what: LoopStep | tuple[Signal, float]) -> tuple[float, float, float]:
     ("story", "change"),
     [
         ([read("a")], (0, 0.1, 0.02)),
-        ([read("a"), read("a")], (0, -0.16, 0.02)),
-        ([read("a", "same"), read("b", "same")], (0, -0.13, 0.02)),
-        ([grep("x")], (0, -0.13, 0.02)),
+        ([read("a"), read("a")], (0, -0.14, 0.02)),
+        ([read("a", "same"), read("b", "same")], (0, -0.14, 0.02)),
+        ([grep("x")], (0, -0.14, 0.02)),
         ([bad_edit("a", "1")], (0, -0.05, -0.1)),
-        ([bad_edit("a", "1"), bad_edit("a", "2")], (0, -0.18, -0.1)),
+        ([bad_edit("a", "1"), bad_edit("a", "2")], (0, -0.19, -0.1)),
         ([run("pytest", "1 failed", failed=True)], (0, 0.1, 0)),
         ([run("t", "ok"), edit("a", "1"), run("t", "ok")], (0, 0, 0.02)),
         ([say_it("What a lovely day.")], (0, 0, 0.02)),
@@ -78,7 +78,7 @@ def test_every_change_has_a_cause() -> None:
     assert changes == {
         ("stamina", "vitals.cause.error"): -0.2,
         ("focus", "vitals.cause.error"): -0.1,
-        ("focus", "vitals.cause.repeated"): -0.16,
+        ("focus", "vitals.cause.repeated"): -0.14,
         ("mood", "vitals.cause.confidence"): -0.15,
     }
     assert pacemaker.take_changes() == (), "told once"

@@ -14,6 +14,7 @@ from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
+from duckflow.pacemaker.work_kind import WorkKind
 from duckflow.state.action import Decision, TaskProfile, evidence_of
 from duckflow.state.phrase import Phrase
 
@@ -48,7 +49,9 @@ class TurnPacemaker:
         self._ask = ask
         self._other_model = other_model
         self._busy = busy
-        self._guessed = self._profile = TaskProfile.GENERAL_CHAT
+        self._work = WorkKind()
+        self._declared: TaskProfile | None = None
+        self._prunings = 0
         self._used = 0
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
@@ -60,7 +63,8 @@ class TurnPacemaker:
         state = self._session.state
         plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
         self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}", state.language))
-        self._guessed = self._profile = guess_profile(text, state.language)
+        self._work.begin(guess_profile(text, state.language))
+        self._declared, self._prunings = None, 0
         self._used = self._tokens()
         self._failing.clear()
 
@@ -69,7 +73,7 @@ class TurnPacemaker:
         state = self._session.state
         verdict = self._pacemaker.beat(self._view())
         if state.loop == 0:
-            log.info("[DUCK_PACEMAKER] start turn=%s profile=%s %s", state.turn, self._profile, self._figures())
+            log.info("[DUCK_PACEMAKER] start turn=%s profile=%s %s", state.turn, self.kind_of_work, self._figures())
         self._publish()
         match verdict:
             case None:
@@ -88,12 +92,10 @@ class TurnPacemaker:
 
     @property
     def kind_of_work(self) -> TaskProfile:
-        """For people. Who calls tools says no more than that there are several steps: then what was asked for tells,
-        unless it was only a word such as the yes to a plan."""
-        several, plan = TaskProfile.MULTI_STEP_TASK, self._session.state.plan
-        if self._guessed is TaskProfile.GENERAL_CHAT:
-            return several if plan and plan.under_way else self._profile
-        return self._guessed if self._profile is several else self._profile
+        """As the model says, or as what is done tells."""
+        plan = self._session.state.plan
+        under_way = self._work.profile is TaskProfile.GENERAL_CHAT and plan and plan.under_way
+        return self._declared or (TaskProfile.MULTI_STEP_TASK if under_way else self._work.profile)
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""
@@ -101,7 +103,8 @@ class TurnPacemaker:
 
     def saw(self, decision: Decision, done: Dispatched) -> bool:
         """What a loop has brought. Whether it was progress."""
-        self._profile = decision.task_profile
+        if "task_profile" in decision.declared:
+            self._declared = decision.task_profile
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)
         if decision.objection():
             self._pacemaker.notice(Signal.CHECK_FAILED)
@@ -115,6 +118,7 @@ class TurnPacemaker:
             share = spent // len(done.results)
             step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
+            self._work.see(step)
             if evidence_of(result):
                 self._checked(check_name(step), ok=not step.is_error)
         if not decision.actions:
@@ -160,7 +164,10 @@ class TurnPacemaker:
                 self._completed.add(event.step_id)
                 self._pacemaker.notice(Signal.DONE)
             case ContextPruned():
-                self._pacemaker.notice(Signal.OVERFULL)
+                # The first time in a turn it is housekeeping.
+                if self._prunings:
+                    self._pacemaker.notice(Signal.OVERFULL)
+                self._prunings += 1
             case _:
                 pass
 
@@ -169,8 +176,8 @@ class TurnPacemaker:
         plan = state.plans.get(state.active_plan)
         return LoopView(
             loop=state.loop,
-            profile=self._profile,
-            files=len(state.files_changed),
+            profile=self.kind_of_work,
+            files=self._work.files,
             turns=state.turn,
             plan_running=plan is not None and plan.under_way,
             other_model=self._other_model,

@@ -51,7 +51,7 @@ class LoopAllowance:
         if gained.kind:
             self._gain, self._gained_at = gained.kind, self._beats
         if gained.solid:
-            self._solid_at, self._solid = self._beats, self._solid + 1
+            self._solid_at, self._solid = self._beats, self._solid + gained.solid
 
     def gained_since(self, beat: int) -> bool:
         return bool(self._gain) and self._gained_at >= beat

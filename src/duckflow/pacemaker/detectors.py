@@ -52,7 +52,7 @@ class SameError:
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.same_error
-        self._within = settings.same_error_within
+        self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
@@ -73,7 +73,7 @@ class SameCall:
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.same_call
-        self._within = settings.same_call_within
+        self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
@@ -147,8 +147,7 @@ def make_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
 def longest_look(settings: DetectorSettings) -> int:
     """How many entries the detectors need."""
     return max(
-        settings.same_error_within,
-        settings.same_call_within,
+        settings.within,
         settings.only_talk.call,
         settings.rewriting.call,
         settings.cycle.call * settings.longest_cycle,
@@ -159,9 +158,10 @@ NAMED = 3
 
 
 class LowVital:
-    """A vital that stays under its threshold from beat to beat. A beat on which it rises does not count."""
+    """A vital that stays under its threshold from beat to beat while nothing is gained. A beat on which it rises does
+    not count."""
 
-    def __init__(self, reason: Reason, key: str, low: float, beats: Threshold) -> None:
+    def __init__(self, reason: Reason, key: str, low: float, beats: int) -> None:
         self._reason = reason
         self._key = key
         self._low = low
@@ -169,13 +169,16 @@ class LowVital:
         self._before = 1.0
         self._times = 0
 
-    def check(self, value: float) -> Sighting | None:
-        if value >= self._low:
+    def check(self, value: float, gained: bool) -> Sighting | None:
+        if value >= self._low or gained:
             self._times = 0
         elif value <= self._before:
             self._times += 1
         self._before = value
-        return make_sighting(self._reason, self._key, self._times, self._times, self._beats) if self._times else None
+        if not self._times:
+            return None
+        level = Escalation.CALL if self._times >= self._beats else Escalation.REPLAN
+        return Sighting(level, self._reason, self._key, self._times, self._times)
 
 
 class DetectorWatch:
@@ -190,8 +193,9 @@ class DetectorWatch:
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
         """The first that has gone far enough to ask, else the first that has gone far enough to plan anew."""
-        low_focus, low_mood = self._focus.check(focus), self._mood.check(mood)
         last = ledger.recent[-1] if ledger.recent else None
+        gained = last is not None and bool(last.gained.kind)
+        low_focus, low_mood = self._focus.check(focus, gained), self._mood.check(mood, gained=False)
         entries = list(ledger.recent)[-self._back :]
         if last and last.waits:
             last = None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from duckflow.pacemaker.signatures import LoopStep, replaced_texts
+from duckflow.pacemaker.signatures import LoopStep, failures_in, replaced_texts
 
 MOST_PHRASES = 200_000
 PHRASE = 3
@@ -25,13 +25,14 @@ QUIET = frozenset((
     "touch", "rm", "chmod", "for", "while", "until", "if", "fi", "done", "unset", "local", "ulimit", "trap", "kill",
 ))  # fmt: skip
 """Programs whose output says nothing of the project."""
-TELLS_OF_FAILURES = re.compile(r"(?i)\b(?:echo|printf)\b[^;&\n]*(?:fail|error|problem|失敗|エラー)")
 
 
 def command_of(step: LoopStep) -> str:
     """The command that a step has run, or nothing."""
     if isinstance(step.args, str):
-        return step.args if step.kind in ("run", "edit") else ""
+        return step.args if step.kind in ("run", "edit") and not step.args.startswith("{") else ""
+    if "path" in step.args:
+        return ""
     return str(step.args.get("command", "")) or (step.subject if step.kind == "run" else "")
 
 
@@ -71,8 +72,9 @@ class OwnWork:
         return bool(made) and 2 * sum(phrase in self._phrases for phrase in made) >= len(made)
 
     def made(self, path: str) -> bool:
+        """Whether this turn has made a file, however its path is written."""
         plain = _plain(path)
-        return plain in self._files or (path.startswith("/") and any(plain.endswith(f"/{own}") for own in self._files))
+        return bool(plain) and any(f"/{plain}".endswith(f"/{own}") or own.endswith(f"/{plain}") for own in self._files)
 
     def names_own(self, command: str) -> bool:
         """Whether a command names a file that this turn has made."""
@@ -89,7 +91,8 @@ class OwnWork:
     def is_check(self, command: str) -> bool:
         """Whether a program that the model did not write has the last word on how a command ends."""
         kinds = set(self._kinds(command))
-        return "foreign" in kinds and "own" not in kinds and not TELLS_OF_FAILURES.search(command)
+        made_up = "says" in kinds and failures_in(command) is not None
+        return "foreign" in kinds and "own" not in kinds and not made_up
 
     def _kinds(self, command: str) -> Iterator[str]:
         """The kind of each command in a line: `foreign`, `own`, `says` or `quiet`."""

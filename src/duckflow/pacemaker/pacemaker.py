@@ -100,7 +100,7 @@ class Pacemaker:
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
-            self.allowance.gained(Gained("completed", solid=True))
+            self.allowance.gained(Gained("completed", solid=1))
 
     def beat(self, view: LoopView | None = None) -> Verdict:
         """The verdict before the next loop. Ask once a loop."""

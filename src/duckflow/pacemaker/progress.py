@@ -11,6 +11,7 @@ from duckflow.pacemaker.signatures import (
     LoopStep,
     call_signature,
     canonical,
+    failures_in,
     is_empty,
     plain_line,
     replaced_texts,
@@ -23,10 +24,8 @@ Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "c
 MOST_SEEN = 50_000
 LINES = 2_000
 """Lines of one result that are looked at."""
-FAILURES = (
-    r"(?i)([0-9]+)[^0-9\n]{0,20}?(?:of [0-9]+[^0-9\n]{0,20}?)?\b(?:fail|error|problem)"
-    r"|\b(?:fail\w*|errors?|problems?) ?[=:] ?([0-9]+)|([0-9]+) ?(?:件|個|つ)[^0-9\n]{0,8}?(?:失敗|エラー)"
-)
+MANY_LINES = 50
+"""New lines that make a result worth twice as much."""
 WORD = re.compile(r"[A-Za-z0-9_-]+")
 FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
 NUMBER = re.compile(r"[0-9]+")
@@ -35,10 +34,11 @@ STEM = 3
 
 
 class Gained(NamedTuple):
-    """What a step has gained. A gain that is not `solid` can be repeated at will, so it counts only for a while."""
+    """What a step has gained. A gain that is not `solid` can be repeated at will, so it counts only for a while. Of one
+    that is, the number says how much it is worth."""
 
     kind: Gain = ""
-    solid: bool = False
+    solid: int = 0
 
 
 NOTHING = Gained()
@@ -49,11 +49,12 @@ class SeenMaterial:
 
     def __init__(self) -> None:
         self._lines: dict[int, None] = {}
-        self._names: dict[str, None] = {}
+        self._shown: dict[str, None] = {}
+        self._mentioned: dict[str, None] = {}
 
-    def is_news(self, step: LoopStep, own: OwnWork) -> bool:
-        """Whether a third of a result's lines was neither seen before nor written by the model itself. What a command
-        prints is compared without its numbers."""
+    def news(self, step: LoopStep, own: OwnWork) -> int:
+        """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
+        a text, or half of what a command prints. That is compared without its numbers."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
         lines = {plain_line(line) if printed else line.strip() for line in step.result.split("\n")[:LINES]}
@@ -61,11 +62,19 @@ class SeenMaterial:
         unseen = [line for line in lines if hash(line) not in self._lines]
         new = [line for line in unseen if not own.holds(line)]
         _remember(self._lines, map(hash, unseen))
-        _remember(self._names, (name for line in new for name in FILE_NAME.findall(line)))
-        return bool(new) and 3 * len(new) >= len(lines)
+        names = [name for line in new for name in FILE_NAME.findall(line)]
+        _remember(self._shown, names)
+        if step.kind == "read":
+            _remember(self._mentioned, (name for name in names if name not in sent))
+        return len(new) if (2 if printed else 3) * len(new) >= len(lines) else 0
 
-    def names(self, path: str) -> bool:
-        return path.rpartition("/")[2] in self._names
+    def shows(self, path: str) -> bool:
+        """Whether the name of a file was seen anywhere."""
+        return path.rpartition("/")[2] in self._shown
+
+    def mentions(self, path: str) -> bool:
+        """Whether a text that was read names a file, as a plan does."""
+        return path.rpartition("/")[2] in self._mentioned
 
 
 def _remember(seen: dict[Any, None], more: Iterable[Any]) -> None:
@@ -90,7 +99,7 @@ class FailedChecks:
             self._least.pop(name, None)
             first = name not in self._passed
             self._passed.add(name)
-            return Gained("passes", first) if before else NOTHING
+            return Gained("passes", int(first)) if before else NOTHING
         count, lines = failures_in(step.result), Counter(map(plain_line, step.result.split("\n")[1:LINES]))
         if before is None:
             self._least[name] = count, lines
@@ -98,7 +107,7 @@ class FailedChecks:
         less = count < before[0] if count is not None and before[0] is not None else lines < before[1]
         if less:
             self._least[name] = count, lines
-        return Gained("fails_less", solid=True) if less else NOTHING
+        return Gained("fails_less", solid=1) if less else NOTHING
 
 
 def check_name(step: LoopStep) -> str:
@@ -107,12 +116,6 @@ def check_name(step: LoopStep) -> str:
     last = re.split(r"&&|\|\||;|\n", command)[-1] or command
     words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
     return f"{step.name} {' '.join(words[:2])}"
-
-
-def failures_in(text: str) -> int | None:
-    """How many failures the output counts by itself, in its last line that does."""
-    found = re.findall(FAILURES, text[-LINES:]) or re.findall(FAILURES, text[:LINES])
-    return int(next(filter(None, found[-1]))) if found else None
 
 
 def stem_of(path: str) -> str:
@@ -197,9 +200,9 @@ class TurnProgress:
         made_up = self._calls.get(call) == len(self._written)
         self._calls[call] = len(self._written)
         comes_back = self._own.only_says(command) if command else self._reads_own(step)
-        if not self._material.is_news(step, self._own) or comes_back:
+        if not (lines := self._material.news(step, self._own)) or comes_back:
             return NOTHING
-        return Gained("read", solid=not (made_up or self._own.writes_output(command)))
+        return Gained("read", 0 if made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 
     def _reads_own(self, step: LoopStep) -> bool:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
@@ -212,19 +215,25 @@ class TurnProgress:
         first = set(step.changed) - self._changed
         self._changed |= first
         self._written.update(_lines(texts_in(step.args)))
-        named = any(map(self._was_there, step.changed))
+        named = any(map(self._was_named, step.changed))
         if named and first:
-            return Gained("made", solid=True)
+            return Gained("made", solid=1)
         if (old and not again and (named or first)) or moved:
-            return Gained("changed", solid=True)
+            return Gained("changed", solid=1)
+        if command and any(map(self._was_there, step.changed)):
+            # How much of it a command has changed is not known.
+            return Gained("changed", solid=int(bool(first)))
         if any(names_folder(self._asked, path) for path in first):
             return Gained("made")
         self._unused |= first
-        return Gained("changed") if named and command else NOTHING
+        return NOTHING
+
+    def _was_named(self, path: str) -> bool:
+        """Whether a file was named before the model made it: by the request, the plan, or in what was read."""
+        return names_file(self._asked, path) or self._material.mentions(path)
 
     def _was_there(self, path: str) -> bool:
-        """Whether a file was named before the model made it: by the request, the plan, or by what was read."""
-        return names_file(self._asked, path) or self._material.names(path)
+        return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
         """A command that passes and names a file made in this turn."""
@@ -233,7 +242,7 @@ class TurnProgress:
         return Gained("used") if used else NOTHING
 
 
-def _worth(gained: Gained) -> tuple[bool, bool]:
+def _worth(gained: Gained) -> tuple[int, bool]:
     return gained.solid, bool(gained.kind)
 
 

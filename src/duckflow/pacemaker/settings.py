@@ -104,8 +104,7 @@ class VitalsSettings(WithThresholds):
     loop_stamina: float = 0.004
     """Comes back only with rest or a completed step. Measured: long successful runs stay above 0.3."""
 
-    stale_focus: float = 0.13
-    repeated_focus: float = 0.16
+    stale_focus: float = 0.14
     new_focus: float = 0.10
     """Measured: together they keep focus over 0.3 in successful runs and bring it under 0.5 before a Duck Call."""
 
@@ -131,9 +130,9 @@ class VitalsSettings(WithThresholds):
     stamina_depleted: float = 0.1
     stamina_worn: float = 0.5
     """Below this its face shows it."""
-    focus_beats: Threshold = threshold_field(1, 2)
-    mood_beats: Threshold = threshold_field(1, 3)
-    """For how many beats focus or mood must stay that low."""
+    focus_beats: int = Field(default=2, ge=1)
+    mood_beats: int = Field(default=3, ge=1)
+    """At first it plans anew; when focus or mood stays that low for so many beats, it asks."""
 
     recovered: float = 0.9
     rested: float = 0.7
@@ -145,14 +144,14 @@ class DetectorSettings(WithThresholds):
     """When something counts as going in circles. Measured."""
 
     same_call: Threshold = threshold_field(3, 4)
-    same_call_within: int = Field(default=12, ge=2)
-    """The same call failing in a row, or with the same result within so many steps and no edit between."""
+    """The same call failing in a row, or with the same result among the last steps and no edit between."""
     cycle: Threshold = threshold_field(2, 3)
     """Rounds of the same two to five steps."""
     longest_cycle: int = Field(default=5, ge=2)
     same_error: Threshold = threshold_field(3, 5)
-    same_error_within: int = Field(default=10, ge=2)
-    """The same kind of error: in a row to plan anew, within so many steps to ask."""
+    """The same kind of error: in a row to plan anew, among the last steps to ask."""
+    within: int = Field(default=12, ge=2)
+    """How many steps are the last steps."""
     only_talk: Threshold = threshold_field(4, 8)
     nothing_decided: Threshold = threshold_field(1, 2)
     """Decisions in a row that only talk, or decide nothing."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.patterns import contains
+from duckflow.i18n.patterns import contains, joined
 from duckflow.state.action import Action, ActionResult, StepKind, succeeded
 
 HEAD, TAIL = 1500, 500
@@ -108,6 +108,13 @@ def says_nothing_found(text: str) -> bool:
 def never_ran(text: str) -> bool:
     """A command that could not be started, as opposed to one that ran and failed."""
     return len(text) < SHORT and any(phrase in text.lower() for phrase in NEVER_RAN)
+
+
+def failures_in(text: str) -> int | None:
+    """How many failures an output counts by itself, in its last line that does."""
+    failures = re.compile(rf"(?i){joined('output.failures', text)}")
+    counts = failures.findall(text[-HEAD:]) or failures.findall(text[:HEAD])
+    return int(next(filter(None, counts[-1]))) if counts else None
 
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:

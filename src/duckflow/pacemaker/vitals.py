@@ -84,10 +84,8 @@ class VitalsMeter:
             self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
         if entry.confirmed or entry.waits or entry.step.kind == "talk":
             return
-        if entry.repeated and not entry.new:
-            self._move("focus", -s.repeated_focus, "repeated", entry)
-        elif not entry.new:
-            self._move("focus", -s.stale_focus, "nothing_new", entry)
+        if not entry.new:
+            self._move("focus", -s.stale_focus, "repeated" if entry.repeated else "nothing_new", entry)
         elif not entry.failed:
             self._move("focus", s.new_focus, "new", entry)
 
