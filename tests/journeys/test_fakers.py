@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from duckflow.events.pacing import Intervened
+
 from duckflow.events.types import ContextPruned
 from duckflow.llm.scripted import Line, Scripted
 from tests.journeys.cast import Cast, hand

@@ -219,7 +219,15 @@ any_step = st.builds(
     result=st.sampled_from(["", "one", "two", "no match", "x: command not found", "long " * 100]),
     is_error=st.booleans(),
     kind=kinds,
+    waits=st.just(False),
 )
+
+
+def test_waiting_is_no_circle_but_its_loops_count() -> None:
+    pacemaker, poll = Pacemaker(), run("ls built.txt", "not yet")._replace(waits=True)
+    verdicts = [(pacemaker.beat(view(loop)), pacemaker.observe(poll)) for loop in range(17)]
+    assert not any(isinstance(verdict, Replan | DuckCall) for verdict, _ in verdicts[:16])
+    assert isinstance(pacemaker.beat(view(40)), DuckCall)
 
 
 @given(st.lists(any_step, min_size=1, max_size=6))
