@@ -60,3 +60,16 @@ def test_a_job_that_failed_is_a_failure(tmp_path: Path) -> None:
     failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), missing, WRITES[0]], "--mode", "full-auto", "-p", "a game")
     assert failed.returncode == 1
     assert "stopped by a failure" in failed.stdout
+
+
+def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
+    """Nobody is there who could resume it: the program ends, and tells what was done."""
+    tasks = write_tasks("game.py", *(f"{number}.py" for number in range(9)))
+    texts = [{"text": "x = 1\n", "when": f"complete content of {task['args']['path']}"} for task in tasks["tasks"]]
+    replies = [PROPOSE, SNAKE, run_step(1), tasks, *texts, WRITES[0]]
+    flags = ("--mode", "full-auto", "--max-loops", "3", "--output-format", "json")
+    stopped = run(tmp_path, replies, *flags, "-p", "a game")
+    told = json.loads(stopped.stdout)
+    assert (stopped.returncode, told["outcome"], told["exit_code"]) == (4, "pacemaker", 4)
+    assert [call["reason"] for call in told["duck_calls"]] == ["LOOP_EXHAUSTED"]
+    assert "Core loop: cancelled. 3 done, 7 left." in told["result"] and (tmp_path / "work/game.py").exists()

@@ -34,11 +34,10 @@ def run_acp(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _serve(agent: AcpAgent, target: int) -> None:
-    from duckflow.cli.signals import interrupting_signals
+    from duckflow.cli.signals import ended_by_signals
 
-    for number in interrupting_signals():
-        asyncio.get_running_loop().add_signal_handler(number, agent.leave)
-    await agent.run(STDIN, target)
+    with ended_by_signals(agent.leave):
+        await agent.run(STDIN, target)
 
 
 class EditorConversations:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from duckflow.cli.fleet_merge import merge_fleet
 from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines, tell
 from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
-from duckflow.cli.signals import interrupting_signals
+from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.git import Git
@@ -141,10 +142,10 @@ async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Wo
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)
 
-    _end_by_signals()
     work = engine.work(fleet)
     try:
-        await (work if options.json else FleetWatch(engine, fleet, words, answer_here).watch(work))
+        with _ended_by_signals():
+            await (work if options.json else FleetWatch(engine, fleet, words, answer_here).watch(work))
         return True
     except LeaseLost as problem:
         print_err(plain(words.error(problem)))
@@ -154,20 +155,19 @@ async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Wo
     return False
 
 
-def _end_by_signals() -> None:
+def _ended_by_signals() -> AbstractContextManager[None]:
     """What runs is ended with all its processes, and others can go on with it."""
     task = asyncio.current_task()
     assert task
-    for number in interrupting_signals():
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return ended_by_signals(task.cancel)
 
 
 async def _work(engine: Engine, words: Words) -> int:
     """For ever, or until a signal. One that is taken for dead begins anew, as another one."""
     print_err(words("fleet.worker"))
-    _end_by_signals()
     try:
-        await engine.work()
+        with _ended_by_signals():
+            await engine.work()
     except asyncio.CancelledError:
         return 0
     except LeaseLost as problem:

@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import signal
 import sys
 from functools import partial
 
 from duckflow.cli.host_process import What
 from duckflow.cli.parser import Options
+from duckflow.cli.signals import ended_by_signals
 from duckflow.events.ports import InnerConversation
 from duckflow.i18n.words import Words
 from duckflow.remote.protocol import SUFFIX
@@ -27,24 +27,24 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)
     server = ConversationServer(conversation)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, conversation.sessions.leave)
-    try:
-        if built.outside:
-            await built.outside.offer(built.toolbox)
-        if what == "jobs":
-            await conversation.work.resume_all()
-        await server.serve(path, expecting=what in ("again", "new"))
-        over = asyncio.create_task(conversation.sessions.over())
-        idle = asyncio.create_task(_until_closed() if what == "led" else _until_idle(conversation, server))
-        await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        path.unlink(missing_ok=True)
-        await built.close()
-        spoken = bool(session.state.messages)
-        session.close()
-        if not spoken and what != "led":
-            session.discard()
-        server.close()
+    over = asyncio.create_task(conversation.sessions.over())
+    with ended_by_signals(conversation.sessions.leave):
+        try:
+            if built.outside:
+                await built.outside.offer(built.toolbox)
+            if what == "jobs":
+                await conversation.work.resume_all()
+            await server.serve(path, expecting=what in ("again", "new"))
+            idle = asyncio.create_task(_until_closed() if what == "led" else _until_idle(conversation, server))
+            await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            path.unlink(missing_ok=True)
+            await built.close()
+            spoken = bool(session.state.messages)
+            session.close()
+            if not spoken and what != "led":
+                session.discard()
+            server.close()
     # Connections end with the process, when the session is free for others.
     os._exit(0)
 
@@ -63,7 +63,7 @@ async def _until_idle(conversation: InnerConversation, server: ConversationServe
     while True:
         await conversation.work.jobs_over()
         await server.until_alone()
-        if not conversation.busy and not conversation.state.at_work:
+        if not conversation.busy and not conversation.state.live_jobs():
             return
         moved.clear()
         await moved.wait()

@@ -5,6 +5,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from duckflow.cli.signals import ended_by_signals
 from duckflow.editor.streams import MessageStreams
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
@@ -25,8 +26,9 @@ def serve(words: Words, paths: Paths) -> int:
 async def _serve(words: Words, paths: Paths, messages: int) -> None:
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     streams = MessageStreams(STDIN, messages, lines.put_nowait)
-    await McpServer(partial(_open, words, paths), words, streams.send).serve(lines)
-    await streams.flush()
+    with ended_by_signals(lambda: lines.put_nowait(None)):
+        await McpServer(partial(_open, words, paths), words, streams.send).serve(lines)
+        await streams.flush()
 
 
 def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:

@@ -1,31 +1,100 @@
-"""Signals from outside: a chat leaves as if the user had, so that the terminal is as it was and nothing is lost."""
+"""The way out: a signal ends the program within three seconds, whatever it is doing, and nothing on record is lost."""
 
 import asyncio
+import contextlib
+import os
 import signal
-from collections.abc import Generator
+import threading
+import time
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
+
+from duckflow.outcome import exit_code_of
 
 if TYPE_CHECKING:
     from duckflow.ui.console.line import Line
 
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-
-
-def interrupting_signals() -> tuple[signal.Signals, ...]:
-    """What ends work that nobody watches; with `nohup` the terminal may go."""
-    stays = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM) if stays else (signal.SIGINT, *SIGNALS)
+STDIN = 0
+SECONDS = 2.0
+"""After this time nobody waits any longer for what is being ended."""
+FROM_OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
-def leave_on_signals(line: "Line") -> Generator[None]:
-    loop = asyncio.get_running_loop()
-    for number in SIGNALS:
-        loop.add_signal_handler(number, line.leave)
+def ended_by_signals(
+    leave: Callable[[], object], numbers: tuple[signal.Signals, ...] = (signal.SIGINT, *FROM_OUTSIDE)
+) -> Generator[None]:
+    """A signal calls `leave` in the event loop. A program that is still there after SECONDS is ended by a thread, with
+    all its children: the event loop may be the part that hangs. With `nohup` the terminal may go."""
+    loop, last_resort = asyncio.get_running_loop(), LastResort()
+
+    def heard(_: int, __: FrameType | None) -> None:
+        last_resort.begin()
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(leave)
+
+    obeyed = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in obeyed}
     try:
         yield
     finally:
-        for number in SIGNALS:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        last_resort.close()
+
+
+def leave_on_signals(line: "Line") -> contextlib.AbstractContextManager[None]:
+    """A chat leaves as if the user had; Ctrl+C is a key there."""
+    return ended_by_signals(line.leave, FROM_OUTSIDE)
+
+
+class LastResort:
+    """A thread that waits for `begin` and ends the process some time after it. It is started beforehand: in a signal
+    handler no thread can be started safely."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._source, self._target = os.pipe()
+        self._terminal = _terminal_settings()
+        threading.Thread(target=self._run, name="way out", daemon=True).start()
+
+    def begin(self) -> None:
+        """Only the first signal counts."""
+        if not self._begun:
+            self._begun = True
+            os.write(self._target, b".")
+
+    def close(self) -> None:
+        """Once it has begun, it goes on: the program has to end, too, after the event loop has ended."""
+        os.close(self._target)
+
+    def _run(self) -> None:
+        begun = os.read(self._source, 1)
+        os.close(self._source)
+        if not begun:
+            return
+        time.sleep(SECONDS)
+        try:
+            if self._terminal:
+                import termios
+
+                termios.tcsetattr(STDIN, termios.TCSANOW, self._terminal)
+            from duckflow.safety.sandbox.launcher import descendants
+
+            for pid in descendants(os.getpid()):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        finally:
+            os._exit(exit_code_of("interrupted"))
+
+
+def _terminal_settings() -> "list[int | list[bytes | int]]":
+    """Nothing where there is no terminal."""
+    if not os.isatty(STDIN):
+        return []
+    import termios
+
+    return termios.tcgetattr(STDIN)

@@ -17,7 +17,7 @@ from duckflow.cli.build import build_conversation
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
-from duckflow.cli.signals import interrupting_signals, leave_on_signals
+from duckflow.cli.signals import ended_by_signals, leave_on_signals
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
@@ -128,27 +128,36 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
     built = build_conversation(chosen.setup, chosen.session)
     conversation, words = built.conversation, chosen.setup.words
     headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
-    for number in interrupting_signals():
-        asyncio.get_running_loop().add_signal_handler(number, conversation.interrupt)
-    _collect_later()
-    code = 0
-    try:
-        if prompt is None:
-            from duckflow.ui.headless_input import lead
+    if prompt is None:
+        from duckflow.ui.headless_input import lead
 
-            code = await lead(headless, conversation, words)
-        else:
-            given = [Attachment("stdin", piped)] if piped.strip() else []
-            code = await headless.run(prompt, given, conversation.knows_command)
-        return code
-    finally:
-        await built.close()
-        chosen.session.close()
-        state = chosen.session.state
-        alone = state.turn == 1 and all(one.role == "user" for one in state.messages)
-        # Nothing was said, or nobody could be asked: there is nothing to go on with. Where something was done it stays.
-        if not state.messages or (code == exit_code_of("usage") and alone):
-            chosen.session.discard()
+        work = lead(headless, conversation, words)
+    else:
+        attachments = [Attachment("stdin", piped)] if piped.strip() else []
+        work = headless.run(prompt, attachments, conversation.knows_command)
+    _collect_later()
+    code, running = 0, asyncio.create_task(work)
+    with ended_by_signals(running.cancel):
+        try:
+            code = await _to_its_end(running, headless, conversation)
+            return code
+        finally:
+            await built.close()
+            chosen.session.close()
+            state = chosen.session.state
+            alone = state.turn == 1 and all(message.role == "user" for message in state.messages)
+            # Nothing was said, or nobody could be asked: there is nothing to go on with. What was done stays.
+            if not state.messages or (code == exit_code_of("usage") and alone):
+                chosen.session.discard()
+
+
+async def _to_its_end(running: asyncio.Task[int], headless: Headless, conversation: ChatLoop) -> int:
+    """Gives the exit code. When it is cancelled everything is stopped, and what was done until then is told."""
+    try:
+        return await running
+    except asyncio.CancelledError:
+        await conversation.aclose()
+        return headless.finish(conversation.state, fits=True, outcome="interrupted")
 
 
 async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:

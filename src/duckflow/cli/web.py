@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
-from duckflow.cli.signals import interrupting_signals
+from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
@@ -56,8 +56,6 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
     place, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
     visitors = Visitors(paths.data / "web" / f"{place.port}.json")
     serving = asyncio.create_task(serve(listening, shelf, visitors, words, page_fleet(words, paths)))
-    for number in interrupting_signals():
-        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     address = f"http://{reached_at(place).authority}/?token="
     if options.beside:
         print_out(address + visitors.token)
@@ -68,7 +66,7 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
         if place.is_loopback and not options.no_open:
             _open_browser(address + visitors.make_once())
     sys.stdout.flush()
-    with contextlib.suppress(asyncio.CancelledError):
+    with ended_by_signals(serving.cancel), contextlib.suppress(asyncio.CancelledError):
         await serving
 
 

@@ -79,8 +79,9 @@ class WorkPort(Protocol):
         """Pause, resume or cancel a job; how that went is told by an event."""
         ...
 
-    async def jobs_over(self) -> None:
-        """Until no job runs."""
+    async def jobs_over(self, alone: bool = False) -> None:
+        """Returns when no job runs; a paused one does not. `alone`: nobody is there who could resume a paused job, so
+        it is cancelled."""
         ...
 
     def approve_plan(self) -> Awaitable[Outcome]:

@@ -87,6 +87,9 @@ class AttemptTalk:
         await asyncio.gather(*asking, return_exceptions=True)
 
     def _result(self, outcome: Outcome) -> TurnResult:
+        if self._conversation.state.live_jobs():
+            # Nothing runs any more: a Duck Call has paused the job.
+            outcome = "pacemaker"
         asked = self._conversation.state.asked if outcome == "pending_user" else ""
         return TurnResult(outcome, self._why, (asked and self.said) or asked)
 

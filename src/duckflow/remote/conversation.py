@@ -45,8 +45,8 @@ class RemoteWork:
     def control(self, wish: JobWish, job_id: str = "") -> None:
         self._call("control", wish=wish, job_id=job_id)
 
-    async def jobs_over(self) -> None:
-        await self._call("jobs_over")
+    async def jobs_over(self, alone: bool = False) -> None:
+        await self._call("jobs_over", alone=alone)
 
     def approve_plan(self) -> Awaitable[Outcome]:
         return self._call("approve_plan")

@@ -51,7 +51,8 @@ class McpTurn:
             unhear()
             for task in self._asking:
                 task.cancel()
-        return self._result(outcome)
+        # A job that was paused by a Duck Call can be resumed with the next message.
+        return self._result("pacemaker" if self._conversation.state.live_jobs() else outcome)
 
     def _result(self, outcome: Outcome) -> Table:
         texts = [*self._said, *self._refused]

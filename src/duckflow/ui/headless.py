@@ -68,6 +68,8 @@ class Headless:
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
         self._job_failed = False
+        self._stopped: set[str] = set()
+        """The jobs that were paused and then ended, since nobody is there who could resume them."""
         self._work = self._doubt = ""
         self._ended: tuple[Outcome, Phrase | None] | None = None
         """How the latest turn has ended, and why."""
@@ -83,7 +85,7 @@ class Headless:
         else:
             shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
             await conversation.say(f"{prompt}{shape}", attachments)
-        await conversation.work.jobs_over()
+        await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode == Mode.FULL_AUTO:
             await self._carry_through()
         fits = await self._shaped() if self._shape else True
@@ -114,7 +116,7 @@ class Headless:
                 await conversation.work.approve_plan()
             else:
                 await conversation.say(self._words("plan.go_on"))
-            await conversation.work.jobs_over()
+            await conversation.work.jobs_over(alone=True)
 
     def answer(self, question: Question) -> None:
         """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
@@ -155,6 +157,8 @@ class Headless:
 
                 self._said.append(job_summary(item.job_name, item.status, item.report, self._words))
                 self._job_failed = item.status == "failed"
+                if item.status == "cancelled" and not self.led and not self._conversation.in_turn:
+                    self._stopped.add(item.job)
             case TurnItem(outcome=outcome) if outcome:
                 self._ended = outcome, item.why
             case _:
@@ -167,14 +171,13 @@ class Headless:
             self._doubt = line if item.what and item.what.key == UNVERIFIED else self._doubt
             print_err(plain(f"· {line}"))
 
-    def finish(self, state: AgentState, fits: bool) -> int:
-        """Print what is left to print; the exit code."""
-        outcome, cause = self._ended or ("done" if self._said else "failed", None)
+    def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
+        """Prints what is left to print and gives the exit code. Without an `outcome` the last turn tells it."""
+        outcome, cause = outcome or self._outcome(fits), self._ended[1] if self._ended else None
         why = self._words.phrase(cause) if cause else ""
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
-        broken = ended_well(outcome) and (self._job_failed or not fits)
-        code = exit_code_of("failed" if broken else outcome)
+        code = exit_code_of(outcome)
         answer = "\n\n".join(self._said)
         if self._shape:
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
@@ -204,6 +207,15 @@ class Headless:
             } | ({"structured": self._value} if self._shape else {})
             print_json(result)
         return code
+
+    def _outcome(self, fits: bool) -> Outcome:
+        """A turn that ended well is worth no more than its jobs and the shape of its answer."""
+        outcome = self._ended[0] if self._ended else "done" if self._said else "failed"
+        if not ended_well(outcome):
+            return outcome
+        if self._stopped:
+            return "pacemaker" if any(call.job in self._stopped for call in self._calls) else "failed"
+        return "failed" if self._job_failed or not fits else outcome
 
     def _ask(self, question: Question) -> None:
         if question.kind == "duck_call":

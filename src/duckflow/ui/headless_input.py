@@ -128,5 +128,5 @@ async def lead(headless: Headless, conversation: Conversation, words: Words) -> 
     for question in conversation.questions:
         headless.answer(question)
     await asyncio.gather(*turns)
-    await conversation.work.jobs_over()
+    await conversation.work.jobs_over(alone=True)
     return headless.finish(conversation.state, fits=True)

@@ -139,19 +139,34 @@ class JobRunner:
             self._heard.set()
             raise
 
-    async def rest(self) -> None:
-        """Returns when no job runs any more."""
-        while tasks := self._tasks():
-            await asyncio.wait(tasks)
+    async def rest(self, alone: bool) -> None:
+        """Returns when no job runs any more; a paused one does not. `alone`: nobody is there who could resume a paused
+        job, so it is cancelled."""
+        changed = asyncio.Event()
+        unsubscribe = self._session.subscribe(lambda _: changed.set(), JobChanged)
+        try:
+            while tasks := self._tasks(paused=False):
+                changed.clear()
+                change = asyncio.create_task(changed.wait())
+                await asyncio.wait({*tasks, change}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+        finally:
+            unsubscribe()
+        for job in self._session.state.live_jobs() if alone else ():
+            if job.status == "paused":
+                await self.cancel(job.job_id)
 
     async def aclose(self) -> None:
         """Stops every job; it can be resumed in the next session."""
-        for task in self._tasks():
+        tasks = self._tasks(paused=True)
+        for task in tasks:
             task.cancel()
-        await self.rest()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _tasks(self) -> list[asyncio.Task[None]]:
-        return [running.task for running in self._running.values() if running.task]
+    def _tasks(self, paused: bool) -> list[asyncio.Task[None]]:
+        jobs = self._session.state.jobs
+        running = [one for job_id, one in self._running.items() if paused or jobs[job_id].status != "paused"]
+        return [job.task for job in running if job.task]
 
     def _run_in_background(self, job: Job) -> None:
         actor = Actor(self._session.emit, self._ask, job.job_id, job.name, hearing=self._heard)

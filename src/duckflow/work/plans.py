@@ -156,8 +156,8 @@ class PlannedWork:
             if job.status == "interrupted" and job.was_running:
                 await self._jobs.resume(job.job_id)
 
-    async def jobs_over(self) -> None:
-        await self._jobs.rest()
+    async def jobs_over(self, alone: bool = False) -> None:
+        await self._jobs.rest(alone)
 
     def end_cut_off_agents(self) -> str:
         from duckflow.work.sub_agents import mark_interrupted
