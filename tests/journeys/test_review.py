@@ -31,7 +31,7 @@ async def test_done_after_a_failed_check_is_reviewed_with_the_record_and_shown_a
     told = story.prompt()
     assert "On record since the last change: exit 3: exit code 3; files there: game.py" in told
     assert "a check failed: exit 3: exit code 3" in told
-    assert noticed(story)[-1] == "review.unverified"
+    assert noticed(story)[-2:] == ["review.unverified", "checks.other"]
     assert story.all(PhaseMoved)[-1].why.startswith("unverified: exit 3")
 
 
@@ -61,7 +61,7 @@ async def test_an_answer_is_not_shown_twice(tmp_path: Path) -> None:
     story = Story(tmp_path, [claim, decide(respond("All done."), step="REVIEW")])
     assert await story.tell("make a game") == "done"
     assert story.said() == ["All done."] and story.ending().why is None
-    assert noticed(story)[-1] == "review.unverified"
+    assert "review.unverified" in noticed(story)
 
 
 async def test_a_look_that_failed_and_then_worked_needs_no_review(tmp_path: Path) -> None:
@@ -79,46 +79,19 @@ async def test_a_command_that_fails_where_nothing_was_changed_is_only_an_answer(
 
 
 @pytest.mark.parametrize(
-    ("language", "request_", "answer", "told"),
+    ("language", "answer", "told"),
     [
-        (
-            "en",
-            "make a game",
-            "Done: it is never negative now, and all tests pass.",
-            "nothing was tried out since the last change",
-        ),
-        ("ja", "ゲームを作って", "できました。テストはすべて通っています。", "何も試されていません"),
+        ("en", "Done: it is never negative now, and all tests pass.", "checks: none were run; the last command: cat"),
+        ("ja", "できました。テストはすべて通っています。", "チェック: 実行されていません。最後のコマンド: cat"),
     ],
 )
-async def test_tests_that_nobody_has_run_do_not_pass(
-    tmp_path: Path, language: str, request_: str, answer: str, told: str
-) -> None:
-    look = decide(act("shell.run", command="cat game.py"), WRITE, respond(answer))
-    story = Story(tmp_path, [look, decide(respond(answer + " 2"), step="REVIEW")], language=language)
-    assert await story.tell(request_) == "done"
-    assert told in story.prompt() and told in Words(language).phrase(story.all(Noticed)[-1].what)
-    assert noticed(story)[-1] == "review.unverified" and len(story.model.requests) == 2
-
-
-async def test_tests_that_were_to_be_run_and_were_not_do_not_pass(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(respond("12 passed."), step="PLANNING"), decide(check(0), respond("12 passed!"))])
-    assert await story.tell("run the tests") == "done"
-    assert "run it now, or tell the user plainly" in story.prompt() and "review.unverified" not in noticed(story)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "The tests were not run.",
-        "The test passes a folder to it.",
-        "Run them; all tests should pass.",
-        "It makes the tests pass.",
-    ],
-)
-async def test_who_claims_nothing_is_asked_nothing(tmp_path: Path, answer: str) -> None:
-    story = Story(tmp_path, [decide(WRITE, respond(answer))])
+async def test_work_that_nobody_has_checked_is_called_so(tmp_path: Path, language: str, answer: str, told: str) -> None:
+    """Whatever is said of it: the record decides."""
+    look = act("shell.run", command="cat game.py")
+    story = Story(tmp_path, [decide(WRITE, look, respond(answer))], language=language)
     assert await story.tell("make a game") == "done"
-    assert len(story.model.requests) == 1 and "review.unverified" not in noticed(story)
+    assert told in Words(language).phrase(story.all(Noticed)[-1].what)
+    assert len(story.model.requests) == 1
 
 
 async def test_what_was_shown_in_an_earlier_turn_may_be_said_again(tmp_path: Path) -> None:

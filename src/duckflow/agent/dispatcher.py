@@ -230,6 +230,7 @@ class Dispatcher:
             effect=tool.effect,
             kind=tool.step_kind,
             pictures=outcome.pictures,
+            check=outcome.check,
         )
         await self._finish(result, done, actor, None if revealed else action)
         if tool.asks(one.args, self._session.state.language):

@@ -8,6 +8,7 @@ from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefuse
 from duckflow.i18n.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import lines_of, state_of
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Review, Status, TransitionTable
 from duckflow.state.phrase import say
@@ -90,12 +91,23 @@ class Phases:
             failed = failed or f"{state.review.rating}, {state.review.verdict}"
         if failed and worked:
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
+        failing = any(run.failing for run in state.check_runs)
         if state.phase is Phase.REVIEW:
-            if state.review is None:
+            if state.review is None or state_of(state.check_runs) == "failing":
                 self._session.emit(Reviewed(review=_computed(state, failed)))
-            why = self._why("moved_unverified", failed=failed) if failed else self._why("moved_succeeded")
-            self._move(Phase.DONE, why, status=Status.SUCCESS)
+            why = self._why("moved_unverified", failed=failed or lines_of(state.check_runs))
+            why = why if failed or failing else self._why("moved_succeeded")
+            self._move(Phase.DONE, why, status=Status.ERROR if failing else Status.SUCCESS)
         return True
+
+    def tell_checks(self) -> None:
+        """At the end of work that is called done: what was run last, and how it ended."""
+        state = self._session.state
+        stand, ran = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
+        if ran or state.changed_in_turn or stand == "failing":
+            last = state.evidence[-1].text if stand == "none" and state.evidence else ""
+            key = "checks.other" if last else f"checks.{stand}"
+            self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
 
     def close(self, failed: str) -> bool:
         """The user is asked what else there is to do: what was worked on is over, if anything was."""
@@ -138,7 +150,9 @@ class Phases:
 
 
 def _computed(state: AgentState, failed: str) -> Review:
-    """Good is what a command has shown since the last change; without one it is fair."""
-    if failed:
+    """Good is what a check or another command has shown since the last change; without one it is fair."""
+    stand = state_of(state.check_runs)
+    if failed or stand == "failing":
         return Review(rating="needs_work", verdict="fix")
-    return Review(rating="good" if state.evidence else "fair", verdict="approved")
+    shown = stand == "passing" or (stand == "none" and state.evidence)
+    return Review(rating="good" if shown else "fair", verdict="approved")

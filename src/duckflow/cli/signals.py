@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 STDIN = 0
 SECONDS = 2.0
 """After this time nobody waits any longer for what is being ended."""
+LOOKS, LOOK_AGAIN_SECONDS = 20, 0.01
 FROM_OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
 def ended_by_signals(
-    leave: Callable[[], object], numbers: tuple[signal.Signals, ...] = (signal.SIGINT, *FROM_OUTSIDE)
+    leave: Callable[[], object],
+    numbers: tuple[signal.Signals, ...] = (signal.SIGINT, *FROM_OUTSIDE),
+    takes_along: bool = True,
 ) -> Generator[None]:
-    """A signal calls `leave` in the event loop. A program that is still there after SECONDS is ended by a thread, with
-    all its children: the event loop may be the part that hangs. With `nohup` the terminal may go."""
-    loop, last_resort = asyncio.get_running_loop(), LastResort()
+    """A signal calls `leave` in the event loop. A program that is still there after SECONDS is ended by a thread: the
+    event loop may be the part that hangs. With `nohup` the terminal may go. `takes_along`: after a signal no process
+    that it started is left, not even one that was being started."""
+    loop, last_resort = asyncio.get_running_loop(), LastResort(takes_along)
 
     def heard(_: int, __: FrameType | None) -> None:
         last_resort.begin()
@@ -55,7 +59,8 @@ class LastResort:
     """A thread that waits for `begin` and ends the process some time after it. It is started beforehand: in a signal
     handler no thread can be started safely."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_along: bool) -> None:
+        self._takes_along = takes_along
         self._begun = False
         self._source, self._target = os.pipe()
         self._terminal = _terminal_settings()
@@ -70,6 +75,21 @@ class LastResort:
     def close(self) -> None:
         """Once it has begun, it goes on: the program has to end, too, after the event loop has ended."""
         os.close(self._target)
+        self._end_descendants()
+
+    def _end_descendants(self) -> None:
+        if not self._begun or not self._takes_along:
+            return
+        from duckflow.programs.launcher import descendants, state
+
+        for _ in range(LOOKS):
+            alive = [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]
+            for pid in alive:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            if not alive:
+                return
+            time.sleep(LOOK_AGAIN_SECONDS)
 
     def _run(self) -> None:
         begun = os.read(self._source, 1)
@@ -82,11 +102,7 @@ class LastResort:
                 import termios
 
                 termios.tcsetattr(STDIN, termios.TCSANOW, self._terminal)
-            from duckflow.safety.sandbox.launcher import descendants
-
-            for pid in descendants(os.getpid()):
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            self._end_descendants()
         finally:
             os._exit(exit_code_of("interrupted"))
 

@@ -66,7 +66,8 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
         if place.is_loopback and not options.no_open:
             _open_browser(address + visitors.make_once())
     sys.stdout.flush()
-    with ended_by_signals(serving.cancel), contextlib.suppress(asyncio.CancelledError):
+    # A browser that was opened stays.
+    with ended_by_signals(serving.cancel, takes_along=False), contextlib.suppress(asyncio.CancelledError):
         await serving
 
 

@@ -9,6 +9,7 @@ from duckflow.events.apply_work import (
     close_question,
     drop_outdated,
     keep_for_job,
+    note_check,
     note_evidence,
     open_question,
 )
@@ -142,6 +143,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
             if not ((agent := state.agents.get(event.job)) and agent.only_reads):
                 # What somebody looks up shows nothing.
                 note_evidence(state, event)
+                note_check(state, event)
             if event.asked:
                 asked(state, event.asked)
         case happened.PermissionGiven():

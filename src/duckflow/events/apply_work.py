@@ -14,8 +14,9 @@ from duckflow.events.work import (
     TasksPlanned,
     WorkEvent,
 )
-from duckflow.state.action import evidence_of
+from duckflow.state.action import evidence_of, is_checked
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import with_run
 from duckflow.state.job import ENDED
 from duckflow.state.message import Message
 from duckflow.state.plan import Step
@@ -25,6 +26,7 @@ from duckflow.state.sub_agent import AGENTS_KEPT
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24
 EVIDENCE_KEPT = 12
+CHECKS_KEPT = 12
 
 
 def apply_work(state: AgentState, event: WorkEvent) -> None:
@@ -114,6 +116,16 @@ def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
 def drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
     """Evidence from before these files changed proves nothing any more."""
     state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
+
+
+def note_check(state: AgentState, event: happened.ActionFinished) -> None:
+    """A run that tells nothing leaves the last one that told something on the record."""
+    result = event.result
+    if result.effect != "memory" and any(map(is_checked, result.changed)):
+        state.check_runs = [run.model_copy(update={"outdated": True}) for run in state.check_runs]
+    if result.check and result.check.ok is not None:
+        state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
+        del state.check_runs[:-CHECKS_KEPT]
 
 
 def _change_step(state: AgentState, event: StepChanged) -> None:

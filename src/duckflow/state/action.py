@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from duckflow.state.checks import CheckReport
 from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line100, Line200, Value, new_id, shorten
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
@@ -246,6 +247,8 @@ class ActionResult(Value):
     """Of the tool that was called; nothing when there is none of that name."""
     kind: StepKind = "other"
     pictures: tuple[Picture, ...] = ()
+    check: CheckReport | None = None
+    """The report of a run of tests or of another check."""
 
     @property
     def shows(self) -> bool:
@@ -263,6 +266,11 @@ OUTPUT = 2000
 DOCUMENTS = (".md", ".rst", ".adoc")
 
 
+def is_checked(path: str) -> bool:
+    """Says whether a check could look at this file: a document tells people something, not programs."""
+    return not path.casefold().endswith(DOCUMENTS)
+
+
 class Evidence(Value):
     """A command since the last change that concerns it."""
 
@@ -272,10 +280,11 @@ class Evidence(Value):
     text: Line100
     output: str = ""
     """The end of what it printed."""
+    check: CheckReport | None = None
 
     def outdated_by(self, path: str) -> bool:
         """Whether a change of this file makes it worthless. A document that the command does not name does not."""
-        return not path.casefold().endswith(DOCUMENTS) or path.rpartition("/")[2] in self.command
+        return is_checked(path) or path.rpartition("/")[2] in self.command
 
 
 def exit_code(result: ActionResult) -> int | None:
@@ -297,4 +306,5 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     values = result.for_user.values
     command = str(values.get("whole") or values.get("command", ""))
     shown = f"{shorten(command, 70)}: exit code {code}"
-    return Evidence(command=command, code=code, ok=code == 0, text=shown, output=result.for_model[-OUTPUT:])
+    end = result.for_model[-OUTPUT:]
+    return Evidence(command=command, code=code, ok=code == 0, text=shown, output=end, check=result.check)

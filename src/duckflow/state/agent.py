@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.state.action import Evidence
+from duckflow.state.action import Evidence, is_checked
+from duckflow.state.checks import CheckRun
 from duckflow.state.context import Context
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job
@@ -81,6 +82,8 @@ class AgentState(Noun):
     """Those that the conversation has handed a task to, the latest last."""
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
     """Commands with their exit codes since the last change."""
+    check_runs: list[CheckRun] = Field(default_factory=list[CheckRun])
+    """The last run of each check, the latest last."""
     vitals: Vitals = Field(default_factory=Vitals)
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     files_changed: list[str] = Field(default_factory=list[str])
@@ -100,6 +103,11 @@ class AgentState(Noun):
     def at_work(self) -> bool:
         """Whether a job runs."""
         return any(job.status == "running" for job in self.jobs.values())
+
+    @property
+    def changed_in_turn(self) -> bool:
+        """Whether this turn has changed anything that a check could look at."""
+        return any(self.turn in turns and is_checked(path) for path, turns in self.changed_in.items())
 
     def live_jobs(self) -> list[Job]:
         """Jobs that run or are paused."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from duckflow.safety.risk import Deed
 from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind, all_names
+from duckflow.state.checks import CheckReport
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
@@ -43,6 +44,8 @@ class Done(NamedTuple):
     changed: tuple[str, ...] = ()
     ok: bool = True
     pictures: tuple[Picture, ...] = ()
+    check: CheckReport | None = None
+    """The report of a run of tests or of another check."""
 
 
 class CallContext(NamedTuple):

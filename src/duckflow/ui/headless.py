@@ -13,6 +13,7 @@ from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome, ended_well, exit_code_of
 from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import state_of
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
@@ -173,7 +174,7 @@ class Headless:
 
     def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
         """Prints what is left to print and gives the exit code. Without an `outcome` the last turn tells it."""
-        outcome, cause = outcome or self._outcome(fits), self._ended[1] if self._ended else None
+        outcome, cause = outcome or self._outcome(state, fits), self._ended[1] if self._ended else None
         why = self._words.phrase(cause) if cause else ""
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
@@ -202,19 +203,27 @@ class Headless:
                 "turn": state.turn,
                 "loops": state.loop,
                 "actions": self._actions,
+                "checks": "failing" if (stand := state_of(state.check_runs)) == "failing_before" else stand,
+                "check_runs": [
+                    {**run.report.model_dump(), "outdated": run.outdated, "as_before": run.as_before}
+                    for run in state.check_runs
+                ],
                 "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
                 "usage": state.usage.model_dump(),
             } | ({"structured": self._value} if self._shape else {})
             print_json(result)
         return code
 
-    def _outcome(self, fits: bool) -> Outcome:
-        """A turn that ended well is worth no more than its jobs and the shape of its answer."""
+    def _outcome(self, state: AgentState, fits: bool) -> Outcome:
+        """A turn that ended well is worth no more than its jobs, the shape of its answer, and the checks of what it has
+        changed."""
         outcome = self._ended[0] if self._ended else "done" if self._said else "failed"
         if not ended_well(outcome):
             return outcome
         if self._stopped:
             return "pacemaker" if any(call.job in self._stopped for call in self._calls) else "failed"
+        if state_of(state.check_runs) == "failing" and state.changed_in_turn:
+            return "failed"
         return "failed" if self._job_failed or not fits else outcome
 
     def _ask(self, question: Question) -> None:

@@ -14,6 +14,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase
 from duckflow.state.profile import ModelProfile
+from duckflow.tools.shell.calls import tries_out
 
 FAILURE = 120
 
@@ -78,9 +79,10 @@ class TurnSoFar:
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """Results from before the last change say nothing any more, nor does an action that failed and then worked. A
-        command that failed speaks against the changes of its turn; where nothing was changed it is only what the user
-        wanted to know."""
+        """A check whose last run failed speaks against the changes of the turn until it passes, unless it failed like
+        this before them. Any other command that tries something out does so until something else is changed or tried;
+        so does an action that failed and has not worked since. Where nothing was changed a failure is only what the
+        user wanted to know."""
         changed, failed, undone = False, "", dict[str, str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -88,15 +90,19 @@ class TurnSoFar:
                 if result.changed:
                     changed = True
                     undone.clear()
-                if result.changed or (check and check.ok):
+                tried = check is not None and tries_out(check.command)
+                if result.changed or (check and check.ok and tried):
                     failed = ""
-                if check and not check.ok and changed:
+                if check and not check.ok and changed and tried and result.check is None:
                     failed = check.text
                 if result.ok:
                     undone.pop(result.operation, None)
                 else:
                     undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
             failed = loop.fault or failed
+        blamed = [run.report.line() for run in self.state.check_runs if run.failing and not run.as_before]
+        if blamed and self.state.changed_in_turn:
+            failed = ", ".join(blamed)
         return Checks(failed, by_command=True) if failed else Checks(next(reversed(undone.values()), ""))
 
     def said(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 200_000
 NAMES = 60
+EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 
 class WorkFolder:
@@ -35,6 +36,13 @@ class WorkFolder:
         except (OSError, ToolError):
             return False
         return True
+
+    def has_content(self, path: str) -> bool:
+        try:
+            found = self._workspace.stat(path)
+        except (OSError, ToolError):
+            return False
+        return found.kind == "file" and (found.size > 0 or found.name in EMPTY_BY_NATURE)
 
 
 def command_for_tests(folder: Folder) -> str:

@@ -11,6 +11,7 @@ from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
+from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.drafting import Drafter, as_listed
 from duckflow.tools.plan.ports import Folder
 from duckflow.tools.plan.proof import lacking, proof
@@ -139,6 +140,8 @@ class Revise(PlanTool[ReviseArgs]):
         reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
         plan = up_to_date(plan, the_plan(self._state), reopened)
+        if plan.status != "draft" and (weaker := weakened(the_plan(self._state), plan)):
+            return self._ask_for_yes(plan, weaker)
         self._emit(PlanChanged(plan=plan))
         for step in plan.steps:
             if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
@@ -148,6 +151,20 @@ class Revise(PlanTool[ReviseArgs]):
     def asks(self, args: ReviseArgs, language: str) -> bool:
         """For a yes to a draft."""
         return self._state.plan is not None and self._state.plan.status == "draft"
+
+    def _ask_for_yes(self, plan: Plan, weaker: str) -> Done:
+        """An approved plan that asks for less than before is a draft again."""
+        if self._state.live_jobs():
+            raise ToolError(
+                f"not changed: the user approved {weaker}, and a job works on it. Cancel the job first, or ask them",
+                "plan.weakened_at_work",
+                what=weaker,
+            )
+        self._emit(PlanChanged(plan=plan.model_copy(update={"status": "draft"})))
+        return Done(
+            f"The user approved {weaker}: they must say yes to the weaker plan:\n{as_listed(plan)}",
+            say("plan.weakened", name=plan.name, what=weaker),
+        )
 
     async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
         """Other tasks for what is left of a step; the one that runs now is not touched."""
@@ -224,6 +241,22 @@ def needs_done(plan: Plan, step: Step) -> None:
             step=step.name,
             needs=", ".join(missing),
         )
+
+
+def weakened(before: Plan, after: Plan) -> str:
+    """Gives what an approved plan asks for and its revision does not: steps that are left out, and what a criterion
+    names."""
+    now = {step.step_id: step for step in after.steps}
+    lost: list[str] = []
+    for step in before.steps:
+        if step.step_id not in now:
+            lost.append(step.name)
+            continue
+        names = named_in(now[step.step_id].success)
+        lost += [f"{step.name}: {thing.told()}" for thing in named_in(step.success) if thing not in names]
+        if step.success.strip() and not now[step.step_id].success.strip():
+            lost.append(f"{step.name}: {step.success}")
+    return "; ".join(dict.fromkeys(lost))
 
 
 def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:

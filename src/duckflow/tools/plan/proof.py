@@ -1,7 +1,6 @@
 """Whether a step is done: what its own criterion names, held against the record and the work folder."""
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -11,24 +10,12 @@ from duckflow.state.plan import Step
 from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import command_for_tests, made_by
 from duckflow.tools.plan.ports import Folder
+from duckflow.tools.shell.calls import called, deciding_call, parts_of, runs_alone, tries_out
+from duckflow.tools.shell.checkers import SHOWING, recognised
 
 SHOWN_FILES = 6
-OPERATORS = ";&|()\n"
-SETTING_UP = ("cd", "export", "set", "source", ".", "mkdir")
-"""What goes before a command without being what is tried."""
-REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
-LOOKS = (
-    *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
-    *("printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date"),
-)
-"""Programs that try nothing out."""
-ONLY_SHOWS = ("tail", "head", "tee", "cat", "less", "more")
-SHOWING = r"-[qvxs]+|-r\w+|--(?:tb=\w+|quiet|verbose|no-header|color=\w+)"
-"""Options of test runners that leave nothing out."""
-RUNNERS = (
-    r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
-)
-"""What a program is called through."""
+INLINE = frozenset(("-c", "-e", "-p", "--eval", "--print"))
+"""Options after which a program runs what stands in the command itself."""
 
 
 def proof(state: AgentState, step: Step, folder: Folder) -> str:
@@ -36,6 +23,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
 
     What its criterion names must be there, and have ended as it says: the exit code of something else shows nothing.
     Where it names nothing, a command counts that was the step's own task, runs a file of the step, or runs the tests.
+    A program that stands in the command itself shows nothing, unless it uses a file of the step.
     A step without any criterion is shown by the files that it was to make, too."""
     if wanted := named_in(step.success):
         made = [*made_by(step), *state.files_changed]
@@ -46,7 +34,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     if own:
         return own[-1].text if own[-1].ok else ""
     runs = any(task.effect == "run" for task in step.tasks)
-    return "" if step.success.strip() or runs or not files or not all(map(folder.exists, files)) else _there(files)
+    return "" if step.success.strip() or runs or not files or not all(map(folder.has_content, files)) else _there(files)
 
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
@@ -77,9 +65,9 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
             _by_all_tests(wanted, record, folder),
         )
     places = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
-    there = next((path for path in places if folder.exists(path)), "")
     if wanted.kind == "gone":
-        return "" if there else f"gone: {wanted.name}"
+        return "" if any(map(folder.exists, places)) else f"gone: {wanted.name}"
+    there = next((path for path in places if folder.has_content(path)), "")
     if not there or _failed_with(there, record):
         return ""
     if not wanted.texts and not wanted.absent:
@@ -89,44 +77,42 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
 
 def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: Folder) -> str:
     """A run of all the project's tests shows a run of some of its test files, where these are there."""
-    some, tests = _called(wanted.name.split()), _called(command_for_tests(folder).split())
-    files = [word.partition("::")[0] for word in some if word not in tests and not re.fullmatch(SHOWING, word)]
+    some, tests = called(wanted.name.split()), called(command_for_tests(folder).split())
+    files = [word.partition("::")[0] for word in some if word not in tests and not SHOWING.fullmatch(word)]
     known = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
     if not tests or some[:1] != tests[:1] or not known or wanted.code != "0" or wanted.texts or wanted.absent:
         return ""
-    whole = NamedThing("command", tests[0])
-    return next((one.text for one in reversed(record) if speaks(one, whole) and _has_only(one.command, tests)), "")
-
-
-def _has_only(command: str, words: Sequence[str]) -> bool:
-    """Whether every call of the program chooses nothing: it has only these words, and options about what is shown."""
-    calls = [_called(part) for _, part in _parts(command)]
-    return all(word in words or re.fullmatch(SHOWING, word) for call in calls if call[:1] == words[:1] for word in call)
+    whole = NamedThing("command", " ".join(tests))
+    return next((one.text for one in reversed(record) if speaks(one, whole)), "")
 
 
 def speaks(one: Evidence, wanted: NamedThing) -> bool | None:
-    """Whether a result shows (or refutes) that a command ends as it should; nothing when it tells neither."""
-    parts = _parts(one.command)
-    places = [number for number, (_, words) in enumerate(parts) if _is_called(wanted.name, words)]
-    if not places:
-        return None
-    last = places[-1]
-    after = parts[last + 1 :]
-    while after and after[-1][0] == "|" and after[-1][1][0] in ONLY_SHOWS:
-        after.pop()
-    alone = not after and all(words[0] in SETTING_UP for _, words in parts[:last])
+    """Says whether a result shows (or refutes) that a command ends as it should; nothing when it tells neither."""
+    if check := recognised(wanted.name):
+        return _check_speaks(one, wanted, check.name.split())
+    call = deciding_call(one.command)
+    decides = _is_called(wanted.name, call)
     if wanted.code == "0" and one.code == 0:
-        sure = parts[last][0] != "||" and (all(sign == "&&" for sign, _ in after) or _stops_at_errors(parts, after))
+        # Everything that must succeed before it has succeeded, too.
+        sure = decides or (call and any(_is_called(wanted.name, words) for _, words in parts_of(one.command)))
         return holds(one.output, wanted) if sure else None
-    if not alone:
+    if not decides or not runs_alone(one.command):
         return None
     fits = one.code != 0 if wanted.code == "!0" else str(one.code) == wanted.code
     return fits and holds(one.output, wanted)
 
 
-def tries_out(command: str) -> bool:
-    """Whether it does more than show what is there."""
-    return any((_called(words) or [""])[0] not in LOOKS for _, words in _parts(command))
+def _check_speaks(one: Evidence, wanted: NamedThing, named: Sequence[str]) -> bool | None:
+    """A check is shown by its own report, and only by a run that leaves out nothing of what is named."""
+    check = one.check
+    if check is None or check.ok is None or check.check.split()[:1] != named[:1]:
+        return None
+    if wanted.code != "0":
+        fits = one.code != 0 if wanted.code == "!0" else str(one.code) == wanted.code
+        return fits and holds(one.output, wanted)
+    if not check.ok:
+        return False if set(named) <= set(check.check.split()) else None
+    return holds(one.output, wanted) if set(check.check.split()) <= set(named) else None
 
 
 def holds(text: str, wanted: NamedThing) -> bool:
@@ -155,57 +141,25 @@ def _failed_with(path: str, record: Sequence[Evidence]) -> bool:
 
 
 def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> bool:
-    """Whether a command was run for this step."""
-    if not tries_out(one.command):
+    """Says whether a command was run for this step, and runs more than what stands in it."""
+    call = deciding_call(one.command)
+    if not call or not tries_out(one.command):
         return False
+    if one.check:
+        return one.check.ok is not None
+    names = [path.rpartition("/")[2] for path in files]
+    modules = [name.partition(".")[0] for name in names]
+    if INLINE & set(call):
+        return any(re.search(rf"(?:import|from|require)\W+{re.escape(module)}\b", one.command) for module in modules)
     if step.tasks:
         return one.command in [str(task.args.get("command", "")).strip() for task in step.tasks]
-    stems = [path.rpartition("/")[2].rpartition(".")[0] or path for path in files]
-    tests = command_for_tests(folder)
-    return any(re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", one.command) for stem in stems) or bool(
-        tests and speaks(one, NamedThing("command", tests)) is not None
-    )
+    return bool({*files, *names, *modules} & set(call))
 
 
 def _is_called(named: str, words: Sequence[str]) -> bool:
-    """Whether a part of what was run is this command, perhaps with more arguments."""
-    wanted, ran = _called([word for _, part in _parts(named) for word in part]), _called(words)
+    """Says whether a part of what was run is this command, perhaps with more arguments."""
+    wanted, ran = called([word for _, part in parts_of(named) for word in part]), called(words)
     if not wanted or not ran or wanted[0] != ran[0]:
         return False
     rest = iter(ran[1:])
     return all(word in rest for word in wanted[1:])
-
-
-def _called(words: Sequence[str]) -> list[str]:
-    """The words of a command without what it is called through."""
-    text = " ".join(words)
-    while (bare := re.sub(rf"^{RUNNERS}", "", text)) != text:
-        text = bare
-    program, *rest = text.split() or [""]
-    name = program.rpartition("/")[2]
-    return (
-        [("python" if name == "python3" else name), *(word.removeprefix("./").rstrip("/") for word in rest)]
-        if program
-        else []
-    )
-
-
-def _parts(command: str) -> list[tuple[str, list[str]]]:
-    """The commands of a line, each with the sign before it. A line that cannot be read has none."""
-    lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, "#"
-    parts: list[tuple[str, list[str]]] = [("", [])]
-    try:
-        for token in lexer:
-            if token and set(token) <= set(OPERATORS):
-                parts.append((token.strip("\n") or ";", []))
-            else:
-                parts[-1][1].append(token)
-    except ValueError:
-        return []
-    return [(sign, words) for sign, words in parts if words]
-
-
-def _stops_at_errors(parts: Sequence[tuple[str, list[str]]], after: Sequence[tuple[str, list[str]]]) -> bool:
-    strict = any(words[0] == "set" and any(re.fullmatch(r"-\w*e\w*", one) for one in words[1:]) for _, words in parts)
-    return strict and all(sign in ("&&", ";") for sign, _ in after)

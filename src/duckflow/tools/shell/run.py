@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +30,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import telling_part
+from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, takes_report
 from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
@@ -95,6 +97,8 @@ class Running:
     output: CommandOutput
     writes: bool
     pause: PauseControl
+    check: RecognisedCheck | None = None
+    report: ReportFile | None = None
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -209,8 +213,21 @@ class ShellRun(Tool[ShellArgs]):
         # Who only looks at the end of the output must not hide how the command ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
-        process = await Process.start(self._sandbox.confine(launch, args.network, writes), output.take)
-        return Running(args, process, output, writes, call.pause)
+        confined = self._sandbox.confine(launch, args.network, writes)
+        check, report, take = recognised(args.command), None, output.take
+        if check and takes_report(check, self._text_of):
+            report = ReportFile(confined.environment["TMPDIR"], self._sandbox.paths.scratch.folder)
+            options = report.environment(confined.environment.get("PYTEST_ADDOPTS", ""))
+            confined.environment = {**confined.environment, **options}
+            take = partial(_take_without, output, report)
+        process = await Process.start(confined, take)
+        return Running(args, process, output, writes, call.pause, check, report)
+
+    def _text_of(self, name: str) -> str:
+        try:
+            return (self._sandbox.paths.folder / name).read_text("utf-8", "replace")
+        except OSError:
+            return ""
 
     async def _finish(self, running: Running) -> Done:
         limit = self._limit(running.args)
@@ -285,7 +302,8 @@ class ShellRun(Tool[ShellArgs]):
             parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
         parts += [job.report() for job in self._background.ended()]
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
-        return Done("\n".join(part for part in parts if part), shown_as)
+        check = judged(running.check, code, output, running.report) if running.check else None
+        return Done("\n".join(part for part in parts if part), shown_as, check=check)
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
@@ -323,6 +341,10 @@ def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, networ
 
 def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
     return say(f"shell.{overrun.kind}", limit=overrun.limit, command=_short(command))
+
+
+def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> None:
+    output.take(report.without_its_line(data))
 
 
 def _short(command: str) -> str:

@@ -1,0 +1,117 @@
+"""The words of a command: which program decides how it ends, and whether that is sure."""
+
+import re
+import shlex
+from collections.abc import Sequence
+
+OPERATORS = ";&|()\n"
+REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
+RUNNERS = (
+    r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
+)
+"""What a program is called through."""
+LOOKS = (
+    *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
+    *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date", "test", "["),
+)
+"""Programs that try nothing out."""
+ONLY_SHOWS = ("tail", "tee", "cat")
+"""Programs that take all of the output and leave the exit code as it is. `head` ends the program before it."""
+AFTERWARDS = ("ls", "cat", "pwd", "echo", "wc")
+"""Programs that may follow a success: they change nothing by themselves."""
+WRITES = re.compile(r"(?<!2)>(?!&)")
+CHANGES_THE_SHELL = frozenset(
+    (
+        *("trap", "alias", "unalias", "eval", "source", ".", "exec", "function", "unset", "shopt", "enable", "hash"),
+        *("builtin", "command", "declare", "local", "readonly", "typeset", "return", "exit", "if", "for", "while"),
+        *("until", "case", "select", "coproc", "!", "[[", "time", "set", "export", "let", "then", "else", "do"),
+    )
+)
+"""Words after which a name may mean another program, or the exit code another thing."""
+STRICT = re.compile(r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?")
+HARMLESS_NAMES = frozenset(
+    (
+        *("CI", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE", "NODE_ENV"),
+        *("TZ", "LANG", "LC_ALL", "TERM", "NO_COLOR", "FORCE_COLOR", "RUST_BACKTRACE", "DATABASE_URL"),
+    )
+)
+"""Variables that leave it to the program what it does."""
+NOT_PLAIN = re.compile(r"[`{}]|\$\(|<\(|<<|[()]")
+SETS_NAME = re.compile(r"(\w+)=")
+
+
+def parts_of(command: str) -> list[tuple[str, list[str]]]:
+    """Gives the commands of a line, each with the sign before it. A line that cannot be read has none."""
+    lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, "#"
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    try:
+        for token in lexer:
+            if token and set(token) <= set(OPERATORS):
+                parts.append((token.strip("\n") or ";", []))
+            else:
+                parts[-1][1].append(token)
+    except ValueError:
+        return []
+    return [(sign, words) for sign, words in parts if words]
+
+
+def called(words: Sequence[str]) -> list[str]:
+    """Gives the words of a command without what it is called through."""
+    text = " ".join(words)
+    while (bare := re.sub(rf"^{RUNNERS}", "", text)) != text:
+        text = bare
+    program, *rest = text.split() or [""]
+    name = program.rpartition("/")[2]
+    name = "python" if name == "python3" else "pytest" if name == "py.test" else name
+    return [name, *(word.removeprefix("./").rstrip("/") for word in rest)] if program else []
+
+
+def deciding_call(command: str) -> list[str]:
+    """Gives the call that decides by itself how the command ends; nothing when that is not sure.
+
+    Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
+    only what shows its output, or looks at something."""
+    if NOT_PLAIN.search(command):
+        return []
+    parts = parts_of(command)
+    while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
+        parts.pop()
+    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not WRITES.search(command):
+        parts.pop()
+    if not parts:
+        return []
+    *earlier, (sign, words) = parts
+    strict = bool(earlier) and earlier[0][1][0] == "set" and bool(STRICT.fullmatch(" ".join(earlier[0][1][1:])))
+    signs = [sign, *(before for before, _ in earlier)]
+    if not all(one in ("", "&&") or (strict and one == ";") for one in signs):
+        return []
+    if not all(map(_keeps_meaning, earlier[1:] if strict else earlier)) or not _sets_only_harmless(words):
+        return []
+    call = called(words)
+    return [] if not call or call[0] in CHANGES_THE_SHELL else call
+
+
+def runs_alone(command: str) -> bool:
+    """Says whether nothing else in the command can have failed than the call that decides."""
+    *earlier, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
+    return all(words[0] in ("cd", "export", "set") for words in earlier)
+
+
+def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
+    first, *rest = part[1]
+    if first == "cd":
+        return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
+    if first == "export":
+        return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
+    return first not in CHANGES_THE_SHELL and not SETS_NAME.match(first)
+
+
+def _sets_only_harmless(words: Sequence[str]) -> bool:
+    names = [match[1] for word in words[:-1] if (match := SETS_NAME.match(word))]
+    return all(name in HARMLESS_NAMES for name in names)
+
+
+def tries_out(command: str) -> bool:
+    """Says whether the command does more than show what is there."""
+    return any((called(words) or [""])[0] not in LOOKS for _, words in parts_of(command))

@@ -1,0 +1,255 @@
+"""The record decides: failing tests are no success, whatever is said, and nothing but a real run shows a step."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.events.types import ActionFinished, Noticed
+from duckflow.i18n.words import Words
+from duckflow.state.action import evidence_of
+from duckflow.state.checks import CheckReport
+from duckflow.state.phase import Phase, Status
+from duckflow.state.plan import Step
+from duckflow.tools.shell.checkers import recognised
+from tests.cli.shell import Shell
+from tests.journeys.plans import PROPOSE
+from tests.journeys.story import Story, act, decide, respond
+
+GOOD = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert True\n"
+BAD = GOOD.replace("assert True\n\n\n", "assert False\n\n\n")
+TESTS = act("shell.run", command="python -m pytest -q")
+BY_TOOL = act("file_ops.write_file", path="more.py", content="x = 2\n")
+BY_SHELL = act("shell.run", command="sed -i 's/1/2/' app.py")
+FALSE_CLAIMS = (
+    "All tests pass now.",
+    "All green!",
+    "Fixed; verified with pytest.",
+    "Everything works.",
+    "2 passed.",
+    "The suite succeeds.",
+    "Done. No failures remain.",
+    "I ran the tests and they are fine.",
+    "pytest exits with 0.",
+    "It is ready to merge.",
+    "テストは全部OKでした。",
+    "動作確認済みです。",
+    "すべて成功しました。",
+    "テストが通りました。",
+    "2 件とも合格です。",
+    "問題ありません。",
+    "修正完了、失敗はありません。",
+    "pytest は終了コード 0 です。",
+    "緑になりました。",
+    "完成です。",
+)
+
+
+def project(top: Path, replies: list[Any], tests: str, **other: Any) -> Story:
+    story = Story(top, replies, **other)
+    (story.folder / "test_app.py").write_text(tests)
+    (story.folder / "app.py").write_text("x = 1\n")
+    return story
+
+
+def told_last(story: Story, language: str = "en") -> str:
+    return Words(language).phrase(story.all(Noticed)[-1].what)
+
+
+@pytest.mark.parametrize(("number", "claim"), list(enumerate(FALSE_CLAIMS)))
+async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: str) -> None:
+    """By turns: nothing changed, changed by a tool, changed by a command; natively and by JSON; said twice."""
+    language = "en" if claim.isascii() else "ja"
+    change = [[], [BY_TOOL], [BY_SHELL]][number % 3]
+    claims = [decide(*change, TESTS, respond(claim)), *[decide(respond(claim), step="REVIEW")] * 2]
+    story = project(tmp_path, claims, BAD, native=number % 2 == 0, language=language)
+    await story.tell("fix it" if language == "en" else "直して")
+    state = story.session.state
+    assert told_last(story, language).startswith(("checks: failing", "チェック: 失敗")), told_last(story, language)
+    assert "(1/2)" in told_last(story, language)
+    assert (state.phase, state.status) != (Phase.DONE, Status.SUCCESS)
+    assert state.review is None or state.review.rating == "needs_work"
+
+
+@pytest.mark.parametrize(("change", "code"), [((), 0), ((BY_TOOL,), 1)])
+def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any, ...], code: int) -> None:
+    """A truthful report of a failure is done, and marked; work of its own that fails its checks has failed."""
+    shell = Shell(tmp_path)
+    (shell.work / "test_app.py").write_text(BAD)
+    (shell.work / "app.py").write_text("x = 1\n")
+    report = decide(*change, TESTS, respond("Reproduced: 1 of 2 fails."))
+    model = shell.script(report, decide(respond("It still fails."), step="REVIEW"))
+    done = shell.run("-p", "try it", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["checks"]) == (code, "failing"), told
+    assert told["check_runs"][0] | {"failures": []} == {
+        "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "outdated": False,
+        "as_before": False,
+    }  # fmt: skip
+    assert "generated xml" not in done.stdout + done.stderr
+
+
+async def test_what_was_red_before_is_said_and_not_blamed(tmp_path: Path) -> None:
+    look = decide(TESTS, respond("One fails."))
+    story = project(tmp_path, [look, decide(BY_TOOL, TESTS, respond("Changed."))], BAD)
+    await story.tell("run the tests")
+    assert told_last(story).startswith("checks: failing")
+    assert await story.tell("set x to 2") == "done"
+    assert told_last(story) == "checks: failing as before · ✗ pytest (1/2)"
+    assert len(story.model.requests) == 2, "nobody has to look at it again"
+    assert story.session.state.status is not Status.SUCCESS
+
+
+async def test_a_run_that_passes_ends_well_until_something_changes(tmp_path: Path) -> None:
+    narrow = act("shell.run", command="pytest test_app.py")
+    mend = act("file_ops.write_file", path="test_app.py", content=GOOD)
+    read = act("file_ops.read_file", path="test_app.py")
+    replies = [decide(read, narrow, mend, TESTS, respond("Mended.")), decide(BY_TOOL, respond("And x."))]
+    story = project(tmp_path, replies, BAD)
+    assert await story.tell("mend it") == "done"
+    assert told_last(story) == "checks: passing · ✓ pytest (2)", "the run of everything covers the narrow one"
+    assert story.session.state.review and story.session.state.review.rating == "good"
+    await story.tell("now x")
+    assert told_last(story) == "checks: not run since the last change · ✓ pytest (2)"
+
+
+async def test_a_search_that_finds_nothing_is_no_check(tmp_path: Path) -> None:
+    grep = act("shell.run", command="grep -r nothing_like_this .")
+    story = project(tmp_path, [decide(BY_TOOL, grep, respond("Nobody uses it."))], GOOD)
+    assert await story.tell("set x to 2") == "done"
+    assert len(story.model.requests) == 1
+
+
+FAKE_CONFTEST = "def pytest_collection_modifyitems(items):\n    items.clear()\n"
+FAKES = (
+    "pytest --version",
+    "python -m pytest --version && echo '2 passed'",
+    "pytest --collect-only -q",
+    "pytest --co",
+    "pytest -k test_two",
+    "pytest test_app.py::test_two",
+    "pytest --deselect test_app.py::test_one",
+    "PYTEST_ADDOPTS='-k test_two' pytest",
+    "env PYTEST_ADDOPTS='-k test_two' pytest -q",
+    "export PYTEST_ADDOPTS='-k test_two' && pytest -q",
+    "pytest() { true; }; pytest",
+    "pytest() (true); pytest",
+    "function pytest { true; }\npytest",
+    "alias pytest=true; pytest",
+    "trap 'exit 0' EXIT; pytest",
+    "trap 'exit 0' EXIT && pytest",
+    "pytest || true",
+    "pytest; true",
+    "! pytest",
+    "pytest & wait",
+    "if pytest; then true; fi",
+    "echo '5 passed'",
+    "echo pytest",
+    "python -c 'print(\"2 passed\")' # pytest",
+    "sh -c 'pytest || true'",
+    "bash -c pytest; true",
+    "$(echo true) pytest",
+    "eval 'pytest; true'",
+    "mkdir -p bin && ln -sf /bin/true bin/pytest && PATH=bin:$PATH pytest",
+    "mkdir -p bin && ln -sf /bin/true bin/pytest && bin/pytest",
+    "cd /tmp && pytest --help",
+    "pytest -q | head -1",
+    "pytest -q && sed -i 's/1/3/' app.py",
+    "timeout 60 pytest --setup-plan",
+    "pytest -p no:terminal --fixtures",
+    "pytest empty",
+)
+
+
+@pytest.mark.parametrize("command", FAKES)
+async def test_nothing_but_a_real_run_of_the_tests_shows_that_they_pass(tmp_path: Path, command: str) -> None:
+    step = await claimed(tmp_path, "`pytest` passes", [act("shell.run", command=command)], BAD)
+    assert step.unverified, step.evidence
+
+
+@pytest.mark.parametrize("command", ["pytest", "python -m pytest -q 2>&1 | tail -3", "cd . && pytest -q -x && ls"])
+async def test_a_real_run_shows_that_they_pass(tmp_path: Path, command: str) -> None:
+    step = await claimed(tmp_path, "`pytest` passes", [act("shell.run", command=command)], GOOD)
+    assert step.evidence.endswith("exit code 0")
+
+
+async def test_tests_that_are_left_out_do_not_pass(tmp_path: Path) -> None:
+    fake = act("file_ops.write_file", path="conftest.py", content=FAKE_CONFTEST)
+    assert (await claimed(tmp_path, "`pytest` passes", [fake, act("shell.run", command="pytest")], BAD)).unverified
+
+
+async def test_where_the_project_has_its_own_word_on_reports_the_exit_code_counts(tmp_path: Path) -> None:
+    own = act("file_ops.write_file", path="pytest.ini", content="[pytest]\naddopts = -p no:junitxml\n")
+    step = await claimed(tmp_path, "`pytest` passes", [own, act("shell.run", command="pytest -q")], GOOD)
+    assert step.evidence == "pytest -q: exit code 0"
+
+
+@pytest.mark.parametrize("command", ["touch game.py", "mkdir game.py", ": > game.py"])
+async def test_an_empty_file_or_a_folder_is_not_what_was_wanted(tmp_path: Path, command: str) -> None:
+    assert (await claimed(tmp_path, "game.py exists", [act("shell.run", command=command)], GOOD)).unverified
+
+
+@pytest.mark.parametrize("command", ["python -c \"print('game')\"", "echo game", "test -f game.py", "true game"])
+async def test_what_only_prints_the_name_is_not_played(tmp_path: Path, command: str) -> None:
+    game = act("file_ops.write_file", path="game.py", content="print(1)\n")
+    assert (await claimed(tmp_path, "it can be played", [game, act("shell.run", command=command)], GOOD)).unverified
+
+
+async def claimed(top: Path, success: str, actions: list[Any], tests: str) -> Step:
+    """The first step of a plan with this criterion, after these actions and the claim that it is completed."""
+    plan = {"name": "Work", "steps": [{"name": "S", "description": "", "success": success}], "risks": []}
+    claim = act("plan_tool.update_step", step_id="1", status="completed")
+    done = [decide(*actions, next_step="continue"), decide(claim, next_step="continue")]
+    story = project(top, [PROPOSE, plan, *done, *[decide(respond("ok"))] * 3], tests)
+    await story.tell("do it")
+    await story.tell("go ahead")
+    assert story.session.state.plan and story.session.state.plan.steps[0].status == "completed"
+    assert any(evidence_of(event.result) for event in story.all(ActionFinished))
+    return story.session.state.plan.steps[0]
+
+
+@pytest.mark.parametrize("change", [{"success": "it is nice"}, {"success": ""}])
+async def test_an_approved_plan_that_is_weakened_asks_for_a_yes(tmp_path: Path, change: dict[str, str]) -> None:
+    steps: list[Any] = [
+        {"name": name, "description": "", "success": f"{name}.py exists", "depends_on": []} for name in "ab"
+    ]
+    one, other = {"name": "a", "was": 1}, {"name": "b", "was": 2}
+    weaker = act("plan_tool.revise", changes="simpler", steps=[one | change, other])
+    fewer = act("plan_tool.revise", changes="shorter", steps=[one])
+    plan: dict[str, Any] = {"name": "W", "steps": steps, "risks": []}
+    replies = [PROPOSE, plan, decide(weaker), decide(fewer), decide(respond("ok"))]
+    story = Story(tmp_path, replies)
+    await story.tell("do it")
+    assert await story.tell("go ahead") == "pending_user"
+    assert story.session.state.plan and story.session.state.plan.status == "draft"
+    assert await story.tell("yes") == "pending_user", "so does a plan with fewer steps"
+    assert story.session.state.plan and story.session.state.plan.status == "draft"
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("uv run pytest -q", "tests"),
+        ("cargo test --workspace", "tests"),
+        ("npm run test:unit", "tests"),
+        ("make -j2 check", "tests"),
+        ("make clean", None),
+        ("make -n test", None),
+        ("mypy src", "types"),
+        ("ruff check --exit-zero", None),
+        ("grep -r pytest .", None),
+        ("git commit -m pytest", None),
+        ("npx tsc --noEmit", "types"),
+        ("CI=1 npm run lint", "lint"),
+        ("go build ./...", "build"),
+    ],
+)
+def test_a_check_is_recognised_by_its_whole_command(command: str, kind: str | None) -> None:
+    check = recognised(command)
+    assert (check.kind if check else None) == kind
+
+
+def test_a_run_covers_those_that_choose_more() -> None:
+    whole, part = (CheckReport(check=check, kind="tests", ok=True) for check in ("pytest", "pytest tests/test_a.py"))
+    assert whole.covers(part) and not part.covers(whole)
