@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from duckflow.events.pacing import Intervened
 
-from duckflow.events.types import ContextPruned
+from duckflow.events.types import ContextPruned, Intervened
 from duckflow.llm.scripted import Line, Scripted
 from tests.journeys.cast import Cast, hand
 from tests.journeys.story import Story, act, decide, respond
