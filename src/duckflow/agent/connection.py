@@ -18,8 +18,12 @@ from duckflow.memory.settings import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL, ModelProfile
+from duckflow.state.usage import Usage
 
 EMBEDDED = "local:"
+LONGEST_REPLY = 1_000_000
+"""Letters of a reply, its thoughts and calls; one that goes on is cut off there."""
+LETTERS_OF_TOKEN = 4
 BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE)
 
 
@@ -209,7 +213,7 @@ class ModelConnection:
         prompt = round(guessed * self._factor)
         self.check_budget(prompt, prompt * provider.least_price / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
-        pieces: list[str] = []
+        pieces, size = list[str](), 0
         live = shown()
         now, began = asyncio.get_running_loop().time, 0.0
         pictured = any(message.pictures for message in request.messages)
@@ -217,6 +221,10 @@ class ModelConnection:
         async with shown_in as whole, aclosing(closable(provider, whole)) as chunks:
             async for chunk in chunks:
                 began = began or now()
+                if isinstance(chunk, Delta | Thought | CallDelta) and (size := size + len(chunk.text)) > LONGEST_REPLY:
+                    used = Usage(prompt_tokens=prompt, completion_tokens=size // LETTERS_OF_TOKEN)
+                    self._session.emit(UsageReported(model=provider.model, usage=used))
+                    return Reply("".join(pieces), "length")
                 match chunk:
                     case Delta():
                         pieces.append(chunk.text)
@@ -230,7 +238,7 @@ class ModelConnection:
                         emit(TextStreamed(text=chunk.text, channel="body"))
                     case Retrying():
                         pieces.clear()
-                        live = shown()
+                        live, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
                     case Finished():

@@ -1,5 +1,6 @@
 """Thinking: from state to the next Decision, with bounded tries; and taking that Decision in."""
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -124,7 +125,7 @@ class Thinker:
                 operations = form.without_texts(operations) if attempt else operations
                 moment = Moment(form, model.profile, limit, note, corrections, self._remembering.evidence())
                 reply = await self._ask(state, moment, operations)
-                return self._read(reply, state, model)
+                return await self._read(reply, state, model)
             except ToolsRefused:
                 continue
             except PicturesRefused as problem:
@@ -142,10 +143,11 @@ class Thinker:
                 told = self._compiler.correction(state.language, reply.text, problem.correction, form.format_name)
                 corrections += told
 
-    def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
+    async def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
+        """A broken reply takes seconds to mend, so it is read in a thread."""
         if reply.finish == "refusal" and not (reply.text.strip() or reply.calls):
             raise ProviderRefused("model.content_refused", model=state.model, detail="content_filter")
-        reading = model.form.read(reply, self._compiler.operations(), state)
+        reading = await asyncio.to_thread(model.form.read, reply, self._compiler.operations(), state)
         if reading.ignores_tools:
             model.provider.forgo_tools()
         return reading

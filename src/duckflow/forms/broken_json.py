@@ -10,7 +10,7 @@ from duckflow.errors import ReplyUnusable
 from duckflow.llm.thoughts import without_thoughts
 
 MAX_TEXT = 1_000_000
-MAX_MENDED = 60_000
+MAX_MENDED = 30_000
 """Characters beyond which broken JSON is sent back instead of mended: mending takes longer than in proportion."""
 DEPTH = 60
 FORGOTTEN = ("}", "]}", "}]}")

@@ -23,6 +23,8 @@ from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
 DEPTH = 40
+MOST_CALLS = 100
+"""Calls in one reply that are carried out: more can be neither followed nor asked about."""
 PROBLEMS_TOLD = 8
 PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared")
 """What a model may say in a Decision."""
@@ -59,6 +61,14 @@ def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Dec
         problems = _problems(error, operations)
     told = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
     raise ReplyUnusable(f"The Decision is not usable:\n{told}")
+
+
+def refuse_too_many(calls: int) -> None:
+    if calls > MOST_CALLS:
+        raise ReplyUnusable(
+            f"The reply has {calls} calls, and at most {MOST_CALLS} are carried out at once. None was made. "
+            "Make the first of them, look at the results, then go on; or use one command for all."
+        )
 
 
 def action_problems(error: ValidationError, operations: Sequence[Operation], place: int) -> list[str]:

@@ -9,7 +9,14 @@ from pydantic import ValidationError
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.bodies import take_blocks
 from duckflow.forms.broken_json import ReadJson, json_values
-from duckflow.forms.decision import PLAIN_FIELDS, action_fields, action_problems, is_too_deep, make_decision
+from duckflow.forms.decision import (
+    PLAIN_FIELDS,
+    action_fields,
+    action_problems,
+    is_too_deep,
+    make_decision,
+    refuse_too_many,
+)
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
 from duckflow.forms.live import LiveText
 from duckflow.forms.offer import few, timely, told, without_body
@@ -171,6 +178,8 @@ def read_decision(
     `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
     """
     answer = without_thoughts(text)
+    if not answer.strip() and finish == "length":
+        raise ReplyUnusable(CUT_OFF)
     if not answer.strip():
         raise ReplyUnusable("The reply was empty. Send one JSON object, the Decision.")
     if "{" not in answer and "｛" not in answer:
@@ -183,6 +192,7 @@ def read_decision(
         raise
     if found.cut or (found.repaired and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
+    refuse_too_many(len(tables(value.get("actions"))))
     doubtful = found.repaired or finish == "length"
     # What was repaired or cut off may be broken because it is half.
     faults = {} if doubtful else _faults(value, operations)

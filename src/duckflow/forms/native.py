@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.calls import REASON, as_calls, tools
-from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision
+from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
 from duckflow.forms.live import LiveText
 from duckflow.i18n.asking import ends_asking
@@ -101,6 +101,7 @@ class NativeForm:
 
 
 def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
+    refuse_too_many(len(calls))
     known = {wire_name(operation.name): operation for operation in operations}
     rationale = shorten(said.partition("\n")[0], 200)
     declared: dict[str, Any] = {}

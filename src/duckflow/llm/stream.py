@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
+from itertools import groupby
 from typing import Any, Literal, cast
 
 import httpx
@@ -180,6 +181,13 @@ USAGE_GRACE_SECONDS = 5.0
 DRAIN_SECONDS = 0.05
 
 
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Pieces of one kind that came together are passed on as one: each costs all who listen the same."""
+    for _, group in groupby(pieces, key=lambda piece: (type(piece), piece[1:])):
+        first, *others = group
+        yield first._replace(text="".join((first.text, *(piece.text for piece in others))))
+
+
 class ReplyListener:
     """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
 
@@ -200,9 +208,8 @@ class ReplyListener:
         latest = now() + self._settings.reply_seconds
         async with aclosing(self._pieces):
             while not self._reader.done and (data := await self._next(min(deadline, latest))) is not None:
-                for event in self._events(data):
-                    for piece in self._take(event):
-                        yield piece
+                for piece in _joined(piece for event in self._events(data) for piece in self._take(event)):
+                    yield piece
                 patience = USAGE_GRACE_SECONDS if self.reply.ended else self._settings.between_chunks_seconds
                 deadline = now() + patience
             if self._reader.done:

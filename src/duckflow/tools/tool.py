@@ -1,7 +1,7 @@
 """What a tool is. It says all there is to say about itself; everybody else asks it, or the Operation it describes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -131,8 +131,9 @@ class Tool(ABC, Generic[A]):
         """As `run`, in somebody's name. Tools that start something which runs by itself override this."""
         return await self.run(args)
 
-    async def get_ready(self) -> None:
-        """What takes time and has to be there before the call can be judged. Tools that need it override this."""
+    async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Does what takes time before these calls, given by their raw arguments, can be judged. Tools that need it
+        override this."""
 
     def preview(self, args: A) -> Preview:
         """What `run` would do. Tools that change something override this."""

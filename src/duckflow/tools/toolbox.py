@@ -180,8 +180,11 @@ class Toolbox:
         return action if subject == action.subject else action.model_copy(update={"subject": subject})
 
     async def get_ready(self, actions: Iterable[Action]) -> None:
-        for operation in {action.operation for action in actions} & self._operations.keys():
-            await self.find(operation).get_ready()
+        calls = dict[str, list[dict[str, Any]]]()
+        for action in actions:
+            calls.setdefault(action.operation, []).append(action.args)
+        for operation in calls.keys() & self._operations.keys():
+            await self.find(operation).get_ready(calls[operation])
 
     def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
         """The given arguments, checked. A null for an optional one is the same as leaving it out."""

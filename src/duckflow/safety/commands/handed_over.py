@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from duckflow.safety.commands.paths import Scene
 from duckflow.safety.commands.verdict import CommandFinding, ask, danger
@@ -46,10 +47,10 @@ CODE_TAKES_OVER = re.compile(r"dup2|pty\.spawn|/bin/(?:ba)?sh|exec|STDIN", re.IG
 CODE_DECODES = re.compile(r"b64decode|base64|hex|decode64|atob|Buffer\.from|decompress|codecs\.decode|rot_?13")
 CODE_DOWNLOADS = re.compile(r"urlopen|urllib|requests\.get|http\.get|fetch\(|Net::HTTP|open-uri|get_contents\(.http")
 CODE_EVALUATES = re.compile(r"\b(?:eval|exec|compile|system|popen)\b|\bFunction\s*\(")
-LITERAL = re.compile(
-    r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`([^`]*)`|%x\{(.*?)\}|qx[({/|](.*?)[)}/|]",
-    re.DOTALL,
-)
+OPENING_MARK = re.compile(r"'''|\"\"\"|'|\"|`|%x\{|qx[({/|]")
+CLOSING_MARKS = {"(": ")", "{": "}"}
+LINE_OF_TEXT = {mark: re.compile(rf"[^{mark}\\\n]*(?:\\.[^{mark}\\\n]*)*", re.DOTALL) for mark in "'\""}
+"""What may stand between two quotes of a line."""
 LIST = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 EDITOR_RUNS = re.compile(r":!\s*(.+)$", re.MULTILINE)
 MOST_LITERALS = 20
@@ -143,14 +144,27 @@ def _judge_code(text: str) -> Iterator[CommandFinding | str]:
     if CODE_EVALUATES.search(text) and CODE_DOWNLOADS.search(text):
         yield danger("runs_download")
     if CODE_RUNS.search(text):
-        for found in (*list(LITERAL.finditer(text))[:MOST_LITERALS], *EDITOR_RUNS.finditer(text)):
-            yield _inside(found)
-        for group in list(LIST.finditer(text))[:MOST_LITERALS]:
-            yield " ".join(_inside(found) for found in LITERAL.finditer(group[1]))
+        yield from islice(_literals(text), MOST_LITERALS)
+        yield from (found[1] for found in islice(EDITOR_RUNS.finditer(text), MOST_LITERALS))
+        for group in islice(LIST.finditer(text), MOST_LITERALS):
+            yield " ".join(_literals(group[1]))
 
 
-def _inside(found: re.Match[str]) -> str:
-    return next((part for part in found.groups() if part is not None), "").replace('\\"', '"').replace("\\'", "'")
+def _literals(text: str) -> Iterator[str]:
+    """The quoted texts in code. Each kind of mark is looked for once in what it leaves open, so the time is linear."""
+    place, open_until = 0, dict[str, int]()
+    while opening := OPENING_MARK.search(text, place):
+        mark, place = opening[0], opening.end()
+        if place <= open_until.get(mark, -1):
+            continue
+        closing = CLOSING_MARKS.get(mark[-1], mark[-1]) if mark[0] in "%q" else mark
+        line = LINE_OF_TEXT[mark].match(text, place) if mark in LINE_OF_TEXT else None
+        end = line.end() if line else text.find(closing, place)
+        if end < 0 or not text.startswith(closing, end):
+            open_until[mark] = len(text) if end < 0 else end
+            continue
+        yield text[place:end].replace('\\"', '"').replace("\\'", "'")
+        place = end + len(closing)
 
 
 def _option_texts(call: Call) -> Iterator[CommandFinding | str]:

@@ -5,6 +5,7 @@ import shlex
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from duckflow.safety.commands import deleting, git, services
 from duckflow.safety.commands.dangers import DANGERS, judge_by_table
@@ -65,7 +66,9 @@ def reads_the_same(text: str, words: list[str]) -> bool:
     return words == [token for place, token in enumerate(tokens) if token not in skipped and place not in sources]
 
 
+OPENS = re.compile(r"[|<>&({$`]")
 LONGEST = 60_000
+KEPT_VERDICTS = 128
 DEEPEST = 16
 
 Opinion = CommandFinding | Call | str
@@ -95,8 +98,10 @@ BECOMES = names("-i -s --login --shell")
 WHOLE_MACHINE = ("/:/", "--privileged", "/var/run/docker.sock", "--pid=host", "/etc:", "/root:")
 
 
+@lru_cache(KEPT_VERDICTS)
 def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerdict:
-    """Pure: nothing is run and nothing is read from the disk."""
+    """Pure: nothing is run and nothing is read from the disk. A long text takes up to a second, so it is judged in a
+    thread first; after that the verdict is known."""
     report = Report()
     if len(text) > LONGEST:
         report.add(ask("too_long"))
@@ -123,6 +128,8 @@ class _Judge:
 
     def judge_text(self, text: str) -> list[str]:
         """Gives back the words of the text, as they were understood."""
+        # After a mistake the grammar looks back over all that stands open, so its time grows with their square.
+        self.report.spend(1 + len(text) // 4 + len(OPENS.findall(text)) ** 2 // 250)
         script = parse(text)
         for doubt in script.doubts:
             self.report.add(doubt)
@@ -131,7 +138,7 @@ class _Judge:
         return script.spelled
 
     def judge_call(self, call: Call) -> None:
-        self.report.step()
+        self.report.spend(40 + len(call.words) + len(call.piped))
         self.depth += 1
         if self.depth > DEEPEST:
             raise TooMuch
@@ -210,7 +217,7 @@ class _Judge:
             yield inner
         elif behind.words:
             # Perhaps it is the value of an option: only harm counts.
-            guess = _Judge(Report(steps=self.report.steps), self.scene, self.depth)
+            guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
             guess.judge_call(inner)
             yield from (finding for finding in guess.report.findings if finding.verdict == "dangerous")
         if behind.doubt == "as_administrator":

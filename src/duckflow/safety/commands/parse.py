@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duckflow.safety.commands.verdict import MOST_STEPS, CommandFinding, TooMuch, ask, danger
+from duckflow.safety.commands.verdict import MOST_CALLS, CommandFinding, TooMuch, ask, danger
 from duckflow.safety.commands.words import Call, Redirect, Word, names
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class _Reading:
     def statement(self, node: "Node", piped: tuple[Call, ...]) -> tuple[Call, ...]:
         """Collects the calls of a statement, and gives them back for the next stage of a pipeline."""
         start = len(self.script.calls)
-        if start > MOST_STEPS:
+        if start > MOST_CALLS:
             raise TooMuch
         match node.type:
             case "command" | "redirected_statement":

@@ -8,7 +8,9 @@ from duckflow.state.phrase import Phrase
 
 Verdict = Literal["safe", "ask", "dangerous"]
 SHOWN_LENGTH = 80
-MOST_STEPS = 1500
+MOST_CALLS = 500
+MOST_WORK = 60_000
+"""Words and pieces of text that are looked at for one command, again for each layer that they stand in."""
 MOST_REASONS = 6
 GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
 """Reasons that say little beside others."""
@@ -52,14 +54,15 @@ class Report:
     """What has been found out about a command so far, each finding once."""
 
     findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
-    steps: int = 0
+    work: int = 0
 
     def add(self, finding: CommandFinding) -> None:
         self.findings[finding] = None
 
-    def step(self) -> None:
-        self.steps += 1
-        if self.steps > MOST_STEPS:
+    def spend(self, work: int) -> None:
+        """Keeps the time linear in the length of the command, however its parts are nested."""
+        self.work += work
+        if self.work > MOST_WORK:
             raise TooMuch
 
     def verdict(self) -> CommandVerdict:

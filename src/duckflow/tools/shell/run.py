@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -131,9 +131,12 @@ class ShellRun(Tool[ShellArgs]):
         self._judge = judge
         self._background = background
 
-    async def get_ready(self) -> None:
-        """The sandbox is looked for with the first command: most conversations need none."""
+    async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
+        """The sandbox is looked for with the first command: most conversations need none. Commands are judged in a
+        thread, since a long one takes its time; the judge keeps its verdicts."""
         self._sandbox = await self._find_sandbox()
+        for call in calls:
+            await asyncio.to_thread(self._judge, str(call.get("command", "")))
 
     def reads_only(self, args: ShellArgs) -> bool:
         """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""

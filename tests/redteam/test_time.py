@@ -1,0 +1,137 @@
+"""A model that tries to make Duckflow stand still: by texts that take long to judge, endless replies, many calls."""
+
+import asyncio
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from duckflow.agent.connection import LONGEST_REPLY
+from duckflow.events.types import ActionFinished
+from duckflow.forms.decision import MOST_CALLS
+from duckflow.safety.commands.judge import LONGEST, judge_command
+from duckflow.safety.commands.paths import CommandFacts
+from tests.journeys.story import Story, act, decide, respond
+
+PIECES = (
+    "qx(", "qx{", "%x{", "'''", '"""', "`", "'\\''", "\\'", '\\"', "(", "((", "[", "[[", "{", "$(", "${", "$((",
+    "<(", "<<A\n", "<<<", "<", "> ", "a|", "|", "a;", "a&&", "&", "a ", "a=", "\\\n", "\n", "#", "!", "{a,b}", "a() { ",
+    "if a; then ", "case a in ", "for i in ", "sh -c ", "eval ", "env ", "sudo ", "xargs ", "find . -exec ", "-exec ",
+    "-c ", "--exec=a ", "file ", "fs ", "unlink ", "e ", "s/", ":!", ":!\n", "DELETE FROM ", "drop ", "where ", "\\! ",
+    "ProxyCommand ", ".shell ", "git -c a.b=", "rm -rf ", "../", "a/", "KEY=", "http://", "é", "\u200b", "－r ", "%s",
+)  # fmt: skip
+CONTEXTS = (
+    "{}", "perl -e '{}'", 'python3 -c "{}"', "python3 -c 'import subprocess;{}'", "sed '{}'", "awk '{}' x", "jq '{}' x",
+    "psql -c '{}'", "ssh h '{}'", "echo {}", "git -c alias.x='{}' log", "bash -c '{}'", "eval '{}'", "env {}",
+    "xargs {}", "find . -exec {}", "cat <<X\n{}\nX", "python3 <<X\nimport os;os.system {}\nX", "bash <<X\n{}\nX",
+    "curl -X {}", "rm -rf {}", "printf '{}'", "grep '{}' x", "chmod {}", "A={} ls", "vim -c '{}'", "( {} )", "[ {} ]",
+    "docker run {}", "git checkout {}", "git push {}", "alias a='{}'",
+)  # fmt: skip
+FACTS = CommandFacts("/work", "/home/me", False)
+JUDGING_SECONDS = 1.5
+LOOP_SECONDS = 0.05
+"""The processor time that the loop may spend at a stretch."""
+WAITING_SECONDS = 0.5
+"""How long the loop may wait for others, on a machine that others use too."""
+
+
+def of_length(piece: str, length: int) -> str:
+    return (piece * (length // len(piece) + 1))[:length]
+
+
+def pairs(seed: int, count: int) -> list[tuple[str, str]]:
+    drawn = random.Random(seed)
+    return [(drawn.choice(CONTEXTS), drawn.choice(PIECES)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("context", "piece"), [("{}", piece) for piece in PIECES] + pairs(29, 60))
+def test_judging_any_text_is_soon_over(context: str, piece: str) -> None:
+    for length in (3_000, LONGEST - 100, 200_000):
+        text = context.replace("{}", of_length(piece, length))
+        start = time.process_time()
+        judge_command(text, FACTS)
+        assert time.process_time() - start < JUDGING_SECONDS
+
+
+class LoopWatch:
+    """Notes the longest that the loop was kept from its other work: by its own doing, and by the clock."""
+
+    def __init__(self) -> None:
+        self.busy = self.waited = 0.0
+
+    async def __aenter__(self) -> "LoopWatch":
+        self._task = asyncio.create_task(self._look())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            busy, clock = time.thread_time(), time.perf_counter()
+            await asyncio.sleep(0)
+            self.busy = max(self.busy, time.thread_time() - busy)
+            self.waited = max(self.waited, time.perf_counter() - clock)
+
+
+HEAVY = [
+    "perl -e '" + "qx(" * 19_000 + "'",
+    "ruby -e '" + "%x{" * 19_000 + "'",
+    "python3 -c 'import os;os.system(" + '"""' * 19_001 + ")'",
+    "a|" * 28_000,
+    "find . " + "-exec find . " * 4_000,
+    "bash -c '" + "eval " * 11_000 + "'",
+    "${" * 28_000,
+]
+
+
+@pytest.mark.parametrize("command", HEAVY, ids=lambda command: command[:16])
+async def test_the_loop_goes_on_while_a_command_is_judged(tmp_path: Path, command: str) -> None:
+    quick = decide(act("shell.run", command="echo ready"), next_step="continue")
+    heavy = decide(act("shell.run", command=command), next_step="continue")
+    done = decide(respond("done"), step="PLANNING")
+    story = Story(tmp_path, [quick, done, heavy, done], mode="plan")
+    await story.tell("begin")
+    async with LoopWatch() as watch:
+        await story.tell("go on")
+    await story.close()
+    assert watch.busy < LOOP_SECONDS
+    assert watch.waited < WAITING_SECONDS
+
+
+SAME = {"operation": "file_ops.read_file", "args": {"path": "a.txt"}, "reasoning": "why"}
+
+
+@pytest.mark.parametrize(
+    ("count", "tools"), [(MOST_CALLS + 1, True), (MOST_CALLS + 1, False), (500, True), (5_000, False), (20_000, True)]
+)
+async def test_more_calls_than_anybody_can_follow_are_not_made(tmp_path: Path, count: int, tools: bool) -> None:
+    """The model is told how many there may be."""
+    replies = [decide(*([SAME] * count)), decide(respond("fewer then"), step="PLANNING")]
+    story = Story(tmp_path, replies, native=tools)
+    await story.tell("read it all")
+    assert [event.result.operation for event in story.all(ActionFinished)] == ["response"]
+    assert f"at most {MOST_CALLS}" in story.model.requests[-1].messages[-1].text
+    await story.close()
+
+
+@pytest.mark.parametrize("unit", ['"x" y: ', "((", '"a":</b>', '{k "', "[{'", "a:b,c "])
+async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, unit: str) -> None:
+    done = decide(respond("done"), step="PLANNING")
+    story = Story(tmp_path, [done, '{"actions": [' + of_length(unit, 6_000), done])
+    await story.tell("begin")
+    async with LoopWatch() as watch:
+        await story.tell("go on")
+    await story.close()
+    assert watch.busy < LOOP_SECONDS
+    assert watch.waited < WAITING_SECONDS
+
+
+async def test_a_reply_without_an_end_is_cut_off(tmp_path: Path) -> None:
+    drawn = random.Random(3)
+    endless = " ".join("".join(drawn.choices("abcdefgh", k=9)) for _ in range(LONGEST_REPLY // 8))
+    story = Story(tmp_path, [endless, decide(respond("short"), step="PLANNING")])
+    await story.tell("talk")
+    assert "cut off" in story.model.requests[-1].messages[-1].text
+    await story.close()
