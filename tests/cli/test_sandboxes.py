@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.agent.permissions import Permissions
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup
 from duckflow.config.settings import Settings
@@ -33,7 +34,7 @@ async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pyte
     def hear(event: Event) -> None:
         noticed.append(event)
 
-    sandboxes = Sandboxes(setup, hear, lambda: False)
+    sandboxes = Sandboxes(setup, hear, lambda: False, Permissions(tmp_path / "rules.json"))
     both = asyncio.gather(sandboxes.find(), sandboxes.find())
     beats = 0
     while not both.done():

@@ -87,6 +87,10 @@ async def test_after_a_yes_it_is_shown(tmp_path: Path, action: dict[str, object]
     assert "DB_PASSWORD=hidden-value" in story.prompt() and not hidden(story)
 
 
+READABLE = {"sandbox": {"shown": [".env"]}}
+"""The user's settings let commands read the file, which is covered otherwise."""
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -98,7 +102,7 @@ async def test_after_a_yes_it_is_shown(tmp_path: Path, action: dict[str, object]
     ],
 )
 async def test_what_another_command_prints_of_it_is_hidden_and_told(tmp_path: Path, command: str) -> None:
-    story = Story(tmp_path, [go_on(act("shell.run", command=command)), END], mode="full-auto")
+    story = Story(tmp_path, [go_on(act("shell.run", command=command)), END], settings=READABLE)
     (story.folder / ".env").write_text(ENV)
     (story.folder / "a.py").write_text("hidden = 1\n")
     await story.tell("look")
@@ -110,7 +114,7 @@ async def test_what_another_command_prints_of_it_is_hidden_and_told(tmp_path: Pa
 @pytest.mark.parametrize("command", ["cp .env x.txt", "mv .env x.txt", "ln .env x.txt"])
 async def test_a_copy_under_another_name_is_no_way_around(tmp_path: Path, command: str) -> None:
     replies = [go_on(act("shell.run", command=command)), go_on(act("file_ops.read_file", path="x.txt")), END]
-    story = Story(tmp_path, replies, mode="full-auto")
+    story = Story(tmp_path, replies, settings=READABLE)
     (story.folder / ".env").write_text(ENV)
     await story.tell("look")
     assert "hidden-value" not in told(story)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.permissions import ANY, Permission, Permissions, rule_for
+from duckflow.agent.permissions import ANY, SECRET_FILES, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PermissionGiven
-from duckflow.safety.ignore_rules import LONGEST_RULES, RULES_FILE, IgnoredPaths
+from duckflow.safety.ignore_rules import IgnoredPaths
 from duckflow.safety.path_names import shown
-from duckflow.safety.repository import read_plain, tracked_files
+from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import Action, Decision
 from duckflow.state.phrase import Phrase, say
@@ -59,26 +59,9 @@ def _ignored_in(command: str, folder: Path) -> str:
     ignored = IgnoredPaths(folder) if words else None
     for word in words:
         path = word.removeprefix("./").rstrip("/")
-        if ignored and path and not path.startswith(("-", "/", "~", "$")) and _ignores(ignored, path, folder):
+        if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
             return path
     return ""
-
-
-def _ignores(ignored: IgnoredPaths, path: str, folder: Path) -> bool:
-    rules, names = ignored.top, path.split("/")
-    if ".." in names:
-        return False
-    for depth in range(len(names)):
-        above = "/".join(names[:depth])
-        try:
-            text = read_plain(folder / above / RULES_FILE, LONGEST_RULES).decode("utf-8", "surrogateescape")
-        except (OSError, ValueError):
-            continue
-        rules = ignored.below(rules, above, text)
-    try:
-        return ignored.ignores(rules, path, (folder / path).is_dir())
-    except OSError:
-        return False
 
 
 class RiskyAction(NamedTuple):
@@ -208,6 +191,8 @@ class Gatekeeper:
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, one.asks))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
                 rule = rule_for(operation, impacts, command, by_name)
+                if assessment.wants_secrets:
+                    rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if one.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY), one.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)

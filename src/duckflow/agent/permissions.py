@@ -42,6 +42,9 @@ class Permission(Value):
         return say("permission.rule", operation=self.operation, pattern=self.pattern)
 
 
+SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
+"""The commands of this project may read its secret files; what they print of them stays hidden."""
+
 # Variables that change how a program speaks, not what it runs.
 HARMLESS_VARIABLE = r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE)=\S*"
 WRAPPER = (
@@ -154,6 +157,10 @@ class Permissions:
     def allows(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
         impacts = tuple(impacts)
         return any(rule.covers(operation, impacts, command, by_name) for rule in (*self.session, *self.always))
+
+    @property
+    def secret_files(self) -> bool:
+        return SECRET_FILES in (*self.session, *self.always)
 
     def add(self, rule: Permission, for_good: bool) -> None:
         kept = self.always if for_good else self.session

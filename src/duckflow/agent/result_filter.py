@@ -9,6 +9,7 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
+from duckflow.safety.secret_index import secret_index
 from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
@@ -27,9 +28,13 @@ class ResultFilter:
 
     async def look(self) -> KnownSecrets:
         """Before and after every command."""
-        found = await asyncio.to_thread(known_secrets, Path(self._state.folder))
+        found = await asyncio.to_thread(self._read_secrets)
         self._known = found.joined(self._known) if self._known else found
         return self._known
+
+    def _read_secrets(self) -> KnownSecrets:
+        folder = Path(self._state.folder)
+        return known_secrets(folder, secret_index(folder).files())
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that

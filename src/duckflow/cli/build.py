@@ -139,6 +139,7 @@ class Ground(NamedTuple):
     opened: ExitStack
     questions: Questions
     admission: Admission
+    permissions: Permissions
     sandboxes: Sandboxes
     places: ExtensionPlaces
     open_folder: Callable[[], Workspace]
@@ -151,11 +152,12 @@ def _ground(setup: Setup, session: Session) -> Ground:
         return opened.enter_context(closing(open_workspace(setup)))
 
     admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust)
-    sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted)
+    permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
+    sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
     places = ExtensionPlaces(
         setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
     )
-    return Ground(open_folder(), opened, questions, admission, sandboxes, places, open_folder)
+    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder)
 
 
 def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:
@@ -241,9 +243,8 @@ class Guard(NamedTuple):
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
     settings = setup.settings
-    permissions = Permissions(setup.paths.permissions_of(setup.folder), settings.agent.safe_extensions)
     phases = Phases(session, transition_table(settings))
-    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, permissions, settings.undo.enabled)
+    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, settings.undo.enabled)
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
     agreed = TrustedHooks(setup.paths.trusted_hooks)
     ask = ground.questions.ask

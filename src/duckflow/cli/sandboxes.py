@@ -1,13 +1,16 @@
 """The sandbox of a conversation, found when the first command comes, and the judge of its commands."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow.agent.permissions import Permissions
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
+from duckflow.safety.path_names import shown
 from duckflow.state.phrase import say
 from duckflow.tools.tool import AnyTool
 
@@ -17,11 +20,18 @@ if TYPE_CHECKING:
     from duckflow.tools.shell.background import Background
 
 
+RECURSIVE = re.compile(
+    r"\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)", re.DOTALL
+)
+"""Programs that read whole folders though they are judged to only read."""
+
+
 class Sandboxes:
     """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
 
-    def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool]) -> None:
+    def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool], permissions: Permissions) -> None:
         self._setup = setup
+        self._permissions = permissions
         self._trusted = trusted
         self._emit = emit
         self._found: Sandbox | None = None
@@ -48,7 +58,7 @@ class Sandboxes:
 
         self._background = Background()
         settings = self._setup.settings.shell
-        return ShellRun(self.find, settings, self.judge, self._background)
+        return ShellRun(self.find, settings, self.judge, self._background, lambda: self._permissions.secret_files)
 
     def busy(self) -> bool:
         """Whether a command runs in the background."""
@@ -63,15 +73,25 @@ class Sandboxes:
     def judge(self, command: str) -> "CommandVerdict":
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.commands.paths import CommandFacts
+        from duckflow.safety.commands.verdict import CommandVerdict
         from duckflow.safety.repository import git_runs_programs
 
         folder = self._setup.folder
         # Looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
         judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
-        if not runs_programs or self._trusted() or judged.verdict == "safe":
-            return judged
-        return judged._replace(reasons=(*judged.reasons, say("harm.untrusted")))
+        if runs_programs and not self._trusted() and judged.verdict != "safe":
+            judged = judged._replace(reasons=(*judged.reasons, say("harm.untrusted")))
+        if (judged.verdict != "safe" or RECURSIVE.search(command)) and (open_secret := self._open_secret()):
+            doubt = say("harm.may_read", path=shown(open_secret))
+            judged = CommandVerdict("ask" if judged.verdict == "safe" else judged.verdict, (*judged.reasons, doubt))
+        return judged
+
+    def _open_secret(self) -> str:
+        """A secret file that this sandbox cannot cover, or nothing."""
+        if self._found is None or self._found.kind in ("bubblewrap", "none") or self._permissions.secret_files:
+            return ""
+        return next((secret.path for secret in self._found.paths.covered()), "")
 
 
 def main() -> None:

@@ -104,6 +104,7 @@ class IgnoredPaths:
     """What git ignores in a work folder, which may lie inside a repository or in none. Paths are relative to it."""
 
     def __init__(self, work: Path) -> None:
+        self._work = work
         self._repository = find_repository(work)
         self._lead = ""
         if self._repository and self._repository.top != work:
@@ -118,6 +119,20 @@ class IgnoredPaths:
         """What git tracks is never ignored, nor a folder with something tracked in it."""
         whole = self._lead + path
         return rules.ignores(whole, is_folder) and not self._tracks(whole, is_folder)
+
+    def ignores_file(self, path: str) -> bool:
+        """Whether the rules of all folders above this path ignore it."""
+        rules, names = self.top, path.split("/")
+        if ".." in names:
+            return False
+        for depth in range(len(names)):
+            above = "/".join(names[:depth])
+            if text := _text(self._work / above / RULES_FILE):
+                rules = self.below(rules, above, text)
+        try:
+            return self.ignores(rules, path, (self._work / path).is_dir())
+        except OSError:
+            return False
 
     def _tracks(self, path: str, is_folder: bool) -> bool:
         if not is_folder:

@@ -98,10 +98,14 @@ PROGRAMS = frozenset(
     + (".scr", ".jar", ".app", ".desktop", ".service")
 )
 
-NOT_FULLY_READ = frozenset(("harm.unreadable", "harm.too_long", "harm.odd_characters", "harm.untrusted"))
-"""A command that could not be read for certain is asked for in every mode, and so is what an untrusted folder runs."""
+NOT_FULLY_READ = frozenset(
+    ("harm.unreadable", "harm.too_long", "harm.odd_characters", "harm.untrusted", "harm.may_read")
+)
+"""A command that could not be read for certain is asked for in every mode, and so is what an untrusted folder runs, and
+one that may read secret files where the sandbox cannot cover them."""
 
-REVEALING = frozenset(("risk.secret_read", "harm.reads_secret", "harm.shows_environment"))
+READS_SECRET = "harm.reads_secret"
+REVEALING = frozenset(("risk.secret_read", READS_SECRET, "harm.shows_environment"))
 """What shows a secret to the model is asked for in every mode."""
 
 
@@ -117,6 +121,8 @@ class JudgedCommand(NamedTuple):
     """It has the network, asked for or by the settings."""
     spares_packs: bool = False
     """The sandbox keeps it from git's packs, the one part of a repository that undo does not copy."""
+    secrets: bool = False
+    """It asks for the project's secret files, which are covered otherwise; what it prints of them stays hidden."""
 
 
 class Deed(NamedTuple):
@@ -145,6 +151,11 @@ class Assessment(NamedTuple):
     def reveals(self) -> bool:
         """Whether a yes means that the model may see a secret."""
         return any(reason.key in REVEALING for reason in self.reasons)
+
+    @property
+    def wants_secrets(self) -> bool:
+        """Whether a yes lets a command read the project's secret files, of which it may print nothing."""
+        return any(reason.key in ("risk.secret_files", "harm.may_read") for reason in self.reasons)
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
@@ -194,7 +205,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
-    if command.verdict == "safe" and command.sandboxed and not command.network:
+    if command.verdict == "safe" and command.sandboxed and not command.network and not command.secrets:
         return
     scale.add("high")
     for reason in command.reasons:
@@ -205,6 +216,8 @@ def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
         scale.add("high", say("risk.no_sandbox"), always=True)
     if command.network:
         scale.add("high", say("risk.network"), always=True)
+    if command.secrets:
+        scale.add("high", say("risk.secret_files"), always=True)
 
 
 def _weigh_file(impact: FileImpact, scale: _Scale) -> None:

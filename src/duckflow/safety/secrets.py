@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -113,9 +112,6 @@ def secret_text(text: str) -> bool:
     return CONTENTS.search(text) is not None
 
 
-SKIPPED = frozenset((".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
-ENTRIES = 10_000
-FILES = 50
 FILE_BYTES = 64 * 1024
 SHORTEST_LINE = 6
 SETTING = re.compile(r"""["']?([\w.-]+)["']?\s*[=:]\s*["']?([^\s"',;]+)""")
@@ -135,11 +131,11 @@ class KnownSecrets(NamedTuple):
         return KnownSecrets(self.lines | other.lines, tuple(values))
 
 
-def known_secrets(folder: Path) -> KnownSecrets:
-    """Of a large folder only the upper part is looked at, and of a large file its beginning."""
+def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
+    """What these files hold; of a large one only the beginning is read."""
     lines: set[str] = set()
     values: set[str] = set()
-    for path in secret_files(folder):
+    for path in files:
         for line in _lines(folder / path):
             lines.add(line)
             if (found := SETTING.match(line.removeprefix("export "))) and _secret_value(found[1], found[2]):
@@ -154,30 +150,6 @@ def _secret_value(name: str, value: str) -> bool:
         return len(value) >= SHORTEST_VALUE
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return mixed and len(value) >= SHORTEST_RANDOM
-
-
-def secret_files(folder: Path) -> Iterator[str]:
-    """Their paths beneath the folder, breadth first; links are not followed."""
-    waiting = deque([""])
-    looked_at = found = 0
-    while waiting:
-        inner = waiting.popleft()
-        try:
-            entries = os.scandir(folder / inner)
-        except OSError:
-            continue
-        with entries:
-            for entry in entries:
-                looked_at += 1
-                if looked_at > ENTRIES or found >= FILES:
-                    return
-                path = f"{inner}/{entry.name}" if inner else entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in SKIPPED:
-                        waiting.append(path)
-                elif secret_name(path) and entry.is_file(follow_symlinks=False):
-                    found += 1
-                    yield path
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -17,6 +17,7 @@ from duckflow.safety.sandbox.repositories import Repositories, hold, repositorie
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine
+from duckflow.safety.secret_index import CoveredSecret
 from duckflow.state.phrase import say
 
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
@@ -35,7 +36,7 @@ class Bubblewrap(Sandbox):
         self._machine = machine
         self._packs: Packs | None = None
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         network = network or self.paths.settings.network
         found = repositories(self.paths.folder) if writes else NO_REPOSITORIES
         before = found.traces()
@@ -44,6 +45,8 @@ class Bubblewrap(Sandbox):
         mounts = Mounts(self.paths, writes)
         try:
             mounts.lay()
+            if not secrets:
+                mounts.cover(self.paths.covered())
             mounts.guard([*found.guarded(), *packs.guarded()])
             info, tell = os.pipe()
             os.set_blocking(info, False)
@@ -90,6 +93,7 @@ class Mounts:
         self._paths = paths
         self._writable = paths.writable() if writes else ()
         self._at: dict[Path, tuple[str, ...]] = {}
+        self._hidden = frozenset[Path]()
 
     def lay(self) -> None:
         """The file system of every command."""
@@ -105,12 +109,22 @@ class Mounts:
         needed = self._needed_in_temporary()
         self._at |= {path: ("--ro-bind", str(path), str(path)) for path in needed}
         hidden = [path for path in self._paths.hidden() if not _temporary(path) or _lies_in((folder, *needed), path)]
+        self._hidden = frozenset(hidden)
         for path in hidden:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
         self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
         for path in hidden:
             self._pin_above(path)
+
+    def cover(self, secrets: Sequence[CoveredSecret]) -> None:
+        """An empty file stands in the place of each secret one. Where git would add that, nobody can read it."""
+        scratch = self._paths.scratch
+        for secret in secrets:
+            path = self._paths.folder / secret.path
+            cover = scratch.locked if secret.addable else scratch.empty
+            if self._hidden.isdisjoint((path, *path.parents)):
+                self._at[path] = ("--ro-bind", str(cover), str(path))
 
     def guard(self, paths: Sequence[Path]) -> None:
         """What nobody may change though it lies in a writable folder. A link cannot be guarded: `meddled` tells."""

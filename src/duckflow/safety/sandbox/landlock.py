@@ -58,7 +58,7 @@ class Landlock(Sandbox):
         self._version = version
         self._machine = machine
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         settings = self.paths.settings
         network = network or settings.network
         found = repositories(self.paths.folder)

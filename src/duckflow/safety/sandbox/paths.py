@@ -8,6 +8,7 @@ from pathlib import Path
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE
 from duckflow.safety.sandbox.scratch import Scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.safety.secret_index import CoveredSecret, secret_index
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class SandboxPaths:
         wanted = [path for path in named if path not in shown]
         wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
         return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
+
+    def covered(self) -> tuple[CoveredSecret, ...]:
+        """The secret files of the work folder that no command gets to see unless the user says so."""
+        shown = {str(self._place(name)) for name in self.settings.shown}
+        return tuple(one for one in secret_index(self.folder).covered() if str(self.folder / one.path) not in shown)
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name

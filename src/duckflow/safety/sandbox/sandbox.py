@@ -24,8 +24,9 @@ class Sandbox(ABC):
         self.says = says
 
     @abstractmethod
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
-        """The same in the sandbox. Without `writes` even the work folder is read-only, where that can be done."""
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+        """The same in the sandbox. Without `writes` even the work folder is read-only, and without `secrets` its secret
+        files are covered, where that can be done."""
 
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
         """What the launch gives, with a place for temporary files and caches."""
@@ -41,7 +42,7 @@ class Unconfined(Sandbox):
 
     kind = "none"
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         found = repositories(self.paths.folder)
         before = found.traces()
         return replace(

@@ -25,6 +25,8 @@ class Scratch:
         self.folder.mkdir(mode=0o700)
         self.empty = self.top / "empty"
         self.empty.touch(mode=0o444)
+        self.locked = self.top / "locked"
+        self.locked.touch(mode=0o000)
         self.empty_folder = self.top / "empty-folder"
         self.empty_folder.mkdir(mode=0o555)
         # Not tempfile.TemporaryDirectory: to remove a stubborn folder it changes modes through links, and commands

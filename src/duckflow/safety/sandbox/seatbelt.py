@@ -25,7 +25,7 @@ class Seatbelt(Sandbox):
     def __init__(self, paths: SandboxPaths) -> None:
         super().__init__(paths, say("sandbox.seatbelt"))
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True) -> Launch:
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         found = repositories(self.paths.folder)
         before = found.traces()
         text = profile(self.paths, network or self.paths.settings.network, writes)

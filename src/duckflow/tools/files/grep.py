@@ -6,13 +6,15 @@ import sys
 import warnings
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.safety.secrets import secret_files, secret_name
+from duckflow.safety.secret_index import secret_index
+from duckflow.safety.secrets import secret_name
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
@@ -60,7 +62,7 @@ class Grep(FileTool[GrepArgs]):
         secret: list[str] = []
         if kind == "folder" and not secret_name(path):
             # Told whether they hold a match or not: by that alone a secret could be guessed piece by piece.
-            secret = await asyncio.to_thread(lambda: list(secret_files(self.workspace.root / path)))
+            secret = await asyncio.to_thread(_secret_files, self.workspace.root, path)
             found.matches = [match for match in found.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
@@ -159,3 +161,9 @@ def _left_out(secret: list[str]) -> list[str]:
 
 def _line(match: Match) -> str:
     return f"{shown(match.path)}:{match.line}: {shown_line(match.text)}"
+
+
+def _secret_files(root: Path, folder: str) -> list[str]:
+    """The secret files beneath a folder of the work folder, relative to that."""
+    above = "" if folder == "." else f"{folder}/"
+    return [path.removeprefix(above) for path in secret_index(root).files() if path.startswith(above)]

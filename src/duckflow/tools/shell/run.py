@@ -22,7 +22,7 @@ from duckflow.programs.process import Process
 from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.environment import environment
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.safety.risk import Deed, JudgedCommand
+from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -67,6 +67,7 @@ LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
 """A command whose output goes through something that only shows it."""
 CLOSED_PIPE = 141
 SHOWN_CAUSE = 600
+MOST_NAMED = 8
 SANDBOX_BROKEN = "bwrap: "
 
 
@@ -79,6 +80,7 @@ class ShellArgs(Args):
     timeout_seconds: int | None = Field(default=None, ge=1)
     background: bool = False
     network: bool = False
+    secrets: bool = False
 
     @field_validator("command")
     @classmethod
@@ -115,7 +117,7 @@ class ShellRun(Tool[ShellArgs]):
     known_as = "Bash"
     hook_args = MappingProxyType({"command": "command", "background": "run_in_background"})
     led_in_tasks = True
-    untold = frozenset({"timeout_seconds"})
+    untold = frozenset({"timeout_seconds", "secrets"})
     args = ShellArgs
     _sandbox: Sandbox
 
@@ -125,11 +127,14 @@ class ShellRun(Tool[ShellArgs]):
         settings: ShellSettings,
         judge: Judge,
         background: Background,
+        secrets_allowed: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`secrets_allowed`: whether the user lets the commands of this project read its secret files."""
         self._find_sandbox = find_sandbox
         self._settings = settings
         self._judge = judge
         self._background = background
+        self._secrets_allowed = secrets_allowed
 
     async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
         """The sandbox is looked for with the first command: most conversations need none. Commands are judged in a
@@ -143,7 +148,7 @@ class ShellRun(Tool[ShellArgs]):
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
-        unusual = args.model_dump(include={"network", "background", "timeout_seconds"}, exclude_defaults=True)
+        unusual = args.model_dump(exclude={"command"}, exclude_defaults=True)
         notes = " ".join(f"{name}={value}" for name, value in unusual.items())
         lines = "\n> ".join(shown_line(line) for line in args.command.split("\n"))
         return Preview(diff=f"$ {lines}" + (f"\n# {notes}" if notes else ""))
@@ -169,6 +174,7 @@ class ShellRun(Tool[ShellArgs]):
             network=args.network and not always,
             online=args.network or always,
             spares_packs=self._sandbox.kind == "bubblewrap",
+            secrets=args.secrets and not self._secrets_allowed(),
         )
         return Deed("read" if self.reads_only(args) else "run", command=command)
 
@@ -207,7 +213,12 @@ class ShellRun(Tool[ShellArgs]):
     def _writes(self, args: ShellArgs) -> bool:
         if WAITS_FOR.fullmatch(args.command):
             return False
-        return args.network or args.background or self._judge(args.command).verdict != "safe"
+        return args.network or args.background or args.secrets or self._judge(args.command).verdict != "safe"
+
+    def _sees_secrets(self, args: ShellArgs) -> bool:
+        """The user was asked for it: for this command, for one that names a secret file, or for all of the project."""
+        named = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
+        return named or args.secrets or self._secrets_allowed()
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
@@ -216,7 +227,7 @@ class ShellRun(Tool[ShellArgs]):
         # Who only looks at the end of the output must not hide how the command ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
-        confined = self._sandbox.confine(launch, args.network, writes)
+        confined = self._sandbox.confine(launch, args.network, writes, secrets=self._sees_secrets(args))
         check, report, take = recognised(args.command), None, output.take
         if check and takes_report(check, self._text_of):
             report = ReportFile(confined.environment["TMPDIR"], self._sandbox.paths.scratch.folder)
@@ -299,6 +310,7 @@ class ShellRun(Tool[ShellArgs]):
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
+            parts.append(await asyncio.to_thread(self._kept_from, running.args))
         if code:
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
@@ -307,6 +319,15 @@ class ShellRun(Tool[ShellArgs]):
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
         check = judged(running.check, code, output, running.report) if running.check else None
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
+
+    def _kept_from(self, args: ShellArgs) -> str:
+        """The secret files that the command did not get to see, for the case that it failed for want of them."""
+        if self._sandbox.kind != "bubblewrap" or self._sees_secrets(args):
+            return ""
+        names = [secret.path for secret in self._sandbox.paths.covered()]
+        kept = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
+        asking = "If it failed for want of them, run it again with secrets=true; the user is asked."
+        return f"Commands see these secret files as empty or locked: {kept}. {asking}" if kept else ""
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
