@@ -32,7 +32,8 @@ class Permission(Value):
         if command:
             if command == self.pattern:
                 return True
-            return _plain(command) and f"{_unwrapped(command)} ".startswith(self.pattern + " ")
+            plain = _unwrapped(command) if _plain(command) else ""
+            return plain == self.pattern if _has_option(self.pattern) else f"{plain} ".startswith(self.pattern + " ")
         paths = [impact.path for impact in impacts]
         if by_name:
             return bool(paths) and all(escaped(path) == self.pattern for path in paths)
@@ -79,14 +80,20 @@ def rule_for(operation: str, impacts: Iterable[FileImpact], command: str, by_nam
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """The program and its first word; nothing where that would allow any code."""
+    """The program and its first word, or the whole command where that is an option; nothing where that would allow any
+    code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
     if any(word.startswith(CODE_OPTIONS) for word in words):
         return None
     shown = words[: 3 if words[1:2] and words[1] in NAMES_WHAT_RUNS else 2]
-    return Permission(operation=operation, pattern=" ".join(shown))
+    return Permission(operation=operation, pattern=" ".join(words if _has_option(" ".join(shown)) else shown))
+
+
+def _has_option(pattern: str) -> bool:
+    """Whether an option stands where a rule expects what the program is to do: `sed -i` says nothing of the file."""
+    return any(word.startswith("-") for word in pattern.split()[1:3])
 
 
 def _unwrapped(command: str) -> str:

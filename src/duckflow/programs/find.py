@@ -23,6 +23,13 @@ def find_shell(folder: Path) -> str:
     return find_program("bash", folder) or "/bin/sh"
 
 
+def path_outside(folder: Path, search_path: str) -> str:
+    """The places of programs without those in the folder and without relative ones."""
+    top, places = str(folder.resolve()), search_path.split(os.pathsep)
+    outside = [place for place in places if Path(place).is_absolute() and not _beneath(Path(place), top)]
+    return os.pathsep.join(outside) or os.defpath
+
+
 def _find(name: str, folder: str, search_path: str) -> str | None:
     places = (str(Path(name).parent),) if "/" in name else search_path.split(os.pathsep)
     for place in places:

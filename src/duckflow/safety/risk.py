@@ -23,7 +23,13 @@ FILES = (
     # shells and what they start
     + (".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv")
     + (".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc")
-    + (".xinitrc", ".xprofile", ".xsession", ".vimrc", ".nvimrc", ".exrc", ".emacs", ".gdbinit", ".lldbinit", ".pdbrc")
+    + (".xinitrc", ".xprofile", ".xsession", ".gdbinit", ".lldbinit", ".pdbrc", ".tmux.conf", ".screenrc", ".psqlrc")
+    # editors, when they open a folder, and the checkers that they start for it
+    + (".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".emacs", ".dir-locals*.el", "*.code-workspace")
+    + ("*.sublime-project", ".eslintrc.*js", "eslint.config.*", ".prettierrc.*js", "prettier.config.*")
+    + (".stylelintrc.*js", "stylelint.config.*", ".rubocop.y*ml", ".ycm_extra_conf.py")
+    # languages that are talked to
+    + (".rprofile", ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".octaverc", ".sqliterc", ".pythonrc*")
     # instructions and tools of assistants
     + ("agents.md", "agents.override.md", "claude.md", "gemini.md", ".cursorrules", ".mcp.json")
     # CI
@@ -31,16 +37,19 @@ FILES = (
     + (".appveyor.y*ml", "bitbucket-pipelines.y*ml", ".woodpecker.y*ml", ".cirrus.y*ml", "cloudbuild.y*ml")
     # languages
     + ("conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", "package.json", ".npmrc", ".yarnrc*", ".pnp.*")
+    + (".pnpmfile.*", ".bazelrc", "pyvenv.cfg")
 )
 FOLDERS = frozenset(
     (".vscode", ".idea", ".husky", ".githooks", ".devcontainer", ".zed", ".fleet", ".duckflow", ".claude", ".cursor")
-    + (".agents", ".codex", ".circleci", ".buildkite", ".woodpecker", ".gitea", ".forgejo", ".direnv")
+    + (".mvn", ".yarn", ".agents", ".codex", ".circleci", ".buildkite", ".woodpecker", ".gitea", ".forgejo", ".direnv")
 )
 PLACES = frozenset(
     ((".github", "workflows"), (".github", "actions"), (".config", "fish"), (".config", "autostart"))
     + ((".config", "systemd"), (".cargo", "config"), (".cargo", "config.toml"))
 )
 TOPS = frozenset(top for top, _ in PLACES)
+INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
+"""Programs under names that people type; installers write there all the time, so it counts only for a file tool."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
 """A new one makes a habitual word run something else; one that is there is a file like others."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
@@ -159,7 +168,7 @@ class Assessment(NamedTuple):
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
-        """The reasons that are told even where nothing is asked, and that only a rule for this very file covers."""
+        """The reasons that are told even where a rule has answered, and that only a rule for this very file covers."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
@@ -193,7 +202,8 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         _weigh_file(impact, scale)
         # A lesson is one line in a file of Duckflow's own making; it has its own operation.
         made = deed.effect == "write" and impact.change in ("create", "edit", "folder")
-        if made and runs_later(impact.path, impact.change == "create", folder):
+        new = impact.change == "create"
+        if made and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
             scale.add("high", say("risk.runs_later", path=impact.path))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
@@ -258,10 +268,11 @@ class SafetySettings(BaseModel):
 
 
 def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
-    """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
-    doubtful reply (repaired or cut off)."""
+    """Plan mode changes nothing. What always asks does so in every mode, and so does a name that makes code run later,
+    and a change that comes from a doubtful reply (repaired or cut off)."""
     if mode is Mode.PLAN and changes:
         return "refuse"
-    if risk.level in PASSES[mode] and not risk.always_ask and not (doubtful and changes):
+    asks = risk.always_ask or risk.runs_later or (doubtful and changes)
+    if risk.level in PASSES[mode] and not asks:
         return "pass"
     return "ask"

@@ -73,6 +73,8 @@ git_deletes | git prune | * | -n
 git_deletes | git update-ref tag | -d --delete --stdin
 git_deletes | git remote | remove rm prune
 """
+VALUES = {"git checkout": "bB", "git switch": "cC", "git branch": "u", "git push": "o", "git clean": "e"}
+"""Letters of options with a value, which may be glued to them: `-bfeature` names a branch and forces nothing."""
 ONLY_TELLS = frozenset(("--help", "--version", "--dry-run", "--dryrun"))
 NOTHING = names("git_force_push git_deletes_remote git_deletes_untracked kills_all becomes_administrator")
 NEEDS = {"git_deletes": "what", "mirror_deletes": "program option", "database": "statement"}
@@ -105,7 +107,7 @@ def judge_by_table(call: Call, _: Scene) -> Iterator[CommandFinding]:
     rows = DANGERS.get("mkfs" if call.program.startswith("mkfs") else call.program)
     if not rows or not ONLY_TELLS.isdisjoint(call.texts):
         return
-    options = read_options(call.arguments)
+    options = read_options(call.arguments, VALUES.get(call.program, ""))
     for row in rows:
         if any(_has(call, options, (word,)) for word in row.unless):
             continue

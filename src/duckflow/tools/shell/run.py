@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from duckflow.errors import ToolError
-from duckflow.programs.find import find_shell
+from duckflow.programs.find import find_shell, path_outside
 from duckflow.programs.launch import Launch, Limits
 from duckflow.programs.limits import Overrun
 from duckflow.programs.process import Process
@@ -227,6 +227,10 @@ class ShellRun(Tool[ShellArgs]):
         # Who only looks at the end of the output must not hide how the command ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
+        if not writes:
+            # A command that is free means the programs of the system, not what the folder has under their names.
+            outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
+            launch.environment = {**launch.environment, "PATH": outside}
         confined = self._sandbox.confine(launch, args.network, writes, secrets=self._sees_secrets(args))
         check, report, take = recognised(args.command), None, output.take
         if check and takes_report(check, self._text_of):
