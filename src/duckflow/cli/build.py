@@ -246,8 +246,7 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     phases = Phases(session, transition_table(settings))
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, settings.undo.enabled)
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
-    agreed = TrustedHooks(setup.paths.trusted_hooks)
-    ask = ground.questions.ask
+    agreed, ask = TrustedHooks(setup.paths.trusted_hooks), ground.questions.ask
     hooks = Hooks(session, settings.hooks, ground.places, ground.admission, agreed, ask, lambda: gatekeeper.mode)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)

@@ -154,6 +154,18 @@ ON_THE_MACHINE = _listed("""
 """)
 
 
+TOOLS_IN_HOME = _listed("""
+.cargo, .rustup, go, .m2, .gradle, .ivy2, .sbt, .sdkman, .jenv, .jabba, .konan, .android, Android/Sdk, .npm, .nvm,
+.fnm, .volta, .nodenv, .node-gyp, .yarn, .pnpm-store, .local/share/pnpm, .bun, .deno, .pyenv, .virtualenvs, .conda,
+miniconda3, miniforge3, mambaforge, anaconda3, .rye, .local/share/uv, .local/share/virtualenvs, .local/pipx,
+.local/share/pipx, .rbenv, .rvm, .gem, .bundle, .asdf, .local/share/mise, .local/share/fnm, .nuget, .dotnet, .cabal,
+.ghcup, .stack, .opam, .julia, .juliaup, .composer, .config/composer, .mix, .hex, .pub-cache, flutter, .swiftpm,
+perl5, .nix-profile, .local/bin, .local/lib, bin, .cache, .gitconfig, .config/git, .config/pip, .config/uv,
+.config/go, .config/pnpm, .editorconfig, .tool-versions, .condarc
+""")
+"""What tools keep in the home folder and need: toolchains, packages, caches, settings without logins."""
+
+
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
     """Those beneath the folder, whether they are there yet or not; and Duckflow's own ones around it as well. `opened`:
     what the user's settings let commands read, such as `~/.npmrc`."""

@@ -134,20 +134,26 @@ def below_tmp(place: Yard) -> Generator[Path]:
     shutil.rmtree(top)
 
 
-def test_a_home_below_tmp_is_there_without_its_secrets(place: Yard, below_tmp: Path) -> None:
+def test_a_home_below_tmp_is_closed_but_for_what_tools_need(place: Yard, below_tmp: Path) -> None:
     shutil.copytree(place.home, below_tmp, symlinks=True, dirs_exist_ok=True)
     (below_tmp / "notes").write_text("as it was")
+    (below_tmp / ".m2").mkdir()
+    (below_tmp / ".m2/settings").write_text("as it was")
     place.home = below_tmp
-    ran = place.run(place.sandbox(SandboxSettings()), "cat ~/notes; cat ~/.ssh/*; cat ~/.netrc; echo x > ~/notes")
+    command = "cat ~/.m2/settings; cat ~/.ssh/*; cat ~/.netrc; ls ~/notes; echo x > ~/notes"
+    ran = place.run(place.sandbox(SandboxSettings()), command)
     assert ran.output.startswith("as it was") and "Read-only" in ran.output and SECRET not in ran.output
+    assert "cannot access" in ran.output
 
 
 def test_a_work_folder_in_a_home_below_tmp_can_be_written(place: Yard, below_tmp: Path) -> None:
     place.home, place.folder = below_tmp, below_tmp / "work"
     place.folder.mkdir()
     (below_tmp / "notes").write_text("as it was")
-    ran = place.run(place.sandbox(SandboxSettings()), "cat ../notes > copy; echo x > ../notes; echo x > /tmp/mine")
-    assert (place.folder / "copy").read_text() == "as it was" and "Read-only" in ran.output
+    command = "echo a > mine; cat ../notes; echo x > ../notes; echo x > /tmp/mine"
+    ran = place.run(place.sandbox(SandboxSettings()), command)
+    assert (place.folder / "mine").read_text() == "a\n" and "Read-only" in ran.output
+    assert "as it was" not in ran.output
     assert (below_tmp / "notes").read_text() == "as it was" and not Path("/tmp/mine").exists()
 
 

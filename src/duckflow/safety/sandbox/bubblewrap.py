@@ -12,7 +12,7 @@ from pathlib import Path
 
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.sandbox.packs import Packs
-from duckflow.safety.sandbox.paths import SandboxPaths, between, outermost
+from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
@@ -94,6 +94,7 @@ class Mounts:
         self._writable = paths.writable() if writes else ()
         self._at: dict[Path, tuple[str, ...]] = {}
         self._hidden = frozenset[Path]()
+        self._closed: tuple[Path, ...] = ()
 
     def lay(self) -> None:
         """The file system of every command."""
@@ -106,9 +107,13 @@ class Mounts:
             Path("/dev"): ("--dev", "/dev"),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
-        needed = self._needed_in_temporary()
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in needed}
-        hidden = [path for path in self._paths.hidden() if not _temporary(path) or _lies_in((folder, *needed), path)]
+        self._closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
+        self._at |= {path: ("--tmpfs", str(path)) for path in self._closed}
+        away = (*TEMPORARY, *self._closed)
+        opened = [path for path in self._paths.opened() if _lies_in(away, path) and not _lies_in((folder,), path)]
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in away}
+        seen = (folder, *opened)
+        hidden = [path for path in self._paths.hidden() if not _lies_in(away, path) or _lies_in(seen, path)]
         self._hidden = frozenset(hidden)
         for path in hidden:
             self._hide(path)
@@ -137,7 +142,9 @@ class Mounts:
                     self._hide(path, folder=path.name == "hooks")
 
     def arguments(self) -> list[str]:
-        return [word for path in sorted(self._at) for word in self._at[path]]
+        mounts = [word for path in sorted(self._at) for word in self._at[path]]
+        # At last, since mounting in them makes folders there.
+        return mounts + [word for path in self._closed for word in ("--remount-ro", str(path))]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
@@ -147,16 +154,6 @@ class Mounts:
         else:
             empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
             self._at[path] = ("--ro-bind", str(empty), str(path))
-
-    def _needed_in_temporary(self) -> tuple[Path, ...]:
-        """Containers often have a home below /tmp, and tests have their programs there. The private /tmp would hide
-        both, so they are mounted again, read-only like everything outside the work folder."""
-        programs = [Path(os.path.realpath(entry)) for entry in os.get_exec_path()]
-        # A virtual environment keeps its libraries beside `bin`.
-        prefixes = [path.parent if path.name == "bin" and path.parent not in TEMPORARY else path for path in programs]
-        wanted = [path for path in (self._paths.home, *prefixes) if path not in TEMPORARY and _temporary(path)]
-        mounted = (self._paths.folder, *self._writable)
-        return outermost(path for path in wanted if path.is_dir() and not _lies_in(mounted, path))
 
     def _pin_above(self, path: Path) -> None:
         for top in self._writable:
@@ -173,11 +170,6 @@ class Mounts:
             raise NotADirectoryError(str(path))
         self.fds.append(handle)
         self._at[path] = (option, str(handle), str(path))
-
-
-def _temporary(path: Path) -> bool:
-    """There the command has files of its own."""
-    return _lies_in(TEMPORARY, path)
 
 
 def _lies_in(folders: Sequence[Path], path: Path) -> bool:

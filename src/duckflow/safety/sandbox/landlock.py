@@ -38,6 +38,9 @@ RAW = Path("/dev")
 """Root could read a disk here, whatever the rules say of the files on it."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+"""Others have their files there; a command has a folder of its own."""
+
 Rule = tuple[int, str]
 
 
@@ -90,13 +93,16 @@ class Landlock(Sandbox):
         handled = self._handled()[0]
         yield READ_DIR, "/"
         hidden = frozenset(self.paths.hidden())
-        yield from _beside(hidden | {RAW}, Path("/"), READ)
+        closed = {path for path in (*self.paths.closed(), *TEMPORARY) if not path.is_relative_to(self.paths.folder)}
+        yield from _beside(hidden | closed | {RAW}, Path("/"), READ)
         folders = self.paths.writable() if writes else ()
-        for rights, path in ((READ, self.paths.folder), *((WRITE, folder) for folder in folders)):
+        readable = (path for path in self.paths.opened() if any(path.is_relative_to(away) for away in closed - {path}))
+        seen = ((READ, path) for path in (*readable, self.paths.folder))
+        for rights, path in (*seen, *((WRITE, folder) for folder in folders)):
             if any(place.is_relative_to(path) and place != path for place in hidden):
                 yield from _beside(hidden, path, rights)
             else:
-                yield rights, str(path)
+                yield rights if path.is_dir() else rights & OF_A_FILE, str(path)
         yield WRITE, str(self.paths.scratch.folder)
         for name in DEVICES:
             yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"

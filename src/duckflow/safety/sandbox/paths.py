@@ -1,14 +1,20 @@
 """What commands may touch: folders to write in, and places that they must not see."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE
+from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME
+from duckflow.safety.repository import find_repository
 from duckflow.safety.sandbox.scratch import Scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import CoveredSecret, secret_index
+
+HOMES = ("/home", "/root", "/Users")
+SYSTEM_FOLDERS = frozenset(["bin", "sbin", "usr", "lib", "lib64", "etc", "opt", "nix", "dev", "proc", "sys", "run"])
+INTERPRETERS = ("python3", "node", "ruby")
+"""Programs that are often links to where their libraries lie."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,23 @@ class SandboxPaths:
         wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
         return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
 
+    def closed(self) -> tuple[Path, ...]:
+        """The homes of people, which commands do not see, but for what `opened` names. A home that the system's own
+        programs lie in is none."""
+        homes = {Path(os.path.realpath(path)) for path in (self.home, *HOMES)}
+        people = [home for home in homes if len(home.parts) > 1 and home.parts[1] not in SYSTEM_FOLDERS]
+        return outermost(home for home in people if home.is_dir() and not home.is_relative_to(self.folder))
+
+    def opened(self) -> tuple[Path, ...]:
+        """What commands see all the same: tools in the home folder, where programs are found, the repository around
+        the work folder, and what the settings name."""
+        shown = [self._place(name) for name in (*self.settings.shown, *self.settings.writable)]
+        tools = [self.home / name for name in TOOLS_IN_HOME]
+        repository = find_repository(self.folder)
+        around = [repository.top, repository.folder, repository.common] if repository else []
+        wanted = [*shown, *tools, *around, *_program_places()]
+        return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
+
     def covered(self) -> tuple[CoveredSecret, ...]:
         """The secret files of the work folder that no command gets to see unless the user says so."""
         shown = {str(self._place(name)) for name in self.settings.shown}
@@ -43,6 +66,15 @@ class SandboxPaths:
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
+
+
+def _program_places() -> Iterator[Path]:
+    """A virtual environment or a toolchain keeps its libraries beside `bin`."""
+    for entry in filter(os.path.isabs, os.get_exec_path()):
+        for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
+            real = Path(os.path.realpath(program))
+            folder = real if program == entry else real.parent
+            yield folder.parent if folder.name == "bin" and len(folder.parts) > 3 else folder
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
