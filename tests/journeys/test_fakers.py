@@ -39,6 +39,10 @@ class Troupe(Cast):
         return iter([*going(lambda number: self._agents(seen + number), self._ends + 1 if last else 400), *last])
 
 
+def letters(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number)) * 3
+
+
 def turns(*deeds: Deeds) -> Deeds:
     """One after the other, and from the beginning again; each counts for itself."""
     return lambda number: deeds[(number - 1) % len(deeds)]((number - 1) // len(deeds) + 1)
@@ -140,7 +144,7 @@ async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, languag
     assert await story.tell(ASKED[language]) == "pacemaker"
     calls, tokens = used([request for part in troupe.parts.values() for request in part.requests])
     assert calls <= MOST_CALLS and tokens <= MOST_TOKENS
-    assert len(story.duck_calls()) <= 4, "one question for the tree, and few for its agents"
+    assert len(story.duck_calls()) <= 5, "one question for the tree, and few for its agents"
 
 
 PLANNED = [f"app/{area}/{part}.py" for area in ("core_model", "views", "store", "cli_entry") for part in "abcdefghij"]
@@ -192,7 +196,7 @@ def with_work(story: Story) -> Story:
     (story.folder / "src").mkdir()
     for number in range(1, 121):
         (story.folder / f"src/m{number}.py").write_text(
-            f"def fetch_{number}():\n    # Brings {word(number * 3)}.\n    return '{word(number)}'\n"
+            f"def fetch_{number}():\n    # Brings {letters(number)}.\n    return '{letters(number)}'\n"
         )
     return story
 

@@ -68,10 +68,14 @@ class LoopAllowance:
         """The same while agents are at work. A turn that makes progress gets more, up to the ceiling."""
         if self._plain is None:
             return ""
-        self.limit = extend_limit(self._plain, self._earned, self.most)
+        plain = self._plain
+        if self._agents:
+            # Whoever hands work on has more to do than it looked like.
+            plain = plain._replace(value=max(plain.value, self._settings.highest))
+        self.limit = extend_limit(plain, self._earned, self.most)
         if self.taken >= self.limit.value and self._advances():
-            self._earned = self.taken - self._plain.value + self._settings.extension
-            before, self.limit = self.limit.value, extend_limit(self._plain, self._earned, self.most)
+            self._earned = self.taken - plain.value + self._settings.extension
+            before, self.limit = self.limit.value, extend_limit(plain, self._earned, self.most)
             if self.limit.value > before:
                 self._extensions += 1
         if self.taken < self.limit.value:

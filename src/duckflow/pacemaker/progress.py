@@ -54,10 +54,14 @@ class SeenMaterial:
 
     def news(self, step: LoopStep, own: OwnWork) -> int:
         """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
-        a text, or half of what a command prints. That is compared without its numbers."""
+        a text, or half of what a command prints. That, and the heading of a text, is compared without its numbers."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
-        lines = {plain_line(line) if printed else line.strip() for line in step.result.split("\n")[:LINES]}
+        heading = f"{step.subject} ("
+        lines = {
+            plain_line(line) if printed or line.startswith(heading) else line.strip()
+            for line in step.result.split("\n")[:LINES]
+        }
         lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent)}
         unseen = [line for line in lines if hash(line) not in self._lines]
         new = [line for line in unseen if not own.holds(line)]
@@ -183,7 +187,7 @@ class TurnProgress:
         gains = [measured]
         if step.kind != "edit" or command:
             gains += self._seen(step, command), self._used(command)
-        if step.kind == "edit":
+        if step.kind == "edit" or step.changed:
             gains.append(self._edited(step, command))
         return max(gains, key=_worth)
 
