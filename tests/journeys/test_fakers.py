@@ -176,7 +176,7 @@ def converting(number: int) -> list[dict[str, Any]]:
 
 def waiting_for_a_build(number: int) -> list[dict[str, Any]]:
     if number == 1:
-        return [act("shell.run", command="sleep 4; echo done > built.txt", background=True)]
+        return [act("shell.run", command="sleep 60; echo done > built.txt", background=True)]
     return [run("ls built.txt; sleep 0.1")]
 
 
