@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
-from duckflow.extensions.hook_files import find_hooks
-from duckflow.extensions.places import HookSettings
 from duckflow.state.question import Answer
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes
@@ -197,12 +195,16 @@ async def test_a_hook_ends_the_turn(tmp_path: Path) -> None:
         ("", "hook.not_started", {"command": "/no/such/program", "args": ["x"]}),
     ],
 )
-async def test_a_hook_that_misbehaves_is_told_of_and_nothing_is_lost(
+async def test_a_guard_that_misbehaves_is_told_of_and_asks(
     tmp_path: Path, command: str, key: str, more: dict[str, Any]
 ) -> None:
+    """A guard that fails asks; any other hook that fails is only told of."""
     broken = hook("PreToolUse", **{"command": command, "matcher": "Write", **more})
     story = Story(tmp_path, [decide(WRITE, respond("ok"))], settings=own(broken))
+    story.answers = [Answer(choice="yes")]
     assert await story.tell("go") == "done"
+    gate = story.questions[0].gate
+    assert gate and gate.reasons[-1].key == key, "in full-auto too"
     assert key in noticed(story) and (story.folder / "a.txt").read_text() == "one\n"
     if key == "hook.too_slow":
         for _ in range(200):
@@ -231,14 +233,12 @@ async def test_a_hook_sees_no_secrets_of_the_environment(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("file", [".claude/settings.json", ".codex/hooks.json", ".duckflow/hooks.json"])
-async def test_what_a_folder_brings_runs_once_it_is_trusted_and_not_when_it_has_changed(
-    tmp_path: Path, file: str
-) -> None:
+async def test_what_a_folder_brings_runs_once_it_is_trusted_and_as_it_was_then(tmp_path: Path, file: str) -> None:
     script = tmp_path / "work/.hooks/guard.sh"
     script.parent.mkdir(parents=True)
-    script.write_text("echo ran >> ../ran\n")
+    script.write_text("echo ran >> ran\n")
     write_hooks(tmp_path / "work" / file, hook("Stop", 'sh "$CLAUDE_PROJECT_DIR"/.hooks/guard.sh'))
-    ran = tmp_path / "ran"
+    ran = tmp_path / "work/ran"
     story = Story(tmp_path, HELLOS)
     story.answers = [Answer(choice="no")]
     await story.tell("hello")
@@ -247,37 +247,31 @@ async def test_what_a_folder_brings_runs_once_it_is_trusted_and_not_when_it_has_
     trusting.answers = [TRUST]
     await trusting.tell("hello")
     assert ran.read_text() == "ran\n" and len(trusting.questions) == 1, "whoever trusts the folder has seen them"
-    script.write_text("echo changed >> ../ran\n")
-    trusting.answers = [Answer(choice="no")]
+    script.write_text("echo changed >> ran\n")
     await trusting.tell("hello again")
-    assert ran.read_text() == "ran\n" and trusting.questions[-1].title.key == "hook.changed_question"
-    later = trusting.restart(HELLOS)
-    later.answers = [TRUST]
-    await later.tell("hello")
-    assert ran.read_text() == "ran\nchanged\n" and later.questions[0].title.key == "hook.question"
+    assert ran.read_text() == "ran\nran\n" and len(trusting.questions) == 1, "it runs from the copy"
+    kept = trusting.restart(HELLOS)
+    kept.answers = [Answer(choice="no")]
+    await kept.tell("hello")
+    assert ran.read_text() == "ran\nran\nran\n" and "hook.stale" in noticed(kept)
+    assert kept.questions[0].title.key == "brought.stale_question" and "guard.sh" in str(kept.questions[0].details)
+    renewed = kept.restart(HELLOS)
+    renewed.answers = [Answer(choice="fresh")]
+    await renewed.tell("hello")
+    assert ran.read_text().endswith("ran\nchanged\n") and len(renewed.questions) == 1
 
 
-@pytest.mark.parametrize(
-    ("command", "changed"),
-    [
-        ("sh ./tools/guard.sh", "tools/guard.sh"),
-        ("cd tools && ./guard.sh", "tools/guard.sh"),
-        ("sh -c 'sh \"${CLAUDE_PROJECT_DIR}/tools/guard.sh\"'", "tools/guard.sh"),
-        ("sh tools/guard.sh", "tools/other.sh"),
-        ("npm run lint", "package.json"),
-        ("make check", "Makefile"),
-    ],
-)
-def test_the_yes_holds_for_what_a_hook_names(tmp_path: Path, command: str, changed: str) -> None:
-    for name in ("tools/guard.sh", "tools/other.sh", "package.json", "Makefile", "unrelated.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("one")
-    (one,) = find_hooks(HookSettings.model_validate(own(hook("Stop", command))["hooks"]), None, tmp_path, False).hooks
-    before = one.digest()
-    (tmp_path / "unrelated.txt").write_text("two")
-    assert one.digest() == before
-    (tmp_path / changed).write_text("two")
-    assert one.digest() != before
+async def test_a_hook_of_the_folder_is_given_more_by_its_number(tmp_path: Path) -> None:
+    write_hooks(tmp_path / "work/.claude/settings.json", hook("Stop", 'pwd > "$CLAUDE_PROJECT_DIR"/where'))
+    story = Story(tmp_path, HELLOS)
+    story.answers = [TRUST]
+    await story.tell("hello")
+    assert (story.folder / "where").read_text().strip() == str(story.folder)
+    story.answers = [Answer(choice="network"), Answer(choice="home"), Answer(choice="network"), Answer(choice="done")]
+    listed = await story.chat.run_command("/hooks 1")
+    assert "private home" in listed and "the network" not in listed
+    await story.tell("hello again")
+    assert "copies" in (story.folder / "where").read_text(), "with any more right it runs from the copy"
 
 
 @pytest.mark.parametrize("brought", [".claude/settings.json", ".duckflow/hooks.json"])
@@ -327,15 +321,15 @@ async def test_hooks_are_listed_with_what_is_wrong(tmp_path: Path, language: str
 
 def test_headless_untrusted_hooks_stay_off_trust_is_said_once_and_doctor_names_them(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    write_hooks(shell.work / ".claude/settings.json", hook("Stop", f"touch {tmp_path}/ran"))
+    write_hooks(shell.work / ".claude/settings.json", hook("Stop", "touch ran"))
     done = shell.run("-p", "hello", "-m", shell.script(HELLO))
-    assert done.returncode == 0 and "not trusted" in done.stderr and not (tmp_path / "ran").exists()
+    assert done.returncode == 0 and "not trusted" in done.stderr and not (shell.work / "ran").exists()
     done = shell.run("-p", "hello", "-m", shell.script(HELLO), "--trust")
-    assert done.returncode == 0 and (tmp_path / "ran").exists(), done.stderr
+    assert done.returncode == 0 and (shell.work / "ran").exists(), done.stderr
     assert "hook for Stop, trusted: touch" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
-    write_hooks(shell.work / ".claude/settings.json", hook("Stop", f"touch {tmp_path}/other"))
+    write_hooks(shell.work / ".claude/settings.json", hook("Stop", "touch other"))
     done = shell.run("-p", "hello", "-m", shell.script(HELLO))
-    assert "stay off" in done.stderr and not (tmp_path / "other").exists()
+    assert "stay off" in done.stderr and not (shell.work / "other").exists()
     assert "hook for Stop, off" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
 
 

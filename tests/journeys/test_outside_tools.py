@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import AsyncGenerator
@@ -25,6 +26,14 @@ SERVER = Path(__file__).parents[1] / "tools/outside/stdio_server.py"
 
 def entry(*habits: str, **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-I", "-S", str(SERVER), *habits], **more}
+
+
+def bring_server(folder: Path, *habits: str) -> None:
+    """A server that the folder itself brings."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(SERVER, folder / "server.py")
+    theirs = {"type": "stdio", "command": "python3", "args": ["server.py", *habits]}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": theirs}}))
 
 
 def settings(allow: tuple[str, ...] = (), **servers: dict[str, Any]) -> dict[str, Any]:
@@ -347,7 +356,7 @@ async def test_a_dead_server_is_told_of_and_stops_nobody(tmp_path: Path) -> None
 
 async def test_servers_of_the_folder_run_when_it_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    (tmp_path / "work/.mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"type": "stdio", **entry()}}}))
+    bring_server(tmp_path / "work")
     replies = calls(act("mcp__theirs__environment"))
     story = Story(tmp_path, replies, mode="ask")
     async with told(story):
@@ -356,23 +365,23 @@ async def test_servers_of_the_folder_run_when_it_is_trusted(tmp_path: Path) -> N
     assert "mcp.untrusted" in {one.what.key for one in story.all(Noticed)}
     story = Story(tmp_path, replies, mode="ask")
     async with told(story):
-        story.answers = [Answer(choice="trust"), Answer(choice="yes"), Answer(choice="yes")]
+        story.answers = [Answer(choice="trust"), Answer(choice="trust"), Answer(choice="yes")]
         await story.tell("call")
     assert json.loads(results(story)[-1].for_model)["CWD"] == str(story.folder.resolve())
-    assert str(SERVER) in str(story.questions[1].details)
+    assert "server.py" in str(story.questions[1].details)
 
 
 async def test_a_file_of_the_folder_that_changed_is_asked_about_anew(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    file = tmp_path / "work/.mcp.json"
     seen: list[list[str]] = []
     for number in (1, 1, 2):
-        file.write_text(json.dumps({"mcpServers": {"theirs": entry(f"{number}")}}))
+        bring_server(tmp_path / "work", f"{number}")
         story = Story(tmp_path, calls(act("mcp__theirs__table")), mode="ask")
-        story.answers = [Answer(choice="yes")] * 2 if seen else [Answer(choice="trust"), *[Answer(choice="yes")] * 2]
+        story.answer = lambda question: Answer(choice="yes" if question.gate else "trust")
         async with told(story):
             await story.tell("call")
         seen.append([one.title.key for one in story.questions])
+    assert "1" in str([detail.values.get("text") for detail in story.questions[0].details]), "what it was before"
     assert seen == [["trust.question", "mcp.agree", "gate.title"], ["gate.title"], ["mcp.agree", "gate.title"]]
 
 

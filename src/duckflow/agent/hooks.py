@@ -1,29 +1,27 @@
 """The hooks of one conversation: which there are, which the user trusts, and what they make of events and actions."""
 
 import asyncio
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
+from duckflow.agent.hook_consent import HookConsent
 from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.errors import ToolError
-from duckflow.events.ports import Ask
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces, HookSettings
 from duckflow.i18n.template import note
-from duckflow.safety.path_names import shown
+from duckflow.programs.find import find_shell
+from duckflow.programs.launch import Launch
 from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, Question
-from duckflow.store.paths import make_private
 from duckflow.tools.tool import AnyTool, Done
 
 if TYPE_CHECKING:
@@ -34,39 +32,6 @@ if TYPE_CHECKING:
 
 MODES = {Mode.ASK: "default", Mode.AUTO_EDIT: "acceptEdits", Mode.PLAN: "plan", Mode.FULL_AUTO: "bypassPermissions"}
 LEAVING_SECONDS = 5.0
-
-
-class TrustedHooks:
-    """The digests of hooks that the user has said yes to, in a file of their own."""
-
-    def __init__(self, kept_in: Path) -> None:
-        self._kept_in = kept_in
-        self._refused: set[str] = set()
-
-    def __contains__(self, digest: str) -> bool:
-        return digest in self._known()
-
-    def refused(self, digest: str) -> bool:
-        return digest in self._refused
-
-    def refuse(self, digests: Iterable[str]) -> None:
-        """Until the end of the session."""
-        self._refused |= set(digests)
-
-    def add(self, digests: Iterable[str]) -> None:
-        known = sorted({*self._known(), *digests})
-        self._kept_in.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._kept_in.with_suffix(".new")
-        make_private(fresh)
-        fresh.write_text(json.dumps(known, indent=1), encoding="utf-8")
-        fresh.replace(self._kept_in)
-
-    def _known(self) -> frozenset[str]:
-        try:
-            known: Any = json.loads(self._kept_in.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return frozenset()
-        return frozenset(map(str, cast("list[Any]", known))) if isinstance(known, list) else frozenset()
 
 
 class HookStanding(NamedTuple):
@@ -86,26 +51,21 @@ class Hooks:
         settings: HookSettings,
         places: ExtensionPlaces,
         admission: Admission,
-        trusted: TrustedHooks,
-        ask: Ask,
-        mode: Callable[[], Mode],
+        consent: HookConsent,
     ) -> None:
         self.settings = settings
+        self.consent = consent
         self.stopped = ""
         """Why a hook wants the turn to end, if one does."""
         self.folder = places.folder
         self._session = session
         self._places = places
         self._admission = admission
-        self._trusted = trusted
-        self._ask = ask
-        self._mode = mode
         self._found: FoundHooks | None = None
         self._with_folder = False
         self._transcript: HookTranscript | None = None
         self._begun = False
         self._looked = False
-        self._asking = asyncio.Lock()
         self._behind: set[asyncio.Task[Any]] = set()
 
     def there_are(self, event: str) -> bool:
@@ -121,7 +81,7 @@ class Hooks:
                 return
             for problem in self._found.problems:
                 self._session.emit(Noticed(what=problem))
-            await self._ask_about(self._found.hooks, changed=not first)
+            await self.consent.look(self._found.hooks, first)
         if not self._begun:
             self._begun = True
             source = "resume" if self._session.state.turn else "startup"
@@ -132,23 +92,22 @@ class Hooks:
         self, event: str, about: Mapping[str, Any], names: tuple[str, ...] = (), subject: str = ""
     ) -> "HookReply":
         """All that listen are told at once; the strictest counts. Problems and words for the user are shown."""
-        from duckflow.extensions.hook_run import HookReply, hook_environment, run_hook
+        from duckflow.extensions.hook_run import HookReply, run_hook
 
         hooks = [one for one in self._found.hooks if one.event == event] if self._found else []
-        hooks = [hook for hook in hooks if hook.matches(names, subject) and await self._may_run(hook)]
+        hooks = [hook for hook in hooks if hook.matches(names, subject) and await self.consent.may_run(hook)]
         if not hooks:
             return HookReply()
         told = {**self._common(event), **about}
-        environment = hook_environment(os.environ, self.settings.environment, self.folder)
         for hook in hooks:
             if not hook.waits:
-                task = asyncio.create_task(run_hook(hook, told, environment))
+                task = asyncio.create_task(run_hook(hook, told, partial(self._launch, hook)))
                 self._behind.add(task)
                 task.add_done_callback(self._behind.discard)
         waiting = [hook for hook in hooks if hook.waits]
         if waiting:
             self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting[0].shown, 80))))
-        replies = await asyncio.gather(*(run_hook(hook, told, environment) for hook in waiting))
+        replies = await asyncio.gather(*(run_hook(hook, told, partial(self._launch, hook)) for hook in waiting))
         for reply in replies:
             if reply.problem:
                 self._session.emit(Noticed(what=reply.problem))
@@ -169,7 +128,7 @@ class Hooks:
         if found is None:
             return [], ()
         states = [
-            HookStanding(hook, "own" if not hook.source else "trusted" if hook.digest() in self._trusted else "new")
+            HookStanding(hook, "own" if not hook.source else "trusted" if self.consent.is_agreed(hook) else "new")
             for hook in found.hooks
         ]
         return states, found.problems
@@ -188,48 +147,23 @@ class Hooks:
 
     def _find(self, with_folder: bool) -> "FoundHooks | None":
         files = (*((self._places.home, name) for name in HOME_HOOKS), *((self.folder, name) for name in PROJECT_HOOKS))
-        if not self.settings.groups() and not any((top / name).is_file() for top, name in files):
+        named = self.settings.groups() or any((top / name).is_file() for top, name in files)
+        if not named and not (with_folder and self.consent.programs.agreements.all()):
             return None
         from duckflow.extensions.hook_files import find_hooks
 
         return find_hooks(self.settings, self._places.home, self.folder, with_folder)
 
-    async def _may_run(self, hook: "Hook") -> bool:
-        """What has changed since the yes is asked about again."""
-        if not hook.source or (digest := hook.digest()) in self._trusted:
-            return True
-        if self._trusted.refused(digest):
-            return False
-        await self._ask_about([hook], changed=True)
-        return hook.digest() in self._trusted
+    async def _launch(self, hook: "Hook") -> Launch:
+        from duckflow.extensions.hook_run import hook_environment, own_launch
 
-    async def _ask_about(self, hooks: Sequence["Hook"], changed: bool = False) -> None:
-        async with self._asking:
-            new = {digest: hook for hook in hooks if hook.source and (digest := hook.digest()) not in self._trusted}
-            new = {digest: hook for digest, hook in new.items() if not self._trusted.refused(digest)}
-            # Whoever has just trusted the folder has seen what its hooks run. What comes later nobody has seen.
-            agreed: set[str] = set()
-            if not changed and self._admission.wanted:
-                agreed = set(new)
-            elif not changed and self._admission.newly:
-                agreed = {digest for digest, hook in new.items() if Path(hook.source).is_relative_to(self.folder)}
-            rest = [hook for digest, hook in new.items() if digest not in agreed]
-            if rest and await self._agreed(rest, changed):
-                agreed = set(new)
-            if agreed:
-                self._trusted.add(agreed)
-            if refused := set(new) - agreed:
-                self._trusted.refuse(refused)
-                self._session.emit(Noticed(what=say("hook.untrusted", count=len(refused))))
-
-    async def _agreed(self, hooks: Sequence["Hook"], changed: bool) -> bool:
-        details = tuple(
-            say("hook.listed", event=hook.event, command=shown(hook.shown), file=shown(hook.source)) for hook in hooks
-        )
-        choices = tuple(Choice(key=key, label=say(f"hook.choice.{key}")) for key in ("trust", "no"))
-        title = say("hook.changed_question" if changed else "hook.question")
-        question = Question(kind="choice", title=title, details=details, choices=choices)
-        return (await self._ask(question)).choice == "trust"
+        environment = hook_environment(os.environ, self.settings.environment, self.folder)
+        if not hook.brought:
+            return own_launch(hook, environment)
+        shell, line = ((find_shell(self.folder), "-c"), hook.command) if hook.arguments is None else ((), None)
+        argv = shell or (hook.command, *(hook.arguments or ()))
+        transcript = [self._transcript.path] if self._transcript and self._transcript.path.exists() else []
+        return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
 
     def _common(self, event: str) -> dict[str, Any]:
         from duckflow.extensions.transcript import HookTranscript
@@ -242,7 +176,7 @@ class Hooks:
             "session_id": state.session_id,
             "transcript_path": self._transcript.write(state.messages),
             "cwd": str(self.folder),
-            "permission_mode": MODES[self._mode()],
+            "permission_mode": MODES[self.consent.programs.mode()],
             "hook_event_name": event,
             "model": state.model,
             "turn_id": str(state.turn),
@@ -253,10 +187,12 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     """A refusal goes before a question, that before a yes; what is to be known is added up."""
     from duckflow.extensions.hook_run import HookReply
 
-    heard = HookReply()
+    heard = HookReply(
+        problem=next((reply.problem for reply in replies if reply.decision == "ask" and reply.problem), None)
+    )
     for decision in ("deny", "ask", "allow"):
         if wanting := [reply for reply in replies if reply.decision == decision]:
-            heard = heard._replace(decision=decision, reason="\n".join(one.reason for one in wanting))
+            heard = heard._replace(decision=decision, reason="\n".join(filter(None, (one.reason for one in wanting))))
             break
     stops = [reply for reply in replies if reply.stops]
     context = "\n\n".join(reply.context for reply in replies if reply.context)
@@ -336,7 +272,7 @@ class ToolHooks:
                 context.append(self._note("hook_changed", args=str(args)))
         self.tell_with(one.action.action_id, *context)
         if reply.decision == "ask":
-            return one._replace(asks=say("hook.asks", reason=reply.reason))
+            return one._replace(asks=say("hook.asks", reason=reply.reason) if reply.reason else reply.problem)
         return one._replace(allowed=reply.decision == "allow" and self._hooks.settings.may_allow)
 
     def _stop(self, reply: "HookReply", actor: Actor) -> None:

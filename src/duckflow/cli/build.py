@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies, ProcedureCalls
+from duckflow.agent.brought_programs import BroughtPrograms
 from duckflow.agent.choices import Choices
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop, Moves
@@ -15,7 +16,8 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.extensions import Extensions, GatedShell
 from duckflow.agent.gatekeeper import Gatekeeper
-from duckflow.agent.hooks import Hooks, ToolHooks, TrustedHooks
+from duckflow.agent.hook_consent import HookConsent, TrustedHooks
+from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
@@ -161,10 +163,8 @@ def _ground(setup: Setup, session: Session) -> Ground:
 
 
 def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:
-    settings = setup.settings.memory
-    facts = ProjectFacts(facts_of(setup))
-    gravel = Gravel(setup.paths.archive_of(setup.folder))
-    return ConversationMemory(session, settings, gravel, Castle(workspace), facts)
+    facts, gravel = ProjectFacts(facts_of(setup)), Gravel(setup.paths.archive_of(setup.folder))
+    return ConversationMemory(session, setup.settings.memory, gravel, Castle(workspace), facts)
 
 
 def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
@@ -236,6 +236,7 @@ class Guard(NamedTuple):
 
     phases: Phases
     gatekeeper: Gatekeeper
+    programs: BroughtPrograms
     hooks: Hooks
     undo: UndoKeeper
     dispatcher: Dispatcher
@@ -246,18 +247,19 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     phases = Phases(session, transition_table(settings))
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, settings.undo.enabled)
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
-    agreed, ask = TrustedHooks(setup.paths.trusted_hooks), ground.questions.ask
-    hooks = Hooks(session, settings.hooks, ground.places, ground.admission, agreed, ask, lambda: gatekeeper.mode)
+    admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
+    programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
+    consent = HookConsent(admission, own, programs, session.emit, ask)
+    hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)
-    return Guard(phases, gatekeeper, hooks, undo, dispatcher)
+    return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher)
 
 
 def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
-    data = setup.paths.undo_of(setup.folder)
-    return Undo(open_folder(), data, setup.settings.undo, session.state.session_id)
+    return Undo(open_folder(), setup.paths.undo_of(setup.folder), setup.settings.undo, session.state.session_id)
 
 
 class Work(NamedTuple):
@@ -333,13 +335,12 @@ def _front(
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
-        outside = Outside(setup, session, ask, lambda: ground.admission.trusted, model.pictures.take)
+        outside = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
         first = (outside.policy(toolbox), *first)
     leading = partial(_leading, guard.dispatcher, model.bodies, actor, guard.phases)
     policies = Policies(first, last=(ReviewByRecord(guard.phases),), leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
-    shell = GatedShell(guard.dispatcher, session.emit, ask)
-    brought = partial(_brought, extensions, shell, guard.hooks)
+    brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
     moves = Moves()
     commands = UserCommands(session, partial(_commands, setup, pick, brought, outside), moves.tell, guard.undo)
     admit = partial(_admit, extensions, guard.hooks)

@@ -109,11 +109,11 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
 
     names = [options.name] if options.name else list(settings.mcp.servers)
     entries = {name: _entry(name, settings) for name in names}
-    own = {name: one for name, one in entries.items() if name in settings.mcp.servers}
+    if theirs := [name for name, entry in entries.items() if name not in settings.mcp.servers and entry.command]:
+        raise UsageError("mcp.only_in_chat", name=theirs[0])
     servers = make_servers(settings.mcp, Path.cwd(), paths, _nobody, lambda phrase: None)
     try:
-        servers.start(own)
-        servers.start(entries, theirs=True)
+        servers.start(entries)
         waiting = [server.tried.wait() for server in servers.servers.values()]
         await asyncio.gather(*waiting)
         for server in servers.servers.values():
@@ -138,7 +138,7 @@ async def _nobody(question: Any) -> Any:
 
 
 def _entry(name: str, settings: Settings) -> ServerSettings:
-    """The user's own; one of the folder's only where it is named: that is a yes to starting it."""
+    """The user's own, or one of the folder's."""
     known: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
     if name not in known:
         raise UsageError("mcp.unknown", name=name, known=", ".join(known) or "–")

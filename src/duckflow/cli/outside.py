@@ -2,26 +2,34 @@
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping
-from functools import cached_property
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow.agent.brought_programs import BroughtPrograms
 from duckflow.agent.policies.policy import Policy
 from duckflow.agent.session import Session
 from duckflow.agent.trust import SERVERS as FILE
+from duckflow.agent.trust import Admission
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.memory.tokens import count
+from duckflow.safety.brought.launch import FOLDER_NAMES
+from duckflow.safety.environment import looks_secret
+from duckflow.safety.path_names import shown
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL
-from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
-from duckflow.tools.outside.settings import McpSettings, ServerSettings, describe_entry
+from duckflow.tools.outside.settings import McpSettings, ServerSettings
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from duckflow.programs.launch import Launch
+    from duckflow.safety.brought.agreements import BroughtProgram
     from duckflow.tools.outside.content import TakePicture
     from duckflow.tools.outside.servers import OutsideServers
 
@@ -30,13 +38,21 @@ class Outside:
     """The user's own servers start with the chat; those of the folder once it is trusted and they are agreed to."""
 
     def __init__(
-        self, setup: Setup, session: Session, ask: Ask, trusted: Callable[[], bool], take: "TakePicture"
+        self,
+        setup: Setup,
+        session: Session,
+        ask: Ask,
+        admission: Admission,
+        take: "TakePicture",
+        programs: BroughtPrograms,
     ) -> None:
         self._setup = setup
         self._session = session
         self._ask = ask
-        self._trusted = trusted
+        self._admission = admission
         self._take = take
+        self._programs = programs
+        self._planned = False
         self._looked = False
         self._loading: asyncio.Task[None] | None = None
 
@@ -75,16 +91,21 @@ class Outside:
         self.start_own()
         if self._loading:
             await self._loading
+        planned, self._planned = self._planned, self._programs.mode() == Mode.PLAN
         if not self._looked and (self._setup.folder / FILE).exists():
             self._looked = True
             await self._start_theirs()
+        elif planned != self._planned:
+            # They were started with other rights to the folder.
+            await self.servers.restart_brought()
         return self.servers
 
     async def _start_theirs(self) -> None:
-        from duckflow.tools.outside.project_file import Agreements, read_project_servers
+        from duckflow.tools.outside.project_file import brought_server, read_project_servers, variables_for
+        from duckflow.tools.outside.server import BroughtServer
 
         folder = self._setup.folder
-        if not self._trusted():
+        if not self._admission.trusted:
             self._tell(say("mcp.untrusted"))
             return
         try:
@@ -92,20 +113,56 @@ class Outside:
         except ValueError as problem:
             self._tell(say("mcp.bad_file", file=FILE, reason=str(problem)))
             return
-        agreements = Agreements(self._setup.paths.data / "mcp-agreed.json", folder)
-        if entries and (agreements.agreed or self._setup.trust or await self._agreed(entries)):
-            agreements.agree()
-            self.servers.start(entries, theirs=True)
+        programs = {name: brought_server(name, entry) for name, entry in entries.items()}
+        await self._ask_about(entries, programs)
+        agreed = {name: program for name, program in programs.items() if self._programs.agreements.find(program)}
+        variables = variables_for(folder, os.environ)
+        brought = {name: BroughtServer(partial(self._launch, program), variables) for name, program in agreed.items()}
+        self.servers.start({name: entries[name] for name in agreed}, brought)
 
-    async def _agreed(self, entries: Mapping[str, ServerSettings]) -> bool:
+    async def _ask_about(self, entries: Mapping[str, ServerSettings], programs: "Mapping[str, BroughtProgram]") -> None:
         """What stands in the file is shown whole; what changes in it later is asked about anew."""
-        shown = [say("mcp.would_start", name=name, what=describe_entry(one)) for name, one in entries.items()]
-        choices = tuple(Choice(key=key, label=say(f"mcp.start.{key}")) for key in ("yes", "no"))
-        question = Question(kind="choice", title=say("mcp.agree", file=FILE), details=tuple(shown), choices=choices)
-        return (await self._ask(question)).choice == "yes"
+        from duckflow.tools.outside.project_file import variables_of
+
+        known = self._programs.agreements.all()
+        vanished = [one for one in known if one.program.name.startswith("server ")]
+        vanished = [one for one in vanished if one.program not in programs.values()]
+        new = {name: program for name, program in programs.items() if not self._programs.agreements.find(program)}
+        if not new:
+            return
+        if self._setup.trust:
+            await self._programs.agree(list(new.values()), vanished)
+            return
+        details: list[Phrase] = []
+        for name, program in new.items():
+            details.append(say("mcp.would_start", name=name, what=shown(program.shown)))
+            details += _told_variables(variables_of(entries[name]))
+        await self._programs.ask_about(list(new.values()), say("mcp.agree", file=FILE), details, vanished)
+
+    async def _launch(
+        self, program: "BroughtProgram", argv: Sequence[str], environment: Mapping[str, str], cwd: str
+    ) -> "Launch":
+        from duckflow.safety.brought.launch import CannotRunError
+
+        try:
+            return await self._programs.launch(program, argv, None, environment, cwd, serves=True)
+        except CannotRunError as problem:
+            self._tell(say(problem.key, command=program.name))
+            raise OSError(problem.key) from None
 
     def _tell(self, what: Phrase) -> None:
         self._session.emit(Noticed(what=what))
+
+
+def _told_variables(names: Sequence[str]) -> list[Phrase]:
+    """Which of the user's variables a server would get, and which it asks for and does not get."""
+    from duckflow.tools.outside.project_file import PROVIDER_KEYS, variables_for
+
+    given = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]
+    secret = [name for name in given if looks_secret(name, os.environ[name])]
+    refused = [name for name in names if name in PROVIDER_KEYS or (name in os.environ and name not in given)]
+    told = (("mcp.gets_secrets", secret), ("mcp.gets", [name for name in given if name not in secret]))
+    return [say(key, names=", ".join(some)) for key, some in (*told, ("mcp.never_gets", refused)) if some]
 
 
 def make_servers(

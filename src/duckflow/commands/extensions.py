@@ -62,14 +62,25 @@ class ExtensionCommands:
             lines += [f"  ⚠ {words.phrase(warning)}" for warning in skill.warnings]
         return "\n".join(lines) or words("skill.none")
 
-    def _list_hooks(self, context: CommandContext, _: str) -> str:
-        """Every one with its whole command, and what is wrong with some."""
+    async def _list_hooks(self, context: CommandContext, wanted: str) -> str:
+        """Every one with its whole command, and what is wrong with some. A number changes what one of the folder's may
+        have; `forget` takes back every yes."""
         words, (standing, problems) = context.words, self._hooks.standing()
+        programs = self._hooks.consent.programs
+        if wanted.strip() == "forget":
+            return words("hook.forgotten", count=programs.agreements.withdraw())
+        chosen = int(wanted) - 1 if wanted.strip().isdecimal() else -1
+        if wanted.strip():
+            if not 0 <= chosen < len(standing) or not standing[chosen].hook.brought:
+                return words("hook.rights_usage")
+            await programs.change_rights(standing[chosen].hook.program)
         lines: list[str] = []
-        for hook, state in standing:
+        for number, (hook, state) in enumerate(standing, 1):
             matcher = f" {hook.matcher}" if hook.matcher else ""
-            lines.append(f"{hook.event}{matcher} ({words(f'hook.state.{state}')}): {hook.shown}")
+            lines.append(f"{number}. {hook.event}{matcher} ({words(f'hook.state.{state}')}): {hook.shown}")
             lines += [f"  {hook.source}"] if hook.source else []
+            agreement = programs.agreements.find(hook.program) if hook.brought else None
+            lines += [f"  {words(f'brought.has.{right}')}" for right in (agreement.rights if agreement else ())]
         return "\n".join([*lines, *(f"⚠ {words.phrase(problem)}" for problem in problems)]) or words("hook.none")
 
     async def _use_skill(self, skill: Skill, context: CommandContext, typed: str) -> str:

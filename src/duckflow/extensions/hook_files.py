@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from duckflow.extensions.places import EVENTS, HOME_HOOKS, PROJECT_HOOKS, HookSettings
+from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.state.phrase import Phrase, say
 
 LONGEST_FILE = 1_000_000
 LONGEST_SECONDS = 600.0
 EXACT = re.compile(r"[\w|, ]*")
-WORDS = re.compile(r"[\s;|&<>()=,]+")
-FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", "DUCKFLOW_PROJECT_DIR")
-RUN_FROM = dict.fromkeys(("npm", "pnpm", "yarn", "bun", "npx"), "package.json") | {
-    "make": "Makefile", "just": "justfile", "task": "Taskfile.yml", "pre-commit": ".pre-commit-config.yaml",
-}  # fmt: skip
 CONDITION = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
@@ -37,6 +33,8 @@ class Hook(NamedTuple):
     condition: str = ""
     waits: bool = True
     """Whether its answer is waited for."""
+    brought: bool = False
+    """The work folder brought it."""
 
     @property
     def shown(self) -> str:
@@ -57,34 +55,19 @@ class Hook(NamedTuple):
         except re.error:
             return False
 
-    def digest(self) -> str:
-        """Of what it says, where it stands, and the files of the work folder that it names."""
-        known = hashlib.sha256(json.dumps([*self[:5], self.source, str(self.folder), self.condition]).encode())
-        for path in sorted(self._programs()):
-            known.update(path.as_posix().encode() + b"\0")
-            try:
-                with path.open("rb") as file:
-                    known.update(hashlib.file_digest(file, "sha256").digest())
-            except OSError:
-                known.update(b"?")
-        return known.hexdigest()
+    @property
+    def program(self) -> BroughtProgram:
+        """For the agreement about a hook of the work folder."""
+        file = Path(self.source).relative_to(self.folder)
+        about = [f"if {self.condition}"] if self.condition else []
+        about += [f"timeout {self.seconds:g}", *([] if self.waits else ["async"])]
+        command = self.command if self.arguments is None else json.dumps([self.command, *self.arguments])
+        return BroughtProgram(f"hook {self.event} {self.matcher} {file}", f"{command} ({', '.join(about)})")
 
-    def _programs(self) -> set[Path]:
-        """Each file it names, from the work folder or a folder it names, with those beside it that are written in the
-        same language; and what well-known programs run from."""
-        text = re.sub(r"[\"'`\\]", "", self.shown)
-        for name in FOLDER_NAMES:
-            text = text.replace(f"${{{name}}}", ".").replace(f"${name}", ".")
-        words = [word for word in WORDS.split(text) if word]
-        words += [RUN_FROM[word] for word in words if word in RUN_FROM]
-        top = self.folder.resolve()
-        bases = [self.folder, *(self.folder / word for word in words if (self.folder / word).is_dir())]
-        found: set[Path] = set()
-        for path in (base / word for base in bases for word in words):
-            if path.is_file() and path.resolve().is_relative_to(top):
-                beside = path.parent.glob(f"*{path.suffix}") if path.suffix and path.parent.resolve() != top else ()
-                found |= {path, *beside}
-        return found
+    def digest(self) -> str:
+        """Changes with what a hook of the user's own says and where it stands."""
+        told = json.dumps([*self[:5], self.source, str(self.folder), self.condition])
+        return hashlib.sha256(told.encode()).hexdigest()
 
 
 class FoundHooks(NamedTuple):
@@ -100,11 +83,11 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
         return FoundHooks()
     problems: list[Phrase] = []
     hooks = list(_hooks_of(settings.groups(), "", project, settings, problems))
-    files = [home / name for name in HOME_HOOKS] if settings.others and home and home != project else []
-    files += [project / name for name in PROJECT_HOOKS] if settings.others and trusted else []
-    for path in files:
+    files = [(home / name, False) for name in HOME_HOOKS] if settings.others and home and home != project else []
+    files += [(project / name, True) for name in PROJECT_HOOKS] if settings.others and trusted else []
+    for path, brought in files:
         if path.is_file():
-            hooks += _read(path, project, settings, problems)
+            hooks += (hook._replace(brought=brought) for hook in _read(path, project, settings, problems))
     alone = {(hook.event, hook.matcher, hook.shown): hook for hook in reversed(hooks)}
     return FoundHooks(tuple(reversed(alone.values())), tuple(problems))
 

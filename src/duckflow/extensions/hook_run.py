@@ -1,14 +1,15 @@
 """Running one hook: told on stdin, heard on stdout and stderr, ended with all it started when it takes too long."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from duckflow.extensions.hook_files import FOLDER_NAMES, Hook
+from duckflow.extensions.hook_files import Hook
 from duckflow.programs.find import find_shell
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, Printed, collect
+from duckflow.safety.brought.launch import FOLDER_NAMES, CannotRunError, without_folder
 from duckflow.safety.environment import looks_secret
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -17,6 +18,7 @@ MOST_PRINTED = 1_000_000
 LONGEST_TEXT = 10_000
 REFUSED = 2
 SHOWN = 120
+LONGEST_REASON = 600
 SPEAKING = ("UserPromptSubmit", "SessionStart")
 """Events whose hooks may print plain text for the model."""
 Decision = Literal["", "allow", "ask", "deny"]
@@ -26,7 +28,7 @@ DECISIONS: dict[str, Decision] = {
 
 
 class HookReply(NamedTuple):
-    """What a hook wants. `problem`: it did not do as hooks do, and nothing follows from it."""
+    """What a hook wants. `problem`: it did not do as hooks do."""
 
     decision: Decision = ""
     reason: str = ""
@@ -44,27 +46,33 @@ def hook_environment(given: Mapping[str, str], also: tuple[str, ...], folder: Pa
     return seen | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
-def launch_of(hook: Hook, environment: Mapping[str, str]) -> Launch:
-    """What a hook leaves in the background, such as a sound that is played, goes on."""
+def own_launch(hook: Hook, environment: Mapping[str, str]) -> Launch:
+    """A hook of the user's own, with the user's rights. What it leaves in the background, such as a sound that is
+    played, goes on."""
     line = (find_shell(hook.folder), "-c", hook.command)
     argv = line if hook.arguments is None else (hook.command, *hook.arguments)
-    return Launch(argv, hook.folder, environment, leaves_rest=True)
+    return Launch(argv, hook.folder, without_folder(environment, hook.folder, hook.shown), leaves_rest=True)
 
 
-async def run_hook(hook: Hook, told: Mapping[str, Any], environment: Mapping[str, str]) -> HookReply:
+async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awaitable[Launch]]) -> HookReply:
     """Never raises but when it is cancelled: then everything it started is ended as well."""
     name = shorten(hook.shown, SHOWN)
     try:
         about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        printed = await collect(launch_of(hook, environment), about, hook.seconds, MOST_PRINTED)
+        printed = await collect(await launch(), about, hook.seconds, MOST_PRINTED)
     except TimeoutError:
-        return HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
+        reply = HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
     except FloodError:
-        return HookReply(problem=say("hook.flood", command=name))
+        reply = HookReply(problem=say("hook.flood", command=name))
+    except CannotRunError as problem:
+        reply = HookReply(problem=say(problem.key, command=name))
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", "") or str(problem)
-        return HookReply(problem=say("hook.not_started", command=name, reason=reason))
-    return read_reply(hook.event, name, printed)
+        reply = HookReply(problem=say("hook.not_started", command=name, reason=reason))
+    else:
+        reply = read_reply(hook.event, name, printed)
+    # A guard that cannot do its work must not count as not there: breaking it would disarm it.
+    return reply._replace(decision="ask") if reply.problem and hook.event == "PreToolUse" else reply
 
 
 def read_reply(event: str, name: str, printed: Printed) -> HookReply:
@@ -73,7 +81,7 @@ def read_reply(event: str, name: str, printed: Printed) -> HookReply:
     if printed.code == REFUSED:
         return HookReply("deny", (err or name)[:LONGEST_TEXT])
     if printed.code:
-        reason = shorten(err or out, SHOWN)
+        reason = shorten(err or out, LONGEST_REASON)
         return HookReply(problem=say("hook.failed", command=name, code=printed.code, reason=reason))
     if not out.startswith("{"):
         return HookReply(context=out[:LONGEST_TEXT] if event in SPEAKING else "")

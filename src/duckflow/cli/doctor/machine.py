@@ -199,13 +199,15 @@ def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFin
     files = (*(home / name for name in HOME_HOOKS), *(folder / name for name in PROJECT_HOOKS))
     if not settings.hooks.groups() and not any(path.is_file() for path in files):
         return
-    from duckflow.agent.hooks import TrustedHooks
+    from duckflow.agent.hook_consent import TrustedHooks
     from duckflow.extensions.hook_files import find_hooks
+    from duckflow.safety.brought.agreements import agreements_of
 
     trusted = FolderTrust(folder, home, paths.trusted).trusted
     known, found = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, trusted)
+    agreed = {agreement.program for agreement in agreements_of(paths.data, folder).all()}
     for hook in found.hooks:
-        runs = not hook.source or hook.digest() in known
+        runs = not hook.source or (hook.program in agreed if hook.brought else hook.digest() in known)
         state = "own" if not hook.source else "trusted" if runs else "new"
         what = say(f"doctor.hook.{state}", event=hook.event, command=shorten(hook.shown, SHOWN_HOOK))
         yield judged("machine", runs, what, say("fix.hook"), "note")

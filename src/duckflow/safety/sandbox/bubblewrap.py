@@ -38,7 +38,8 @@ class Bubblewrap(Sandbox):
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         network = network or self.paths.settings.network
-        found = repositories(self.paths.folder) if writes else NO_REPOSITORIES
+        writes_folder = writes and self.paths.folder_writable
+        found = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
         before = found.traces()
         packs = Packs(self.paths.folder, found.git_folders)
         self._packs = packs if writes else self._packs
@@ -119,6 +120,7 @@ class Mounts:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
         self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in self._paths.readable}
         for path in hidden:
             self._pin_above(path)
 
@@ -148,7 +150,8 @@ class Mounts:
 
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
-        if any(inner.is_relative_to(path) for inner in (self._paths.folder, *self._writable)):
+        inside = (self._paths.folder, *self._writable, *self._paths.readable)
+        if any(inner.is_relative_to(path) for inner in inside):
             # What lies in it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
         else:

@@ -103,6 +103,8 @@ class Landlock(Sandbox):
                 yield from _beside(hidden, path, rights)
             else:
                 yield rights if path.is_dir() else rights & OF_A_FILE, str(path)
+        for path in self.paths.readable:
+            yield (READ if path.is_dir() else READ & OF_A_FILE), str(path)
         yield WRITE, str(self.paths.scratch.folder)
         for name in DEVICES:
             yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"

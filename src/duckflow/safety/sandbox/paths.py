@@ -27,11 +27,15 @@ class SandboxPaths:
     private: tuple[Path, ...] = ()
     """Duckflow's own data: the record of what was done must not be written by what did it."""
     scratch: Scratch = field(default_factory=Scratch)
+    readable: tuple[Path, ...] = ()
+    """What a command may read though it lies in a hidden place."""
+    folder_writable: bool = True
 
     def writable(self) -> tuple[Path, ...]:
         """The work folder and what the settings add to it, as far as it is there."""
         added = [self._place(name) for name in self.settings.writable]
-        return (self.folder, *(Path(os.path.realpath(path)) for path in added if path.exists()))
+        folders = (self.folder,) if self.folder_writable else ()
+        return (*folders, *(Path(os.path.realpath(path)) for path in added if path.exists()))
 
     def hidden(self) -> tuple[Path, ...]:
         """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""

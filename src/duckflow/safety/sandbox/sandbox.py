@@ -2,8 +2,9 @@
 
 import sys
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.safety.environment import caches
@@ -27,6 +28,12 @@ class Sandbox(ABC):
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         """The same in the sandbox. Without `writes` even the work folder is read-only, and without `secrets` its secret
         files are covered, where that can be done."""
+
+    def reaching(self, paths: SandboxPaths) -> Self:
+        """The same sandbox for a command that may reach other places. Its scratch folder stays the same."""
+        other = copy(self)
+        other.paths = paths
+        return other
 
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
         """What the launch gives, with a place for temporary files and caches."""

@@ -49,6 +49,7 @@ def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
         f'(deny file-write* (regex #"{GIT_RUNS}"))',
         f"(deny file-write* {_each('literal', [paths.folder / '.git'])})",
         f"(deny file-read* file-write* {_each('subpath', inside)})" if inside else "",
+        f"(allow file-read* {_each('subpath', paths.readable)})" if paths.readable else "",
         "(deny signal)",
         "(allow signal (target same-sandbox))",
         "(deny process-info* (target others))",

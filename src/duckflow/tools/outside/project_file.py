@@ -1,17 +1,22 @@
 """`.mcp.json`: the servers that a work folder brings, as other agents write them down. They run once it is trusted."""
 
-import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from duckflow.llm.endpoints import KNOWN as ENDPOINTS
 from duckflow.llm.json_fields import as_table
+from duckflow.safety.brought.agreements import BroughtProgram
+from duckflow.safety.brought.launch import FOLDER_NAMES
 from duckflow.tools.outside.settings import ServerSettings
+from duckflow.tools.outside.stdio import VARIABLE
 
 FILE = ".mcp.json"
 LONGEST = 1_000_000
+PROVIDER_KEYS = frozenset(name for endpoint in ENDPOINTS for name in endpoint.key_names)
 KNOWN = ("command", "args", "env", "cwd", "url", "headers")
 
 
@@ -32,30 +37,24 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
     return {name: one for name, one in found.items() if one.command or one.url}
 
 
-class Agreements:
-    """Which files the user has agreed to, by folder and by what stood in them."""
+def brought_server(name: str, entry: ServerSettings) -> BroughtProgram:
+    """For the agreement about it: everything that its entry says, word for word."""
+    told: dict[str, Any] = entry.model_dump(include=set(KNOWN), exclude_defaults=True)
+    lines = [f"{key}: {json.dumps(told[key], ensure_ascii=False)}" for key in KNOWN if key in told]
+    return BroughtProgram(f"server {name}", " · ".join(lines))
 
-    def __init__(self, kept_in: Path, folder: Path) -> None:
-        self._kept_in = kept_in
-        self._folder = str(folder)
-        self._mark = hashlib.sha256(_read(folder).encode("utf-8", "surrogateescape")).hexdigest()
 
-    @property
-    def agreed(self) -> bool:
-        return self._known().get(self._folder) == self._mark
+def variables_of(entry: ServerSettings) -> list[str]:
+    """The user's variables that an entry asks for."""
+    texts = [entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values()]
+    return list(dict.fromkeys(found[1] for text in texts for found in VARIABLE.finditer(text)))
 
-    def agree(self) -> None:
-        known = self._known() | {self._folder: self._mark}
-        self._kept_in.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._kept_in.with_suffix(".new")
-        fresh.write_text(json.dumps(known, indent=1), encoding="utf-8", errors="surrogateescape")
-        fresh.replace(self._kept_in)
 
-    def _known(self) -> dict[str, Any]:
-        try:
-            return as_table(json.loads(self._kept_in.read_text(encoding="utf-8", errors="surrogateescape")))
-        except (OSError, ValueError):
-            return {}
+def variables_for(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """What a folder's servers may be given when they ask for it by name: no key of a model provider, under any name."""
+    keys = {given[name] for name in PROVIDER_KEYS if given.get(name)}
+    allowed = {name: value for name, value in given.items() if name not in PROVIDER_KEYS and value not in keys}
+    return allowed | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
 def _read(folder: Path) -> str:

@@ -5,9 +5,9 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.clock import PausableTimeout
 from duckflow.programs.find import find_program
@@ -36,13 +36,22 @@ Tokens = Callable[[str, bool], Awaitable[str]]
 """The token for an address, out of the keyring; `True`: the one from before was refused. Nothing: there is none."""
 
 
+class BroughtServer(NamedTuple):
+    """How a server that the work folder brought is started."""
+
+    launch: Callable[[Sequence[str], Mapping[str, str], str], Awaitable[Launch]]
+    """Makes a launch of words, variables and a folder. OSError when it cannot run as the user agreed."""
+    variables: Mapping[str, str]
+    """The user's variables that it may ask for."""
+
+
 async def no_token(url: str, refused: bool) -> str:
     """For those who never log in."""
     return ""
 
 
 class OutsideServer:
-    """`theirs`: the work folder brought it. It runs in a task of its own, so that no other server feels its end."""
+    """It runs in a task of its own, so that no other server feels its end. `brought`: the work folder brought it."""
 
     def __init__(
         self,
@@ -51,12 +60,12 @@ class OutsideServer:
         folder: Path,
         elicit: Callable[[str], Elicit],
         notice: Callable[[Phrase], None],
-        theirs: bool = False,
         tokens: Tokens = no_token,
+        brought: BroughtServer | None = None,
     ) -> None:
         self.name = name
         self.settings = settings
-        self.theirs = theirs
+        self.brought = brought
         self.state: ServerState = "off"
         self.why = ""
         self.lists: dict[str, list[Table]] = {kind: [] for kind in KINDS}
@@ -172,24 +181,31 @@ class OutsideServer:
             await asyncio.shield(client.aclose())
 
     async def _open(self, client: Client) -> None:
-        settings, variables = self.settings, os.environ
+        settings, variables = self.settings, self._variables
         if settings.url:
             client.over_http(filled_in(settings.url, variables), self._headers)
             return
-        argv = [filled_in(one, variables) for one in (settings.command, *settings.args)]
-        if not self.theirs:
+        argv = [filled_in(word, variables) for word in (settings.command, *settings.args)]
+        environment = child_environment(variables, settings.env)
+        if self.brought:
+            launch = await self.brought.launch(argv, environment, filled_in(settings.cwd, variables))
+        else:
             # A program of the same name in the work folder is not the one that the user means.
             argv[0] = find_program(str(Path(argv[0]).expanduser()), self._folder) or argv[0]
-        launch = Launch(argv, self._where(), child_environment(variables, settings.env))
-        await client.over_stdio(on_lifeline(launch, ENDING_SECONDS))
+            launch = Launch(argv, self._where(), environment)
+        await client.over_stdio(launch if launch.takes_along else on_lifeline(launch, ENDING_SECONDS))
+
+    @property
+    def _variables(self) -> Mapping[str, str]:
+        return self.brought.variables if self.brought else os.environ
 
     def _where(self) -> Path:
-        if self.theirs or self.settings.cwd:
-            return (self._folder / Path(self.settings.cwd or ".").expanduser()).resolve()
+        if self.settings.cwd:
+            return (self._folder / Path(self.settings.cwd).expanduser()).resolve()
         return Path(os.environ.get("HOME") or "/")
 
     async def _headers(self, refused: bool) -> Mapping[str, str]:
-        headers = {name.lower(): filled_in(value, os.environ) for name, value in self.settings.headers.items()}
+        headers = {name.lower(): filled_in(value, self._variables) for name, value in self.settings.headers.items()}
         if "authorization" in headers:
             return headers
         token = await self._tokens(self.settings.url, refused)

@@ -5,6 +5,7 @@ import fnmatch
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from duckflow.events.ports import Ask
@@ -15,7 +16,7 @@ from duckflow.tools.outside.content import Content, KeptOutputs, TakePicture, jo
 from duckflow.tools.outside.elicitation import elicit
 from duckflow.tools.outside.outside_tool import OutsideTool, operation_names
 from duckflow.tools.outside.search_tools import CallTool, FindTools, ReadKept
-from duckflow.tools.outside.server import OutsideServer, Tokens, no_token
+from duckflow.tools.outside.server import BroughtServer, OutsideServer, Tokens, no_token
 from duckflow.tools.outside.settings import McpSettings, ServerSettings
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
@@ -50,15 +51,23 @@ class OutsideServers:
         self.searched = False
         """Whether the tools are searched for, since there are too many to tell of."""
 
-    def start(self, entries: Mapping[str, ServerSettings], theirs: bool = False) -> None:
-        """In the background. A name that is taken stays with whom it belongs to: the user's own come first."""
+    def start(
+        self, entries: Mapping[str, ServerSettings], brought: Mapping[str, BroughtServer] = MappingProxyType({})
+    ) -> None:
+        """In the background. A name that is taken stays with whom it belongs to: the user's own come first. `brought`
+        holds those of the work folder."""
         fresh = {name: settings for name, settings in entries.items() if name not in self.servers}
         around = self._around
         for number, (name, settings) in enumerate(fresh.items()):
-            server = OutsideServer(name, settings, around.folder, self._elicit, around.notice, theirs, around.tokens)
+            theirs = brought.get(name)
+            server = OutsideServer(name, settings, around.folder, self._elicit, around.notice, around.tokens, theirs)
             self.servers[name] = server
             # One after the other: to start many at once would be felt at the keys.
             server.start(number * APART_SECONDS)
+
+    async def restart_brought(self) -> None:
+        """Those of the work folder, when what they may do there has changed."""
+        await asyncio.gather(*(server.restart() for server in self.servers.values() if server.brought))
 
     async def first_answers(self) -> None:
         """Until every server has answered for the first time, or failed; but not for ever."""

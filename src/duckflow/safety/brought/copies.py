@@ -1,0 +1,211 @@
+"""Copies of a work folder as it is when the user says yes to programs that it brings.
+
+A copy is a folder named by what is in it, so that several yeses share one. Files are links to contents that all copies
+share, and nobody may write them. The walk goes by handles and follows no link."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import PathRefused
+from duckflow.safety.files import open_regular
+from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
+from duckflow.safety.secrets import secret_name
+
+MIB = 1024 * 1024
+LARGEST_FILE = 50 * MIB
+MOST_BYTES, MOST_FILES = 1024 * MIB, 100_000
+IGNORED_BYTES, IGNORED_FILES = 200 * MIB, 30_000
+"""A folder that git ignores is left out when it holds more than this."""
+DEEPEST = 60
+UNUSED_SECONDS = 24 * 3600.0
+FIRST = (".claude", ".codex", ".duckflow", ".agents")
+"""These folders are copied before the others, so that a large project leaves out something else."""
+READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+CONTENTS, BEGUN = "contents", "begun-"
+
+
+class FolderCopy(NamedTuple):
+    """`left_out`: files and folders that are not in it, since they are too large, secret or not to be read."""
+
+    name: str
+    folder: Path
+    left_out: tuple[str, ...]
+
+
+class FolderCopies:
+    """All copies of one user, beneath one folder."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+
+    def take(self, folder: Path) -> FolderCopy:
+        """Copies the folder as it is now. OSError when there is no room."""
+        (self._top / CONTENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
+        begun = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
+        try:
+            copying = _Copying(folder, begun, self._top)
+            name = copying.run()
+            with contextlib.suppress(OSError):
+                # Another yes may have made the same one.
+                begun.rename(self._top / name)
+        finally:
+            shutil.rmtree(begun, ignore_errors=True)
+        return FolderCopy(name, self._top / name, tuple(copying.left_out))
+
+    def find(self, name: str) -> Path | None:
+        """The folder of a copy; nothing when it is gone."""
+        folder = self._top / name
+        return folder if name and folder.is_dir() else None
+
+    def remove_unused(self, used: Collection[str], at_once: Collection[str] = ()) -> None:
+        """Removes copies that no agreement names: those in `at_once` now, others when they are a day old. Somebody may
+        just be asked about a newer one."""
+        oldest = time.time() - UNUSED_SECONDS
+        for copy in self._top.iterdir() if self._top.is_dir() else ():
+            if copy.name == CONTENTS or copy.name in used:
+                continue
+            with contextlib.suppress(OSError):
+                if copy.name in at_once or copy.lstat().st_ctime < oldest:
+                    shutil.rmtree(copy, ignore_errors=True)
+        for content in (self._top / CONTENTS).glob("*") if at_once else ():
+            with contextlib.suppress(OSError):
+                if content.lstat().st_nlink == 1:
+                    content.unlink()
+
+
+class _Copying:
+    """One walk through a folder."""
+
+    def __init__(self, folder: Path, target: Path, top: Path) -> None:
+        self._real = Path(os.path.realpath(folder))
+        self._target = target
+        self._contents = top / CONTENTS
+        about = top.stat()
+        self._own = (about.st_dev, about.st_ino)
+        self._ignored = IgnoredPaths(self._real)
+        self._digest = hashlib.sha256()
+        self._bytes = self._files = 0
+        self.left_out: list[str] = []
+
+    def run(self) -> str:
+        handle = os.open(self._real, READ_FOLDER)
+        try:
+            self._folder(handle, "", self._ignored.top, 0)
+        finally:
+            os.close(handle)
+        return self._digest.hexdigest()
+
+    def _folder(self, handle: int, prefix: str, rules: RulesFile | None, depth: int) -> None:
+        if rules is not None and (text := _text(handle)):
+            rules = self._ignored.below(rules, prefix.rstrip("/"), text)
+        for name in sorted(os.listdir(handle), key=lambda name: (name not in FIRST, name)):
+            path = prefix + name
+            try:
+                facts = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if name == ".git" or (facts.st_dev, facts.st_ino) == self._own:
+                    continue
+                if stat.S_ISDIR(facts.st_mode):
+                    self._enter(handle, path, name, rules, depth)
+                elif stat.S_ISLNK(facts.st_mode):
+                    self._link(handle, path, name)
+                elif stat.S_ISREG(facts.st_mode):
+                    self._file(handle, path, name)
+            except (OSError, PathRefused):
+                self.left_out.append(path)
+
+    def _enter(self, handle: int, path: str, name: str, rules: RulesFile | None, depth: int) -> None:
+        below = os.open(name, READ_FOLDER, dir_fd=handle)
+        try:
+            ignored = rules is None or name in HEAVY or self._ignored.ignores(rules, path, is_folder=True)
+            too_large = ignored and rules is not None and not _small(below)
+            if depth == DEEPEST or too_large:
+                self.left_out.append(path + "/")
+                return
+            (self._target / path).mkdir(mode=0o700)
+            self._note("folder", path, "")
+            self._folder(below, path + "/", None if ignored else rules, depth + 1)
+        finally:
+            os.close(below)
+
+    def _link(self, handle: int, path: str, name: str) -> None:
+        """A link inside the folder leads to the same place in the copy; any other one to where it leads now."""
+        goal = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
+        target = str(goal)
+        if goal.is_relative_to(self._real):
+            inside = goal.relative_to(self._real).as_posix()
+            target = os.path.relpath(inside, Path(path).parent)
+        (self._target / path).symlink_to(target)
+        self._note("link", path, target)
+
+    def _file(self, handle: int, path: str, name: str) -> None:
+        if secret_name(path):
+            self.left_out.append(path)
+            return
+        with os.fdopen(open_regular(handle, name), "rb", buffering=0) as file:
+            runs = os.fstat(file.fileno()).st_mode & 0o111
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE or self._bytes + len(data) > MOST_BYTES or self._files >= MOST_FILES:
+            self.left_out.append(path)
+            return
+        self._bytes += len(data)
+        self._files += 1
+        content = f"{hashlib.sha256(data).hexdigest()}{'-runs' if runs else ''}"
+        self._note("file", path, content)
+        self._place(self._contents / content, data, 0o500 if runs else 0o400, self._target / path)
+
+    def _place(self, content: Path, data: bytes, mode: int, target: Path) -> None:
+        with contextlib.suppress(OSError):
+            os.link(content, target)
+            return
+        # Written beside and renamed, so that nobody finds half of it.
+        handle, fresh = tempfile.mkstemp(dir=self._target)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+        with contextlib.suppress(OSError):
+            os.link(fresh, content)
+        Path(fresh).rename(target)
+
+    def _note(self, kind: str, path: str, what: str) -> None:
+        self._digest.update(f"{kind}\0{path}\0{what}\0".encode("utf-8", "surrogateescape"))
+
+
+def _small(handle: int) -> bool:
+    """Whether an ignored folder is small enough to be copied."""
+    waiting, files, size = [os.dup(handle)], 0, 0
+    try:
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(os.open(entry.name, READ_FOLDER, dir_fd=folder))
+                            continue
+                        files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
+                        if files > IGNORED_FILES or size > IGNORED_BYTES:
+                            return False
+            finally:
+                os.close(folder)
+    except OSError:
+        return False
+    finally:
+        for folder in waiting:
+            os.close(folder)
+    return True
+
+
+def _text(handle: int) -> str:
+    try:
+        with os.fdopen(open_regular(handle, RULES_FILE), "rb") as file:
+            return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
+    except (OSError, PathRefused):
+        return ""

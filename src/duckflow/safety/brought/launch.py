@@ -1,0 +1,244 @@
+"""How a program that a work folder brings is started.
+
+Words of its command that name files are taken from the copy of the folder as of the user's yes. In the sandbox it works
+in the real folder, with the rights of the model's own commands. With any right beyond that it runs from the copy only:
+nothing that it is given leads into the real folder but the variables that say where that is."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from duckflow.programs.launch import Launch
+from duckflow.safety.brought.agreements import Right
+from duckflow.safety.brought.copies import LARGEST_FILE
+from duckflow.safety.repository import find_repository, read_plain
+from duckflow.safety.sandbox.sandbox import Sandbox
+
+FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", "DUCKFLOW_PROJECT_DIR")
+SEARCH_PATHS = ("PATH", "PYTHONPATH", "NODE_PATH")
+COPY_NAME = "DUCKFLOW_COPY_DIR"
+PROJECT = rf"\$(?:{'|'.join(FOLDER_NAMES)}|\{{(?:{'|'.join(FOLDER_NAMES)})(?::-[^}}]*)?\}})(?!\w)"
+NAMED_FOLDER = re.compile(rf"(?:\"({PROJECT})\"|{PROJECT})((?:/[^\s\"';|&<>()`]*)?)")
+WORD = re.compile(r"[^\s;|&<>()=,:\"'`]+")
+WRITTEN = re.compile(r">\s*[\"']?$")
+"""What stands before a file that the shell writes: data, and never a program."""
+PLAIN_PATH = re.compile(r"[\w./+@-]+")
+MODULE = re.compile(r"\bpython[\d.]*\s+(?:-\w+\s+)*-m\s")
+# With the repository's own settings git would run programs that the copy does not hold.
+GIT_SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "core.pager": "cat"}
+
+
+class CannotRunError(Exception):
+    """The program cannot run as the user agreed. `key` names the sentence that says why."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+class CopiedWords:
+    """Puts the copy in the place of the work folder. `only`: nothing may lead into the real folder."""
+
+    def __init__(self, folder: Path, copy: Path, home: str, only: bool) -> None:
+        self._folder = Path(os.path.realpath(folder))
+        self._written = {str(folder), str(self._folder)} - {"/"}
+        self._copy = copy
+        self._home = home
+        self._only = only
+
+    def line(self, text: str) -> str:
+        """A line for a shell."""
+        if self._only:
+            text = self._without_folder(text)
+        top = str(self._copy) if PLAIN_PATH.fullmatch(str(self._copy)) else f'"${COPY_NAME}"'
+        text = NAMED_FOLDER.sub(lambda found: self._named(found, top), text)
+        words = {word.rstrip("/") for word in WORD.findall(text)}
+        bases = ["", *(word for word in words if self._inside(word) and (self._copy / word).is_dir())]
+
+        def of_copy(found: re.Match[str]) -> str:
+            if WRITTEN.search(text, 0, found.start()):
+                return found[0]
+            for base in bases:
+                path = self._inside(found[0], base)
+                if path and (self._copy / path).is_file():
+                    return f"{top}/{path}"
+            return found[0]
+
+        return WORD.sub(of_copy, text)
+
+    def word(self, text: str) -> str:
+        """A word for a program that no shell reads."""
+        named = NAMED_FOLDER.sub(lambda found: self._named(found, str(self._copy)), text)
+        if self._only:
+            named = self._without_folder(named)
+        path = self._inside(named)
+        return str(self._copy / path) if path and (self._copy / path).is_file() else named
+
+    def search_path(self, text: str) -> str:
+        """Places in the real folder become those of the copy, or go where the copy has none."""
+        places: list[str] = []
+        for place in text.split(os.pathsep):
+            path = self._inside(place or ".")
+            if path is None:
+                places.append(place)
+            elif (self._copy / path).is_dir():
+                places.append(str(self._copy / path))
+        return os.pathsep.join(places)
+
+    def value(self, text: str) -> str:
+        """A variable."""
+        return self._without_folder(text) if self._only else text
+
+    def _named(self, found: re.Match[str], top: str) -> str:
+        path = found[2].strip("/")
+        if WRITTEN.search(found.string, 0, found.start()):
+            return found[0]
+        return f"{top}{found[2]}" if self._only or (path and (self._copy / path).is_file()) else found[0]
+
+    def _inside(self, word: str, base: str = "") -> str | None:
+        """The path beneath the work folder that a word names; none when it names nothing there."""
+        for home in ("~/", "$HOME/", "${HOME}/"):
+            if self._home and word.startswith(home):
+                word = f"{self._home}/{word.removeprefix(home)}"
+        if word.startswith(str(self._copy)):
+            return None
+        whole = os.path.normpath(self._folder / base / word)
+        for path in (Path(whole), Path(os.path.realpath(whole))):
+            if path.is_relative_to(self._folder):
+                return path.relative_to(self._folder).as_posix()
+        return None
+
+    def _without_folder(self, text: str) -> str:
+        for home in ("~", "$HOME", "${HOME}") if self._home else ():
+            for folder in self._written:
+                if folder.startswith(f"{self._home}/"):
+                    text = _replaced(text, home + folder.removeprefix(self._home), str(self._copy))
+        for folder in sorted(self._written, key=len, reverse=True):
+            text = _replaced(text, folder, str(self._copy))
+        return text
+
+
+def changed_files(folder: Path, copy: Path, line: str) -> list[str]:
+    """Files of the copy that a line names, and that are not the same in the work folder any more."""
+    written = CopiedWords(folder, copy, os.environ.get("HOME", ""), only=False).line(line)
+    named = [Path(word) for word in WORD.findall(written) if Path(word).is_relative_to(copy)]
+    paths = {path.relative_to(copy) for path in named if path.is_file()}
+    return sorted(str(path) for path in paths if _content(folder / path) != _content(copy / path))
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_plain(path, LARGEST_FILE)
+    except (OSError, ValueError):
+        return None
+
+
+def _replaced(text: str, folder: str, copy: str) -> str:
+    return re.sub(rf"{re.escape(folder)}(?![\w.+@-])", lambda _: copy, text)
+
+
+def python_folders(line: str, folder: Path, may: Callable[[Path], bool]) -> list[str]:
+    """The folders of the scripts that a line names. PYTHONSAFEPATH keeps Python from looking there by itself."""
+    scripts = [Path(os.path.realpath(folder / Path(word).expanduser())) for word in WORD.findall(line) if ".py" in word]
+    return list(dict.fromkeys(str(script.parent) for script in scripts if script.is_file() and may(script)))
+
+
+def python_path(environment: Mapping[str, str], added: Sequence[str]) -> dict[str, str]:
+    places = [*added, *filter(None, [environment.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(places)} if places else {}
+
+
+def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> dict[str, str]:
+    """For programs of the user's own: none of their libraries is taken from the work folder."""
+    real = Path(os.path.realpath(folder))
+
+    def outside(place: str) -> bool:
+        return Path(place).is_absolute() and not Path(os.path.realpath(place)).is_relative_to(real)
+
+    cleaned = {
+        name: os.pathsep.join(filter(outside, environment[name].split(os.pathsep)))
+        for name in SEARCH_PATHS
+        if name in environment and real != Path("/")
+    }
+    beside = python_folders(line, folder, lambda path: not path.is_relative_to(real))
+    variables = {**environment, **cleaned, "PYTHONSAFEPATH": "1"}
+    return variables | python_path(variables, beside)
+
+
+class BroughtLaunch:
+    """Everything about one start but the command itself."""
+
+    def __init__(self, folder: Path, copy: Path, rights: Sequence[Right], home: Path) -> None:
+        self._folder = folder
+        self._copy = copy
+        self._rights = rights
+        self._private_home = home
+
+    def make(
+        self,
+        argv: Sequence[str],
+        line: str | None,
+        environment: Mapping[str, str],
+        cwd: str = "",
+        leaves_rest: bool = False,
+    ) -> Launch:
+        """`line`: what a shell, named by `argv`, is to carry out."""
+        words = CopiedWords(self._folder, self._copy, environment.get("HOME", ""), bool(self._rights))
+        spoken = [words.line(line)] if line is not None else []
+        variables = self._variables(words, environment)
+        command = [*map(words.word, argv), *spoken]
+        beside = python_folders(" ".join(command), self._copy, lambda path: path.is_relative_to(self._copy))
+        modules = [str(self._copy)] if MODULE.search(" ".join(command)) else []
+        variables |= python_path(variables, [*beside, *modules])
+        top = self._copy if self._rights else self._folder
+        where = Path(os.path.normpath(top / words.value(cwd))) if cwd else top
+        return Launch(command, where, variables, leaves_rest=leaves_rest)
+
+    def confine(
+        self, launch: Launch, sandbox: Sandbox, writes: bool, folder_writable: bool, readable: Sequence[Path] = ()
+    ) -> Launch:
+        """The same where the user agreed to. CannotRunError when there is no sandbox that it could run in."""
+        if "outside" in self._rights:
+            return launch
+        if sandbox.kind == "none":
+            raise CannotRunError("brought.no_sandbox")
+        added: tuple[str, ...] = (str(self._private_home),) if "home" in self._rights else ()
+        settings = sandbox.paths.settings
+        settings = settings.model_copy(
+            update={
+                "unix_sockets": settings.unix_sockets or "sockets" in self._rights,
+                "writable": (*settings.writable, *added),
+            }
+        )
+        places = (self._copy, *readable)
+        paths = replace(sandbox.paths, settings=settings, readable=places, folder_writable=folder_writable)
+        return sandbox.reaching(paths).confine(launch, network="network" in self._rights, writes=writes)
+
+    def _variables(self, words: CopiedWords, environment: Mapping[str, str]) -> dict[str, str]:
+        variables = {
+            name: words.search_path(value) if name in SEARCH_PATHS else words.value(value)
+            for name, value in environment.items()
+        }
+        variables.pop("OLDPWD", None)
+        variables |= dict.fromkeys(FOLDER_NAMES, str(self._folder)) | {COPY_NAME: str(self._copy)}
+        variables |= {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        if self._rights:
+            variables |= {"PWD": str(self._copy), **self._repository()}
+        if "home" in self._rights:
+            self._private_home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            variables = {name: value for name, value in variables.items() if not name.startswith("XDG_")}
+            cache = self._private_home / ".cache"
+            variables |= {"HOME": str(self._private_home), "XDG_CACHE_HOME": str(cache)}
+            variables |= {"UV_CACHE_DIR": str(cache / "uv"), "npm_config_cache": str(cache / "npm")}
+        return variables
+
+    def _repository(self) -> dict[str, str]:
+        repository = find_repository(self._folder)
+        if repository is None:
+            return {}
+        settings = {f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(GIT_SETTINGS)}
+        settings |= {f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(GIT_SETTINGS.values())}
+        where = {"GIT_DIR": str(repository.folder), "GIT_WORK_TREE": str(repository.top)}
+        return where | {"GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))} | settings
