@@ -40,7 +40,7 @@ async def test_a_folder_that_brings_programs_is_asked_about_once(tmp_path: Path,
     assert await story.restart(HELLOS).tell("and later") == "done"
     assert len(story.questions) == 1
     kept = tmp_path / "home/trusted.json"
-    assert kept.stat().st_mode & 0o777 == 0o600 and ".git" in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o600 and str(story.folder) in kept.read_text()
 
 
 async def test_nothing_is_sent_before_the_answer_and_a_plain_folder_is_not_asked_about(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.path_names import shown
-from duckflow.safety.repository import find_repository
+from duckflow.safety.repository import find_repository, points_back
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 
@@ -22,20 +22,18 @@ MOST_LOOKED_AT = 1000
 
 
 class FolderTrust:
-    """Of one work folder. What was answered is kept in the user's own data, by path; worktrees of one repository share
-    it."""
+    """The trust in one work folder. What was answered is kept in the user's own data, by path. A linked worktree
+    inherits it from a trusted repository that points back to it."""
 
     def __init__(self, folder: Path, home: Path, kept_in: Path) -> None:
         self._folder = folder
         self._home = home
         self._kept_in = kept_in
-        repository = find_repository(folder)
-        self._runs_programs = repository is not None and repository.runs_programs()
-        self._name = str(repository.common if repository and not self._no_project else folder)
+        self._repository = find_repository(folder)
 
     @property
     def trusted(self) -> bool:
-        return self._name in self._known()
+        return self._trusted_among(self._known())
 
     @property
     def must_be_wanted(self) -> bool:
@@ -48,10 +46,13 @@ class FolderTrust:
 
     def reasons(self) -> tuple[Phrase, ...]:
         """Why to ask; none for a folder like any other."""
-        return tuple(self._reasons())
+        reasons, known = tuple(self._reasons()), self._known()
+        if reasons and self._repository and str(self._repository.common) in known and not self._trusted_among(known):
+            return (*reasons, say("trust.not_inherited", repository=shown(str(self._repository.common))))
+        return reasons
 
     def trust(self) -> None:
-        known = sorted({*self._known(), self._name})
+        known = sorted({*self._known(), str(self._folder)})
         self._kept_in.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._kept_in.with_suffix(".new")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -64,7 +65,7 @@ class FolderTrust:
             yield say("trust.root")
         elif self._folder == self._home:
             yield say("trust.home")
-        if self._runs_programs:
+        if self._repository and self._repository.runs_programs():
             yield say("trust.repository")
         if programs := list(_programs_in(self._folder / BROUGHT)):
             yield say("trust.brought", files=", ".join(programs[:5]))
@@ -75,6 +76,21 @@ class FolderTrust:
             yield say("trust.extensions", places=", ".join(places))
         if any((self._folder / name).is_file() for name in PROJECT_HOOKS):
             yield from _hooks_in(self._folder)
+
+    def _trusted_among(self, known: Sequence[str]) -> bool:
+        """By its own path; by a `.git` of its own, as was kept before; or as a worktree."""
+        own = self._folder / ".git"
+        if str(self._folder) in known:
+            return True
+        if self._no_project:
+            return False
+        if own.is_dir() and not own.is_symlink():
+            return str(own) in known and not (own / "commondir").exists()
+        repository = self._repository
+        if repository is None or repository.top != self._folder or not points_back(repository):
+            return False
+        main = repository.common
+        return str(main) in known or (main.name == ".git" and str(main.parent) in known)
 
     def _known(self) -> Sequence[str]:
         try:

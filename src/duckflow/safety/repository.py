@@ -150,6 +150,16 @@ def _repository_at(top: Path) -> Repository | None:
     return Repository(top, here, (here / common).resolve() if common else here)
 
 
+def points_back(repository: Repository) -> bool:
+    """Whether the main repository itself names this worktree as one of its own. A worktree can name any repository as
+    its main one; what stands in that repository's own folder only those could write who may change it."""
+    named, here = repository.folder / "gitdir", repository.top / ".git"
+    if repository.folder.parent != repository.common / "worktrees" or here.is_symlink():
+        return False
+    back = _first_line(named)
+    return bool(back) and (repository.folder / back).resolve() == here.resolve()
+
+
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
     """Where the repository around the work folder, and those that begin in these folders, stand: what is checked out,
     branches, tags and stash, what is staged, the packs, and last where git's files lie."""
