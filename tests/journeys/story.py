@@ -78,10 +78,13 @@ class Story:
         settings: dict[str, Any] | None = None,
         window: int = WINDOW,
         native: bool = False,
+        home: Path | None = None,
+        by_client: bool = False,
     ) -> None:
         self.folder = top / "work"
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
+        self._user, self._by_client = home or top / "user", by_client
         self.model = Scripted(replies, window=window, native=native)
         self.provider: Provider | None = None
         """Another one than the script, where it is given before the first word."""
@@ -137,7 +140,7 @@ class Story:
     def _built(self) -> ChatLoop:
         home = self._home
         paths, words = Paths(home, home, home), Words(self._language)
-        setup = Setup(self.settings, paths, self.folder, words, home=self.folder.parent / "user")
+        setup = Setup(self.settings, paths, self.folder, words, by_client=self._by_client, home=self._user)
 
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))

@@ -12,7 +12,7 @@ from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
-from duckflow.safety.path_names import shown
+from duckflow.safety.path_names import holds_home, shown
 from duckflow.safety.repository import find_repository, points_back
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
@@ -42,7 +42,7 @@ class FolderTrust:
 
     @property
     def _no_project(self) -> bool:
-        return self._folder in (self._home, Path("/"))
+        return holds_home(self._folder, self._home)
 
     def reasons(self) -> tuple[Phrase, ...]:
         """Why to ask; none for a folder like any other."""
@@ -63,7 +63,7 @@ class FolderTrust:
     def _reasons(self) -> Iterator[Phrase]:
         if self._folder == Path("/"):
             yield say("trust.root")
-        elif self._folder == self._home:
+        elif self._no_project:
             yield say("trust.home")
         if self._repository and self._repository.runs_programs():
             yield say("trust.repository")
@@ -132,10 +132,13 @@ def _programs_in(folder: Path) -> Iterator[str]:
 class Admission:
     """Asks when the first turn begins: to look at the folder takes time that the start does not have."""
 
-    def __init__(self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool) -> None:
+    def __init__(
+        self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool, by_client: bool = False
+    ) -> None:
         self._make = make
         self._emit = emit
         self._ask = ask
+        self._by_client = by_client
         self.wanted = wanted
         """The user has said on the command line that everything here is to be trusted."""
         self.newly = False
@@ -164,7 +167,9 @@ class Admission:
             self.trusted = bool(reasons)
             self.decided = True
             return True
-        if self.wanted or await self._asked(reasons):
+        # A program that says yes to everything must not open a whole home.
+        asks = not (self._by_client and trust.must_be_wanted)
+        if self.wanted or (asks and await self._asked(reasons)):
             await asyncio.to_thread(trust.trust)
             self.newly = True
             self.trusted = self.decided = True

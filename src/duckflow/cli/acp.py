@@ -92,7 +92,7 @@ class EditorConversations:
         setup = make_setup(options, Words(self._words.language), self._paths, setting.folder.resolve())
         mcp = setup.settings.mcp
         mcp = mcp.model_copy(update={"servers": {**read_servers(setting.mcp_servers), **mcp.servers}})
-        return setup._replace(settings=setup.settings.model_copy(update={"mcp": mcp}))
+        return setup._replace(settings=setup.settings.model_copy(update={"mcp": mcp}), by_client=True)
 
     def _hold(self, chosen: "ChosenSession", setting: Setting) -> "HeldConversation":
         from duckflow.cli.build import build_conversation

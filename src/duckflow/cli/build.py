@@ -153,7 +153,7 @@ def _ground(setup: Setup, session: Session) -> Ground:
     def open_folder() -> Workspace:
         return opened.enter_context(closing(open_workspace(setup)))
 
-    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust)
+    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust, setup.by_client)
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
     places = ExtensionPlaces(

@@ -42,7 +42,7 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
         case "serve":
             from duckflow.cli.mcp_serve import serve
 
-            return serve(words, paths)
+            return serve(words, paths, [name for name in (options.name, *options.command) if name])
         case _:
             return _list(settings, words)
 

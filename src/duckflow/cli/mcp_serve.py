@@ -2,36 +2,69 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.cli.signals import ended_by_signals
 from duckflow.editor.streams import MessageStreams
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
+from duckflow.safety.path_names import holds_home
 from duckflow.server.mcp_server import McpServer, OpenConversation, Wish
+from duckflow.state.mode import STRICTEST_FIRST, Mode
 from duckflow.store.paths import Paths
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-def serve(words: Words, paths: Paths) -> int:
+class ServeBounds(NamedTuple):
+    """Where a caller may have conversations held: below these folders, and never at home or above it."""
+
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, named: Sequence[str]) -> "ServeBounds":
+        folders = [Path(name).expanduser().resolve() for name in named]
+        for folder in folders:
+            if not folder.is_dir():
+                raise UsageError("serve.no_folder", folder=str(folder))
+            if holds_home(folder, _home()):
+                raise UsageError("serve.home", folder=str(folder))
+        here = Path.cwd().resolve()
+        return cls(tuple(folders) or (() if holds_home(here, _home()) else (here,)))
+
+    def check(self, folder: Path) -> None:
+        if holds_home(folder, _home()):
+            raise UsageError("serve.home", folder=str(folder))
+        if not any(folder.is_relative_to(top) for top in self.folders):
+            raise UsageError("serve.bound", folder=str(folder), folders=", ".join(map(str, self.folders)) or "–")
+
+
+def _home() -> Path:
+    return Path(os.environ.get("HOME") or "/")
+
+
+def serve(words: Words, paths: Paths, named: Sequence[str] = ()) -> int:
+    """Conversations are held in the named folders and below; without any, where it was started."""
+    bounds = ServeBounds.of(named)
     # Whatever else is printed goes to stderr: stdout carries messages only.
     messages = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
-    asyncio.run(_serve(words, paths, messages))
+    asyncio.run(_serve(words, paths, messages, bounds))
     return 0
 
 
-async def _serve(words: Words, paths: Paths, messages: int) -> None:
+async def _serve(words: Words, paths: Paths, messages: int, bounds: ServeBounds) -> None:
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     streams = MessageStreams(STDIN, messages, lines.put_nowait)
     with ended_by_signals(lambda: lines.put_nowait(None)):
-        await McpServer(partial(_open, words, paths), words, streams.send).serve(lines)
+        await McpServer(partial(_open, words, paths, bounds), words, streams.send).serve(lines)
         await streams.flush()
 
 
-def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
+def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenConversation:
     # Loaded with the first conversation: a client waits for our first answer before it goes on.
     from duckflow.agent.session import begin, reopen
     from duckflow.agent.trust import refuse_own_folders
@@ -48,9 +81,14 @@ def _open(words: Words, paths: Paths, wish: Wish) -> OpenConversation:
     if not folder.is_absolute() or not folder.is_dir():
         raise UsageError("serve.no_folder", folder=str(folder))
     folder = folder.resolve()
+    bounds.check(folder)
     refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
+    settings = load(paths.user_config, folder, {}).settings
+    highest = Mode(settings.safety.mode)
+    if wish.mode and Mode(wish.mode) in STRICTEST_FIRST[STRICTEST_FIRST.index(highest) + 1 :]:
+        raise UsageError("serve.mode_bound", mode=wish.mode, highest=highest)
     settings = load(paths.user_config, folder, {"safety.mode": wish.mode or None}).settings
-    setup = Setup(settings, paths, folder, Words(words.language), wish.model)
+    setup = Setup(settings, paths, folder, Words(words.language), wish.model, by_client=True)
     if journal:
         session = reopen(journal).session
     else:

@@ -24,6 +24,8 @@ class Setup(NamedTuple):
     """The user says on the command line that the folder is to be trusted."""
     added: tuple[Path, ...] = ()
     """Further folders that the user has named on the command line."""
+    by_client: bool = False
+    """Questions go to another program, which may say yes to everything."""
     home: Path | None = None
     """Where the user's own extensions are; not said: in their home."""
 

@@ -10,12 +10,11 @@ from duckflow.errors import DuckflowError
 from duckflow.events.views import Attachment
 from duckflow.extensions.custom_commands import CustomCommand, commands_in, fill_in, put_outputs
 from duckflow.extensions.skills import Skill
-from duckflow.state.mode import Mode
+from duckflow.state.mode import STRICTEST_FIRST, Mode
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import quote
 
 HELP = 90
-STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)
 
 
 class ExtensionCommands:

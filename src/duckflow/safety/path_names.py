@@ -166,6 +166,11 @@ perl5, .nix-profile, .local/bin, .local/lib, bin, .cache, .gitconfig, .config/gi
 """What tools keep in the home folder and need: toolchains, packages, caches, settings without logins."""
 
 
+def holds_home(folder: Path, home: Path) -> bool:
+    """Whether it is the user's home, or a folder above it such as `/`: no project."""
+    return folder == Path("/") or home.resolve().is_relative_to(folder.resolve())
+
+
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
     """Those beneath the folder, whether they are there yet or not; and Duckflow's own ones around it as well. `opened`:
     what the user's settings let commands read, such as `~/.npmrc`."""

@@ -10,3 +10,6 @@ class Mode(StrEnum):
     AUTO_EDIT = "auto-edit"
     PLAN = "plan"
     FULL_AUTO = "full-auto"
+
+
+STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)

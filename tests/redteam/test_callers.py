@@ -1,0 +1,83 @@
+"""Programs that call Duckflow: the user's settings and the folders named at the start are the upper bound, whatever the
+caller asks for and answers."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.state.question import Answer
+from tests.cli.shell import Shell
+from tests.cli.test_mcp import agent
+from tests.journeys.story import Story, decide, respond
+
+YES = {"action": "accept", "content": {"answer": "yes"}}
+HELLO = decide(respond("Hello."), step="PLANNING")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def spellings(shell: Shell, home: Path) -> dict[str, str]:
+    """Folders that were not named at the start."""
+    (shell.work / "way").symlink_to(home)
+    (shell.work / "beside").symlink_to(shell.work.parent)
+    return {
+        "root": "/",
+        "home": str(home),
+        "above home": str(home.parent),
+        "by dots": f"{shell.work}/..",
+        "by a link": f"{shell.work}/way",
+        "by a link upwards": f"{shell.work}/beside",
+        "by a tilde": "~",
+        "machine": "/etc",
+        "the same beginning": f"{shell.work}-other",
+    }
+
+
+def test_a_caller_chooses_no_folder_that_was_not_named(bare: Shell, tmp_path: Path) -> None:
+    home = tmp_path / "people/duck"
+    home.mkdir(parents=True)
+    Path(f"{bare.work}-other").mkdir()
+    (bare.work / "below").mkdir()
+    bare.environment["HOME"] = str(home)
+    model = bare.script(HELLO)
+    with agent(bare, elicitation={}) as other:
+        for way, folder in spellings(bare, home).items():
+            done = other.call("duckflow", YES, prompt="hi", cwd=folder, model=model)
+            assert done["isError"] and "mcp serve" in done["content"][0]["text"], way
+        done = other.call("duckflow", YES, prompt="hi", cwd=str(bare.work / "below"), model=model)
+        assert not done["isError"]
+
+
+@pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit"])
+def test_a_caller_chooses_no_mode_beyond_the_users(bare: Shell, highest: str) -> None:
+    bare.write_config(f'[safety]\nmode = "{highest}"\n')
+    modes = ["plan", "ask", "auto-edit", "full-auto"]
+    model = bare.script(HELLO)
+    with agent(bare, elicitation={}) as other:
+        for mode in modes:
+            done = other.call("duckflow", YES, prompt="hi", cwd=str(bare.work), mode=mode, model=model)
+            assert bool(done["isError"]) == (modes.index(mode) > modes.index(highest)), mode
+
+
+@pytest.mark.parametrize("folder", ["/", "~", "home/..", "home", "home/."])
+def test_home_and_above_are_refused_on_the_command_line(bare: Shell, tmp_path: Path, folder: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir(exist_ok=True)
+    named = folder if folder in ("/", "~") else str(tmp_path / folder)
+    done = bare.run("mcp", "serve", named, HOME=str(home))
+    assert done.returncode == 2 and "mcp serve" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["work", "."])
+async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, place: str) -> None:
+    """An editor's client: the question is not even put to it."""
+    home = tmp_path / "work/deeper" if place == "." else tmp_path / "work"
+    home.mkdir(parents=True)
+    story = Story(tmp_path, [HELLO], home=home, by_client=True)
+    story.answer = lambda question: Answer(choice="trust")
+    await story.tell("hello")
+    assert not story.questions and not story.model.requests
+    assert not (tmp_path / "home/trusted.json").exists()
