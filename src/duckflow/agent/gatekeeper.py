@@ -13,7 +13,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PermissionGiven
 from duckflow.safety.ignore_rules import IgnoredPaths
-from duckflow.safety.path_names import shown
+from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import Action, Decision
@@ -25,6 +25,7 @@ GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.I
 ELSEWHERE = re.compile(r"(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])", re.IGNORECASE)
 WORD = re.compile(r"[^\s;|&<>()'\"]+")
 MOST_WORDS = 500
+MOST_CHANGED = 40
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
@@ -62,6 +63,15 @@ def _ignored_in(command: str, folder: Path) -> str:
         if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
             return path
     return ""
+
+
+def difference(before: str, now: str) -> str:
+    """Lines that went and lines that came, for a person's eyes."""
+    import difflib
+
+    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
+    changed = [shown_line(line) for line in lines if not line.startswith(("---", "+++", "@@"))]
+    return "\n".join([*changed[:MOST_CHANGED], *(["…"] if len(changed) > MOST_CHANGED else [])])
 
 
 class RiskyAction(NamedTuple):
@@ -186,7 +196,12 @@ class Gatekeeper:
             target = one.tool.target(one.args)
             command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
             operation, impacts = one.action.operation, one.preview.impacts
-            known = one.tool.allowed or one.allowed or self.permissions.allows(operation, impacts, command, by_name)
+            said = one.tool.said
+            allowed = self.permissions.allows(operation, impacts, command, by_name, said)
+            known = one.tool.allowed or one.allowed or allowed
+            if said and not known and (earlier := self.permissions.earlier(operation)):
+                changed = say("risk.tool_changed", difference=difference(earlier.said, said))
+                assessment = assessment._replace(reasons=(*assessment.reasons, changed))
             if one.asks:
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, one.asks))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
@@ -194,7 +209,7 @@ class Gatekeeper:
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if one.tool.outside:
-                    rule, command = Permission(operation=operation, pattern=ANY), one.preview.diff
+                    rule, command = Permission(operation=operation, pattern=ANY, said=said), one.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, one)
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""

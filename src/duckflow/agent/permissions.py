@@ -23,11 +23,15 @@ class Permission(Value):
 
     operation: str
     pattern: str
+    said: str = ""
+    """What a tool of somebody else's server said of itself when it was allowed."""
 
-    def covers(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
+    def covers(
+        self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
+    ) -> bool:
         """Whether everything the action would do is allowed by this rule. `by_name`: only a rule that names the very
         file counts, none for files of a kind."""
-        if operation != self.operation:
+        if operation != self.operation or said != self.said:
             return False
         if command:
             if command == self.pattern:
@@ -40,7 +44,8 @@ class Permission(Value):
         return all(map(Wildcard(self.pattern).matches, paths)) if paths else self.pattern == ANY
 
     def describe(self) -> Phrase:
-        return say("permission.rule", operation=self.operation, pattern=self.pattern)
+        said = {"said": self.said} if self.said else {}
+        return say("permission.rule", operation=self.operation, pattern=self.pattern, **said)
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
@@ -125,7 +130,10 @@ class ApprovalHistory:
         counted = {one: times for one, times in self._counted().items() if one != rule}
         counted[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
         self._times = dict(list(counted.items())[-MOST_COUNTED:])
-        _write(self._path, [{**one.model_dump(), "times": times} for one, times in self._times.items()])
+        _write(
+            self._path,
+            [{**one.model_dump(exclude_defaults=True), "times": times} for one, times in self._times.items()],
+        )
 
     def times(self, rule: Permission) -> int:
         return self._counted().get(rule, 0)
@@ -161,9 +169,16 @@ class Permissions:
         """What the user usually allows, and how often they have; what is a rule already is none of it."""
         return [(rule, times) for rule, times in self.history.usual() if rule not in (*self.session, *self.always)]
 
-    def allows(self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> bool:
-        impacts = tuple(impacts)
-        return any(rule.covers(operation, impacts, command, by_name) for rule in (*self.session, *self.always))
+    def allows(
+        self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
+    ) -> bool:
+        impacts, rules = tuple(impacts), (*self.session, *self.always)
+        return any(rule.covers(operation, impacts, command, by_name, said) for rule in rules)
+
+    def earlier(self, operation: str) -> Permission | None:
+        """A rule for a tool of somebody else's server, whatever it said of itself then."""
+        rules = (*self.session, *self.always)
+        return next((rule for rule in reversed(rules) if rule.operation == operation), None)
 
     @property
     def secret_files(self) -> bool:
@@ -171,6 +186,8 @@ class Permissions:
 
     def add(self, rule: Permission, for_good: bool) -> None:
         kept = self.always if for_good else self.session
+        # A rule for what a tool said of itself before is over.
+        kept[:] = [known for known in kept if not rule.said or known.operation != rule.operation or known == rule]
         if rule not in kept:
             kept.append(rule)
         if for_good:
@@ -190,7 +207,7 @@ class Permissions:
         return rule
 
     def _save(self) -> None:
-        _write(self._path, [rule.model_dump() for rule in self.always])
+        _write(self._path, [rule.model_dump(exclude_defaults=True) for rule in self.always])
 
 
 def _write(path: Path, held: list[dict[str, Any]]) -> None:

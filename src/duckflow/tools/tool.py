@@ -106,6 +106,8 @@ class Tool(ABC, Generic[A]):
     led_in_tasks: bool = False
     """Whether a small model may plan tasks with it."""
     outside: bool = False
+    said: str = ""
+    """All that somebody else's tool says of itself. A rule for it holds while this stays the same."""
     """It is a program of somebody else's, outside of the sandbox: asked for in every mode, unless a rule covers it."""
     allowed: bool = False
     """The user's settings are such a rule."""

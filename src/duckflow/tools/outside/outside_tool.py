@@ -29,6 +29,7 @@ PREFIX = "mcp__"
 LONGEST_NAME = 64
 HASHED = 7
 LONGEST_TEXT = 1000
+LONGEST_SAID = 10_000
 SHOWN = 80
 
 
@@ -79,6 +80,7 @@ class OutsideTool(Tool[OutsideArgs]):
         self._schema = plain_schema(given.get("inputSchema"))
         texts = [name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"]
         self.subject = tuple(name for name in texts if name in self._schema["required"]) or tuple(texts)
+        self.said = _said(given)
         self._kept = kept
 
     def parameters(self) -> Table:
@@ -138,6 +140,17 @@ class OutsideTool(Tool[OutsideArgs]):
     def _shown(self, text: str) -> Phrase:
         brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
         return say("mcp.called", server=self.server.name, tool=self.name, text=brief)
+
+
+def _said(given: Mapping[str, Any]) -> str:
+    """Everything that a tool says of itself; what is too long to be kept by its digest."""
+    lines: list[str] = []
+    for key in sorted(given):
+        text = json.dumps(given[key], ensure_ascii=False, sort_keys=True, indent=1)
+        if len(text) > LONGEST_SAID:
+            text = f"{text[:LONGEST_SAID]}… {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+        lines.append(f"{key}: {text}")
+    return "\n".join(lines)
 
 
 def _told(given: Table) -> list[str]:
