@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from duckflow.cli.parser import Options
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
-from duckflow.store.paths import Paths
+from duckflow.store.paths import Paths, private_folder
 
 if TYPE_CHECKING:
     from duckflow.fleet.dbos_engine import DbosEngine
@@ -34,7 +34,7 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DbosEngine":
     from duckflow.fleet.ranking import choose
     from duckflow.fleet.worker import Workplace
 
-    paths.data.mkdir(parents=True, exist_ok=True)
+    private_folder(paths.data)
     given = options.database or os.environ.get(DATABASE, "")
     address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
     below = folder_of(options.repositories or "")

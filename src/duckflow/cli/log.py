@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from duckflow.cli.last_resort import write_traceback
-from duckflow.store.paths import Paths, make_private
+from duckflow.store.paths import Paths, make_private, private_folder
 
 LARGEST = 5_000_000
 LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})
@@ -33,7 +33,7 @@ class Log:
 
     def start(self) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             _put_aside(self._path)
             make_private(self._path)
             level = os.environ.get("DUCKFLOW_LOG", "").upper()

@@ -75,6 +75,7 @@ def run(argv: list[str]) -> int:
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
     try:
         paths = Paths.of_user()
+        paths.close_to_others()
         if not _language_flag(argv) and not os.environ.get("DUCKFLOW_LANG"):
             words.language = language_of(read_language(paths.user_config))
         return _carry_out(argv, words, paths)

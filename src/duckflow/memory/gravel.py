@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
 from duckflow.state.message import Message
-from duckflow.store.paths import make_private
+from duckflow.store.paths import make_private, private_folder
 
 if TYPE_CHECKING:
     from duckflow.memory.archive import Archive
@@ -54,7 +54,7 @@ class Inbox:
     @contextmanager
     def _locked(self) -> Generator[int]:
         if self._file < 0:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             make_private(self._path)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)

@@ -17,7 +17,7 @@ from duckflow.events.types import BY_KIND, Event, MessageAdded, SessionOpened, U
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import Line100, Value
 from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
-from duckflow.store.paths import make_private
+from duckflow.store.paths import make_private, private_folder
 
 
 class Lock:
@@ -155,7 +155,7 @@ class Journal(JournalReader):
 
     def __init__(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             self._lock = Lock(path.with_suffix(".lock"))
         except OSError as problem:
             raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem

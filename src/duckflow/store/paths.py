@@ -39,6 +39,12 @@ class Paths(NamedTuple):
             xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_CACHE_HOME", ".cache")
         )
 
+    def close_to_others(self) -> None:
+        """A data folder from before was open to everybody on the machine."""
+        with contextlib.suppress(OSError):
+            if self.data.stat().st_mode & 0o077:
+                self.data.chmod(0o700)
+
     def sessions_of(self, folder: Path) -> Path:
         """The folder with the journals of one work folder; its name tells a person which one."""
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
@@ -94,6 +100,13 @@ class Paths(NamedTuple):
     @property
     def models(self) -> Path:
         return self.cache / "models"
+
+
+def private_folder(folder: Path) -> None:
+    """Make the folder, and those above it that are missing; only their owner can look into them."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_private(path: Path) -> None:

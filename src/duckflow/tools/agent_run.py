@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from duckflow.state.action import RUN_AGENT
 from duckflow.state.noun import shorten
@@ -18,6 +18,13 @@ class AgentArgs(Args):
     task: str = Field(min_length=1)
     kind: str = "explore"
     files: list[str] = Field(default_factory=list[str])
+
+    @field_validator("files")
+    @classmethod
+    def _names_files(cls, files: list[str]) -> list[str]:
+        if not all(name.strip() for name in files):
+            raise ValueError("each of files must name a file or a folder")
+        return files
 
 
 class RunsAgents(Protocol):

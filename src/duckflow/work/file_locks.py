@@ -6,12 +6,13 @@ import re
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from duckflow.agent.session import Session
 from duckflow.clock import PausableTimeout
 from duckflow.events.types import Noticed
+from duckflow.safety.wildcard import Wildcard
 from duckflow.state.phrase import say
 from duckflow.state.plan import Step
 from duckflow.state.schedule import ANYTHING, clash, held, lies_in, touched
@@ -95,9 +96,14 @@ class FileLocks:
         self._tell()
 
     def within(self, path: str, files: Iterable[str]) -> bool:
-        """Says whether the path is one of these, or lies below one."""
-        place = self._place(path)
-        return any(lies_in(place, self._place(file)) for file in files)
+        """Says whether the path is one of these, fits a pattern among them, or lies below such a folder."""
+        place = self._real(path)
+        above = [place, *map(str, PurePosixPath(place).parents)]
+        patterns = [self._real(file) for file in files if file.strip()]
+        return any(
+            any(map(Wildcard(pattern).matches, above)) if WILD.search(pattern) else lies_in(place, pattern)
+            for pattern in patterns
+        )
 
     @asynccontextmanager
     async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:

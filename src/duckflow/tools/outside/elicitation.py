@@ -6,12 +6,16 @@ from typing import Any
 
 from duckflow.events.ports import Ask
 from duckflow.llm.json_fields import as_table, tables
+from duckflow.safety.path_names import shown, shown_line
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
 
 Table = dict[str, Any]
 MOST_FIELDS = 10
 MOST_CHOICES = 20
+MOST_LINES, LONGEST_WORDS = 30, 4000
+LONGEST_LABEL = 200
+MARK = "» "
 DECLINED: Table = {"action": "decline"}
 NO = Choice(key="no", label=say("mcp.decline"))
 
@@ -54,11 +58,11 @@ def _fields(schema: Table) -> dict[str, Table]:
 
 def _question(server: str, message: str, name: str, field: Table, *warnings: Phrase) -> Question:
     about = str(field.get("description") or field.get("title") or name)
-    title = say("mcp.asks_for", server=server, field=name)
+    title = say("mcp.asks_for", server=shown(server), field=shown(name)[:LONGEST_LABEL])
     details = (*warnings, _own(message), *((_own(about),) if about != name else ()))
     default = field.get("default")
     offered = tuple(_choices(field))
-    told = say("mcp.default_choice" if offered else "mcp.default", value=str(default))
+    told = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
     standing = () if default is None else (Choice(key="default", label=told),)
     if offered:
         return Question(kind="choice", title=title, details=details, choices=(*offered, *standing, NO))
@@ -74,7 +78,7 @@ def _choices(field: Table) -> Iterator[Choice]:
     values: list[Any] = list(field.get("enum") or ()) or [one.get("const") for one in titled]
     names: list[Any] = list(field.get("enumNames") or ()) or [one.get("title") for one in titled]
     for value, name in zip_longest(values[:MOST_CHOICES], names[: len(values)]):
-        yield Choice(key=str(value), label=_own(str(name or value)))
+        yield Choice(key=str(value), label=quote(shown(str(name or value))[:LONGEST_LABEL]))
 
 
 def _value(field: Table, text: str) -> Any:
@@ -92,5 +96,7 @@ def _value(field: Table, text: str) -> Any:
 
 
 def _own(text: str) -> Phrase:
-    """The server's own words, in no language of ours."""
-    return quote(text)
+    """The server's own words, in no language of ours. Every line is marked as its words, so that none can look like a
+    question of ours."""
+    lines = text[:LONGEST_WORDS].splitlines()[:MOST_LINES] or [""]
+    return quote("\n".join(f"{MARK}{shown_line(line)}" for line in lines))
