@@ -34,7 +34,8 @@ class Bubblewrap(Sandbox):
         super().__init__(paths, say("sandbox.bubblewrap"))
         self._program = program
         self._machine = machine
-        self._packs: Packs | None = None
+        self._packs: list[Packs] = []
+        """The packs that were guarded last; the same for a sandbox that reaches other places."""
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         network = network or self.paths.settings.network
@@ -42,7 +43,8 @@ class Bubblewrap(Sandbox):
         found = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
         before = found.traces()
         packs = Packs(self.paths.folder, found.git_folders)
-        self._packs = packs if writes else self._packs
+        if writes_folder:
+            self._packs[:] = [packs]
         mounts = Mounts(self.paths, writes)
         try:
             mounts.lay()
@@ -70,8 +72,8 @@ class Bubblewrap(Sandbox):
         )
 
     def close(self) -> None:
-        if self._packs:
-            self._packs.let_go()
+        for packs in self._packs:
+            packs.let_go()
         super().close()
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
