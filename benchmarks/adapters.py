@@ -41,6 +41,14 @@ def answer(text: str) -> str:
     return read.choice if read else "other"
 
 
+def whole_answer(text: str) -> dict[str, Any]:
+    from duckflow.i18n.answers import read_whole
+
+    reply = read_whole(text)
+    read = {name: getattr(reply, name) for name in ("scope", "about", "condition", "background")}
+    return {"kind": reply.verdict, **read}
+
+
 def asks(text: str) -> bool:
     from duckflow.i18n.asking import ends_asking
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.i18n.answers import read_answer, yes_or_no
+from duckflow.i18n.answer_words import yes_or_no
+from duckflow.i18n.answers import read_answer
 
 PHRASES = [json.loads(line) for line in Path("tests/words/answers.jsonl").read_text("utf-8").splitlines()]
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]

@@ -1,4 +1,4 @@
-"""Plans for stories: what the model drafts, and a slow operation to catch work in the middle."""
+"""Plans for stories: what the model drafts, a slow operation to catch work in the middle, a user who types."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 from duckflow.events.work import JobEnded
 from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
 SNAKE: dict[str, Any] = {
@@ -62,3 +63,14 @@ async def until(story: Story, true: Callable[[], bool], seconds: float = 60.0) -
                 happened.clear()
     finally:
         unsubscribe()
+
+
+class Typing(Story):
+    """A person who types; questions stay open until then."""
+
+    def answer(self, question: Question) -> Answer | None:
+        return None
+
+    async def asked(self, number: int = 1) -> Question:
+        await until(self, lambda: len(self.questions) >= number)
+        return self.questions[number - 1]

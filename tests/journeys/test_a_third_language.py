@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import ActionFinished
-from duckflow.i18n.answers import yes_or_no
+from duckflow.i18n.answer_words import yes_or_no
 from duckflow.i18n.figures import grouped
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import PlanChanged, QuestionClosed
-from duckflow.i18n.answers import yes_or_no
-from duckflow.state.question import Answer, Question
-from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
+from duckflow.i18n.answer_words import yes_or_no
+from duckflow.state.question import Answer
+from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="tabs\n")
@@ -27,17 +27,6 @@ AT_A_DUCK_CALL = [
 ]
 ENDED = {"en": "has ended", "ja": "終わりました"}
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
-
-
-class Typing(Story):
-    """A person who types; questions stay open until then."""
-
-    def answer(self, question: Question) -> Answer | None:
-        return None
-
-    async def asked(self, number: int = 1) -> Question:
-        await until(self, lambda: len(self.questions) >= number)
-        return self.questions[number - 1]
 
 
 @pytest.mark.parametrize(("language", "yes"), [("en", "yes please, go ahead"), ("ja", "はい、お願いします")])

@@ -78,7 +78,8 @@ async def test_a_note_names_tools_as_they_are_called(tmp_path: Path) -> None:
     story = Story(tmp_path, [PROPOSE, drafted, called(decide(respond("Because of a.py.")))], native=True)
     await story.tell("do the work")
     await story.tell("yes, but why this one?")
-    assert "use plan_tool_revise; otherwise answer it" in story.prompt() and "plan_tool.revise" not in story.prompt()
+    assert "plan_tool_approve with all of it; otherwise answer it" in story.prompt()
+    assert "use plan_tool_revise" in story.prompt() and "plan_tool.revise" not in story.prompt()
 
 
 async def test_it_may_look_first_and_go_on_with_what_it_saw(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ class Dispatched:
     results: list[ActionResult] = field(default_factory=list[ActionResult])
     stop: Stop = ""
     refusal: str = ""
+    wished: bool = False
+    """The user did not say no, but wants something else first."""
     approved: bool = False
     """The user was asked and said yes."""
     failed: str = ""
@@ -54,6 +56,7 @@ class Dispatched:
         self.results += other.results
         self.stop, self.refusal, self.failed = other.stop, other.refusal, other.failed or self.failed
         self.approved |= other.approved
+        self.wished |= other.wished
         self.broken |= other.broken
         self.whole |= other.whole
 
@@ -258,11 +261,13 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """The others than what the no was said to are given back."""
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
-        told = self._note("refused_why" if no.reason else "refused", reason=no.reason)
+        note_key = "wished" if no.wish else "refused_why" if no.reason else "refused"
+        told = self._note(note_key, reason=no.reason)
         for action in (one.action for one in ready if one.action not in others):
-            why = ToolError(told, "tool.refused", operation=action.operation, reason=no.reason)
+            key = "tool.wished" if no.wish else "tool.refused"
+            why = ToolError(told, key, operation=action.operation, reason=no.reason)
             await self._fail(action, why, done, actor)
-        done.stop, done.refusal = "refused", no.reason
+        done.stop, done.refusal, done.wished = "refused", no.reason, no.wish
         return others
 
     def _note(self, key: str, **values: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.permissions import ANY, SECRET_FILES, Permission, Permissions, rule_for
+from duckflow.agent.permissions import ANY, SECRET_FILES, Permission, Permissions, fits, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PermissionGiven
@@ -16,7 +16,7 @@ from duckflow.safety.ignore_rules import IgnoredPaths
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
-from duckflow.state.action import Action, Decision
+from duckflow.state.action import CHANGING, Action, Decision
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
@@ -97,8 +97,11 @@ def gate_question(
     diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
     lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
     intent = tuple(dict.fromkeys(one.action.reasoning for one in risky))
-    reasons = {action.reasoning for action in decision.actions}
-    told = decision.rationale not in intent and not reasons.issuperset(decision.rationale.split("; "))
+    asked_about = {one.action.action_id for one in risky}
+    others = [action.reasoning for action in decision.actions if action.action_id not in asked_about]
+    # The reason of an action that is not asked about has no place here.
+    told = decision.rationale not in intent and not any(reason and reason in decision.rationale for reason in others)
+    told = told and not set(intent).issuperset(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
@@ -162,6 +165,8 @@ class Clearance(NamedTuple):
     edited: str | None = None
     asked_about: frozenset[str] = frozenset()
     """The actions the question was about."""
+    wish: bool = False
+    """It was no no: the user wants something else first."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see: the user was asked for just that."""
 
@@ -190,7 +195,8 @@ class Gatekeeper:
         told: list[Phrase] = []
         for one in deeds:
             assessment = self._assess(one)
-            verdict = self._judged(one, assessment, doubtful)
+            draft = None if actor.for_user else self._draft_for(one)
+            verdict = "ask" if draft else self._judged(one, assessment, doubtful)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             target = one.tool.target(one.args)
@@ -202,8 +208,8 @@ class Gatekeeper:
             if said and not known and (earlier := self.permissions.earlier(operation)):
                 changed = say("risk.tool_changed", difference=difference(earlier.said, said))
                 assessment = assessment._replace(reasons=(*assessment.reasons, changed))
-            if one.asks:
-                known, assessment = False, assessment._replace(reasons=(*assessment.reasons, one.asks))
+            for why in filter(None, (one.asks, draft)):
+                known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
                 rule = rule_for(operation, impacts, command, by_name)
                 if assessment.wants_secrets:
@@ -223,11 +229,19 @@ class Gatekeeper:
         return await self._put(risky, decision, doubtful, actor)
 
     def lets_pass(self, one: Ready) -> bool:
-        return self._judged(one, self._assess(one), doubtful=False) == "pass"
+        return not self._draft_for(one) and self._judged(one, self._assess(one), doubtful=False) == "pass"
 
     def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Ruling:
         verdict = judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
         return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
+
+    def _draft_for(self, one: Ready) -> Phrase | None:
+        """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question;
+        the mode that only reads refuses it anyway."""
+        plan = self._session.state.plan
+        waits = plan is not None and plan.status == "draft" and self.mode != Mode.PLAN
+        changes = one.tool.effect in CHANGING and not one.tool.reads_only(one.args)
+        return say("risk.draft", name=plan.name) if plan and waits and changes else None
 
     def _assess(self, one: Ready) -> Assessment:
         return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))
@@ -262,9 +276,15 @@ class Gatekeeper:
                 return Clearance(True, asked=True)
             case "edit" if "edit" in offered:
                 return Clearance(True, asked=True, edited=answer.text)
-            case "session" | "always" as scope if scope in offered and rule:
-                self.permissions.add(rule, for_good=scope == "always")
-                self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
+            case "session" | "always" as scope:
+                if scope in offered and rule and fits(rule, answer.about, self._session.state.language):
+                    self._session.emit(Noticed(what=say(f"permission.given.{scope}", rule=rule.shown())))
+                    self.permissions.add(rule, for_good=scope == "always")
+                    self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
+                else:
+                    self._session.emit(Noticed(what=say("permission.only_once")))
                 return Clearance(True, asked=True)
+            case "wish":
+                return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text)

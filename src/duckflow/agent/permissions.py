@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from duckflow.errors import UsageError
+from duckflow.i18n.answers import named_in
 from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
@@ -42,6 +43,10 @@ class Permission(Value):
         if by_name:
             return bool(paths) and all(escaped(path) == self.pattern for path in paths)
         return all(map(Wildcard(self.pattern).matches, paths)) if paths else self.pattern == ANY
+
+    def shown(self) -> str:
+        """The rule in a line that people read."""
+        return f"{self.operation} {self.pattern}"
 
     def describe(self) -> Phrase:
         said = {"said": self.said} if self.said else {}
@@ -82,6 +87,16 @@ def rule_for(operation: str, impacts: Iterable[FileImpact], command: str, by_nam
         return Permission(operation=operation, pattern=pattern)
     # What is deleted, and what has no kind, is named.
     return Permission(operation=operation, pattern=escaped(str(paths.pop()))) if len(paths) == 1 else None
+
+
+FILE_KINDS = {"markdown": ".md", "python": ".py", "javascript": ".js", "typescript": ".ts", "shell": ".sh"}
+
+
+def fits(rule: Permission, about: str, language: str) -> bool:
+    """Whether a rule is about what the user named, and so not wider than their words: everything that they named must
+    stand in it. Words that only point at what was asked about fit every rule."""
+    shown = rule.shown().casefold()
+    return all(word in shown or FILE_KINDS.get(word, "\0") in shown for word in named_in(about, language))
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duckflow.events.ports import Emit
+from duckflow.events.talking import AskedBack
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answers import agrees_to, means_always, read_answer, read_wish, yes_or_no
+from duckflow.i18n.answer_words import agrees_to
+from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole
 from duckflow.i18n.language import languages_in
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
@@ -63,8 +65,13 @@ class Questions:
         asked = self._open.get(question_id)
         if asked is None:
             return Taken("closed", (say("question.closed"),), question_id)
-        question = asked.question
-        answer = _chosen(choice, text, question) if choice else self._read(text, asked)
+        question, whole = asked.question, read_whole(text, self._language())
+        if not choice and question.kind != "text" and whole.waits:
+            return Taken("unclear", (say("question.waits"),), question_id)
+        if not choice and question.kind == "gate" and whole.asks:
+            self._emit(AskedBack(question=question, text=text.strip()))
+            return Taken("unclear", (say("question.asked_back"),), question_id)
+        answer = _chosen(choice, text, question) if choice else self._read(text, whole, asked)
         if answer is None:
             return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
@@ -79,11 +86,11 @@ class Questions:
             on_record = question.on_record and answer is not None
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
-    def _read(self, text: str, asked: OpenQuestion) -> Answer | None:
+    def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:
         """What the text means; nothing when it is unclear or says only half of it."""
         question = asked.question
         if question.kind == "gate":
-            return _read_at_gate(text, asked, self._language())
+            return _read_at_gate(text, whole, asked, self._language())
         if asked.half:
             return asked.half.model_copy(update={"text": text})
         if question.kind == "text":
@@ -102,7 +109,8 @@ def read_words(text: str, question: Question, language: str) -> Answer:
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
-        named = word in _names(choice, plain, language) or (choice.key == "no" and yes_or_no(plain, language) == "no")
+        refused = choice.key == "no" and read_whole(plain, language).verdict == "no"
+        named = word in _names(choice, plain, language) or (refused and not read_whole(plain, language).reason)
         if named and not choice.wants_text:
             return Answer(choice=choice.key)
     return Answer(choice="text", text=text.strip())
@@ -117,25 +125,34 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
     for choice in question.choices:
         if word in _names(choice, plain, language):
             return Answer(choice=choice.key)
-    meaning = yes_or_no(plain, language)
+    answer = None if plain.isdecimal() else read_answer(plain, language=language)
+    meaning = answer.choice if answer and not answer.text else ""
     keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]
     return Answer(choice=keys[0]) if keys else Answer(choice=FREE, text=text.strip())
 
 
-def _read_at_gate(text: str, asked: OpenQuestion, language: str) -> Answer | None:
-    """A yes or no with a wish is a no that says what to do instead. What would be very risky takes a word for its yes,
-    no key."""
+def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
+    """A yes that says more is a wish: nothing runs yet, and the model hears it. What would be very risky takes a word
+    for its yes, no key."""
     question = asked.question
     answer = _begun(text, question, language) or read_answer(text, _keys(question), language)
     if answer is None and agrees_to(text, _deeds(question), language):
-        answer = Answer(choice="yes")
-    if answer is None and (wish := read_wish(text, language)):
-        return Answer(choice="no", text=wish)
-    if answer and answer.choice == "yes" and _needs_word(question) and not yes_or_no(text, language):
+        return Answer(choice="yes")
+    if answer is None and whole.wish:
+        return Answer(choice="wish", text=text.strip())
+    if answer and answer.choice == "yes" and _needs_word(question) and whole.verdict != "yes":
         return None
     if answer and answer.choice == "no" and not answer.text and asked.half:
         return asked.half
-    return answer
+    return _with_scope(answer, whole) if answer and answer.choice == "yes" else answer
+
+
+def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
+    """A yes as far as it goes. For good it counts only with the word that this takes."""
+    if whole.scope not in ("session", "always"):
+        return answer
+    scope = "always" if whole.for_good else "session"
+    return answer.model_copy(update={"choice": scope, "about": whole.about})
 
 
 def _begun(text: str, question: Question, language: str) -> Answer | None:

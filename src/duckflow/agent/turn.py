@@ -286,7 +286,7 @@ def _note(turn: TurnSoFar) -> str:
     if done.stop == "error":
         return turn.note("action_failed")
     if done.stop == "refused":
-        return turn.note("refused_note")
+        return turn.note("wished_note" if done.wished else "refused_note")
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

@@ -108,13 +108,14 @@ class TurnPacemaker:
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)
         if decision.objection():
             self._pacemaker.notice(Signal.CHECK_FAILED)
-        if done.stop == "refused":
+        if done.stop == "refused" and not done.wished:
             self._pacemaker.notice(Signal.REFUSED)
         elif done.approved:
             self._pacemaker.notice(Signal.APPROVED)
         spent, self._used = self._tokens() - self._used, self._tokens()
         actions = {action.action_id: action for action in decision.actions} | done.whole
-        for result in done.results:
+        # An action that the user wants changed has not failed.
+        for result in (one for one in done.results if one.ok or not done.wished):
             share = spent // len(done.results)
             step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)

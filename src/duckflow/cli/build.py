@@ -28,6 +28,7 @@ from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.project import Project
 from duckflow.agent.questions import Questions
+from duckflow.agent.questions_back import QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
@@ -107,6 +108,7 @@ def build_conversation(
                 work.jobs,
                 memory,
                 work.sub_agents,
+                work.approval,
             ),
         )
 
@@ -214,9 +216,11 @@ def _model(
     thinker = Thinker(connection, compiler, session.emit, limits, settings.memory, settings.pacemaker.detectors, memory)
     folder = WorkFolder(ground.workspace)
     StepChecks(session, folder)
+    think = ProcedureCalls(session.state, connection, compiler, limits).think
+    QuestionsBack(session, think)
     drafter = Drafter(
         session.state,
-        ProcedureCalls(session.state, connection, compiler, limits).think,
+        think,
         folder,
         lambda: usable_in_tasks(toolbox.operations()),
         partial(_offered_in_tasks, toolbox, connection),
@@ -268,6 +272,7 @@ class Work(NamedTuple):
     jobs: JobRunner
     sub_agents: "Callable[[], SubAgents]"
     pacemaker: Pacemaker
+    approval: PlanApproval
 
 
 def _work(
@@ -302,7 +307,7 @@ def _work(
 
     others = partial(Pacemaker, settings.pacemaker)
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, guard.phases, others, settings.agent, agents, locks)
-    return Work(jobs, sub_agents, pacemaker)
+    return Work(jobs, sub_agents, pacemaker, PlanApproval(session, guard.phases, jobs, model.connection, ask))
 
 
 class Front(NamedTuple):
@@ -327,9 +332,8 @@ def _front(
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
     pacing = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
-    approval, actor = PlanApproval(session, guard.phases, work.jobs, connection), Actor(session.emit, ask)
-    material = BringMaterial(session, toolbox, ground.workspace, model.pictures)
-    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(approval))
+    actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
+    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval))
     outside = None
     # Nothing of it is loaded where no server is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
@@ -350,7 +354,7 @@ def _front(
         work.jobs.hold()
 
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
-    planned = PlannedWork(session, turns, work.jobs, approval)
+    planned = PlannedWork(session, turns, work.jobs, work.approval)
     choices = Choices(session, guard.gatekeeper, connection)
     conversation = ChatLoop(
         session, turns, planned, ground.questions, commands, choices, pacing, memory, guard.undo, moves

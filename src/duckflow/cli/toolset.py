@@ -13,6 +13,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.ports import Approval
 from duckflow.tools.tool import AnyTool
 from duckflow.work.jobs import JobRunner
 
@@ -28,6 +29,7 @@ class ToolParts(NamedTuple):
     jobs: JobRunner
     memory: ConversationMemory
     agents: Callable[[], RunsAgents]
+    approval: Approval
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
@@ -62,12 +64,13 @@ def _shell(parts: ToolParts) -> list[AnyTool]:
 
 
 def _plans(parts: ToolParts) -> list[AnyTool]:
-    from duckflow.tools.plan.plan_tools import GetPlan, Propose, Revise, UpdateStep
+    from duckflow.tools.plan.plan_tools import Approve, GetPlan, Propose, Revise, UpdateStep
 
     state, emit, drafter = parts.session.state, parts.session.emit, parts.drafter
     return [
         Propose(state, emit, drafter),
         GetPlan(state),
+        Approve(state, parts.approval),
         Revise(state, emit, drafter),
         UpdateStep(state, emit, drafter.folder),
     ]

@@ -9,6 +9,7 @@ from typing import Literal
 from duckflow.events.event import Event
 from duckflow.events.views import Unheard
 from duckflow.state.phrase import Phrase
+from duckflow.state.question import Question
 
 
 class LineTaken(Event):
@@ -16,6 +17,15 @@ class LineTaken(Event):
 
     live = True
     kind = "line_taken"
+    text: str
+
+
+class AskedBack(Event):
+    """The user asks something about an open Gate. The Gate stays open; the model's answer follows as a notice."""
+
+    live = True
+    kind = "asked_back"
+    question: Question
     text: str
 
 

@@ -1,55 +1,104 @@
-"""What an answer means: a number, a word for a choice, or a yes or no as people say it. Unclear is never a yes.
+"""Reads an answer as a whole: a verdict, and what comes with it. Every other reader of answers uses this one.
 
-An answer is read word for word, each word by its kind. A yes is made of words that agree and words that say nothing, a
-no also of words that refuse. Any other word makes it a wish, a condition or a question, and then it is neither. The
-words of each language stand in its folder (`patterns/answers.txt`)."""
+How far a yes goes and how the work is to run are taken out of the sentence (`patterns/scopes.txt`); the rest is read
+word by word (`patterns/answers.txt`). Unclear is never a yes, and never a no."""
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.answer_words import REASONS, agrees_somewhere, kinds_in, scope_words, yes_or_no
 from duckflow.i18n.asking import asks, ends_asking
-from duckflow.i18n.language import facts_of, languages_in
-from duckflow.i18n.patterns import entries, search
+from duckflow.i18n.language import languages_in
+from duckflow.i18n.patterns import entries, fitting, search
 from duckflow.state.question import Answer
 
+Verdict = Literal["yes", "no", "other"]
+Scope = Literal["", "once", "session", "always"]
+PARTS = ("session", "always", "foreground", "background", "aside", "once")
+"""What is taken out of a sentence, in this order."""
 PERMANENT = "always"
 """A rule that stays is never given by one key."""
-DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
-REASONS = {*DEEDS, "reason"}
-"""Words by which a no says more than no: what is wanted, or why."""
-KINDS = {*REASONS, "yes", "agree", "refuse", "glue", "unclear"}
-LONGEST = 80
-"""Characters: nobody says a plain yes or no in more."""
-GAP = r"[\s,、。.!~〜…♪☆;:\-\"'「」()*]+"
-SIGNS = {"agree": "[👍👌🙆✅⭕🆗]", "refuse": "[❌🙅👎🛑🚫]", "glue": r"[🙏😊😀🎉✨🏻🏼🏽🏾🏿\ufe0f]"}
+LONGEST = 300
+"""Characters: a longer text is a message, and nothing is read into it."""
+BEGINNING = 60
 PUNCTUATION = " 。、.,!！"
+AGREED = " 👍 "
+"""Stands in the sentence for words that said yes and how far at the same time."""
 
 
-@cache
-def _kinds(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """The words of these languages as one pattern; its groups in their order, and the kind of each. The default comes
-    after the others; words that do not stand apart come last, since they would be found inside of those that do."""
-    gaps, words = [GAP], list[tuple[str, str]]()
-    for language in sorted(languages, key=lambda one: (not facts_of(one).spaces, one == DEFAULT_LANGUAGE)):
-        letters, spaces = facts_of(language).letters, facts_of(language).spaces
-        for kind, rule in entries(language, "answers"):
-            if kind == "gap" and rule.source:
-                gaps.append(rule.source)
-            elif kind in KINDS:
-                words.append((kind, rf"(?<![{letters}])(?:{rule.source})(?![{letters}])" if spaces else rule.source))
-    words += SIGNS.items()
-    pattern = "|".join((*gaps, *(f"({source})" for _, source in words)))
-    return re.compile(pattern), tuple(kind for kind, _ in words)
+class WholeAnswer(NamedTuple):
+    """What an answer means."""
+
+    verdict: Verdict = "other"
+    reason: str = ""
+    """Of a no: what is wanted, or why."""
+    scope: Scope = ""
+    """How far a yes goes."""
+    about: str = ""
+    """What the scope is for, in the words that were said; nothing where it is what was asked about."""
+    for_good: bool = False
+    """The word was said that a rule which stays takes."""
+    condition: bool = False
+    """Something else is wanted first: nothing may be done yet."""
+    background: bool = False
+    asks: bool = False
+    """It asks something back."""
+    waits: bool = False
+    """Nothing is decided yet."""
+    wish: bool = False
+    """It agrees, but says more than that or sets a condition."""
+    against: bool = False
+    """Something in it may speak against what was asked."""
+
+    @property
+    def may_be_yes(self) -> bool:
+        """Whether it is a yes, or at least nothing in it speaks against that."""
+        doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
+        return self.verdict == "yes" or not doubts
 
 
-@cache
-def _choices(languages: tuple[str, ...]) -> dict[str, str]:
-    """The choices that words stand for which are said alone."""
-    named = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
-    return {word: name.removeprefix("choice.") for name, rule in named for word in rule.source.split("|")}
+class Parts(NamedTuple):
+    """A sentence without what was taken out of it, and what that was."""
+
+    rest: str
+    scope: Scope = ""
+    about: str = ""
+    background: bool = False
+
+
+@lru_cache(maxsize=64)
+def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
+    plain = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
+    if not plain or len(plain) > LONGEST:
+        return WholeAnswer(against=search("scopes.against", plain, language) is not None)
+    waits = search("scopes.wait", plain, language) is not None
+    against = search("scopes.against", plain, language) is not None
+    parts = _taken_apart(plain, language)
+    if asks(parts.rest, language) or ends_asking(parts.rest, language):
+        return WholeAnswer(asks=True, waits=waits, against=against)
+    word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
+    if parts.rest != plain:
+        word = word or _choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
+    if word == "yes" and not waits:
+        for_good = parts.scope == PERMANENT and _names_always(plain, language)
+        return WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background, against=against)
+    reason = "" if word == "no" else _refusal(parts.rest if parts.scope else plain, language)
+    if word == "no" and REASONS & set(kinds_in(plain, language)):
+        reason = plain
+    if word == "no" or reason:
+        return WholeAnswer("no", reason, waits=waits, against=True)
+    scoped = scope_words(plain, language)
+    if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
+        about = "".join(scoped.names)
+        return WholeAnswer("yes", "", "session", about, background=parts.background, against=against)
+    kinds = list(kinds_in(parts.rest, language))
+    wish = kinds[:1] in (["yes"], ["agree"]) and kinds[-1:] == [""]
+    condition = search("scopes.condition", parts.rest, language) is not None
+    wish |= condition and agrees_somewhere(parts.rest, language)
+    return WholeAnswer(condition=condition, waits=waits, wish=wish, against=against)
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
@@ -59,62 +108,89 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     if word.isdecimal() and 1 <= int(word) <= len(offered):
         choice = offered[int(word) - 1]
         return None if choice == PERMANENT else Answer(choice=choice)
-    choices = _choices(languages_in(plain, language))
-    meaning = choices.get(word) or yes_or_no(plain, language)
-    if meaning in offered:
-        return Answer(choice=meaning, text=plain if meaning == "no" and REASONS & set(_read(plain, language)) else "")
-    head, separator, reason = _split_reason(plain)
-    begins = next(_read(plain, language), "") if separator else ""
-    refuses = begins in ("refuse", "glue") and yes_or_no(head, language) == "no"
-    if "no" in offered and separator.strip():
-        refuses |= head == str(offered.index("no") + 1) or choices.get(head.casefold()) == "no"
-    if refuses and "no" in offered and reason.strip():
-        return Answer(choice="no", text=reason.strip())
-    return None
+    if (choice := _choices(languages_in(plain, language)).get(word)) in offered:
+        return Answer(choice=choice)
+    reply = read_whole(text, language)
+    if reply.verdict in offered:
+        return Answer(choice=reply.verdict, text=reply.reason)
+    return _refused_by_choice(plain, offered, language)
 
 
-def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
-    """`yes` or `no` where a text says just that; nothing where it says more, or both, or asks."""
-    found = {""} if asks(text, language) else set(_read(text, language))
-    if found & {"unclear", ""} or {"yes", "refuse"} <= found:
-        return ""
-    if "refuse" in found:
-        return "no"
-    return "yes" if found & {"yes", "agree"} and not found & DEEDS else ""
-
-
-def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
-    """A yes that names just what is asked about: `yes, delete it`."""
-    says_more = asks(text, language) or search("answers.more", text, language)
-    kinds = [] if says_more else list(_read(text, language))
-    return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "glue", "thing", *deeds}
-
-
-def read_wish(text: str, language: str = DEFAULT_LANGUAGE) -> str:
-    """A yes or no with more behind it, whole: what is wanted instead. Nothing for what asks or says something else."""
-    kinds = [] if ends_asking(text, language) else list(_read(text, language))
-    return text.strip() if kinds and kinds[0] in ("yes", "agree", "refuse") and kinds[-1] == "" else ""
-
-
-def _read(text: str, language: str) -> Iterator[str]:
-    """The kinds of its words, as far as they are known; the last is empty where they are not."""
-    plain = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
-    words, kinds = _kinds(languages_in(plain, language))
-    place = 0
-    while place < len(plain):
-        word = words.match(plain, place)
-        if word is None or len(text) > LONGEST:
-            yield ""
-            return
-        place = word.end()
-        if word.lastindex:
-            yield kinds[word.lastindex - 1]
+def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
+    """The names in what a scope is about: of programs, files and folders. `the test runs` names `test`."""
+    plain = about.casefold()
+    for name, left in (("scopes.tests", " test "), ("scopes.pointing", " ")):
+        plain, _ = _without(name, plain, left, language)
+    return tuple(word for word in re.findall(r"[\w.+#/-]+", plain) if word.strip("./"))
 
 
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
     """Whether it points at the rule that stays, but not with the word that this takes."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
     return PERMANENT in offered and word in ("a", str(offered.index(PERMANENT) + 1))
+
+
+@cache
+def _choices(languages: tuple[str, ...]) -> dict[str, str]:
+    """The choices that words stand for which are said alone."""
+    named = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
+    return {word: name.removeprefix("choice.") for name, rule in named for word in rule.source.split("|") if word}
+
+
+def _names_always(plain: str, language: str) -> bool:
+    choices = _choices(languages_in(plain, language)).items()
+    return any(choice == PERMANENT and word in plain.casefold() for word, choice in choices)
+
+
+def _taken_apart(plain: str, language: str) -> Parts:
+    """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and what is said of
+    the session bounds `always`."""
+    rest, taken = plain, dict[str, str]()
+    for part in PARTS:
+        for name, left in ((f"scopes.allows.{part}", AGREED), (f"scopes.{part}", " , ")):
+            rest, found = _without(name, rest, left, language)
+            for match in found:
+                taken[part] = taken.get(part) or (match.groupdict().get("about") or "").strip()
+    if rest != plain:
+        rest, _ = _without("scopes.joint", rest, " ", language)
+    scope: Scope = "once" if "once" in taken else "always" if "always" in taken else ""
+    if "session" in taken and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
+        scope = "session"
+    about = "" if scope == "once" else taken.get("session") or taken.get("always") or ""
+    return Parts(rest.strip(), scope, about, "background" in taken and "foreground" not in taken)
+
+
+def _without(name: str, text: str, left: str, language: str) -> tuple[str, list[re.Match[str]]]:
+    """The text with `left` in place of what the patterns find, and what they found."""
+    taken: list[re.Match[str]] = []
+    for spoken in languages_in(text, language):
+        for pattern in fitting(spoken, name, text):
+            while (found := pattern.search(text)) and found[0]:
+                taken.append(found)
+                text = text[: found.start()] + left + text[found.end() :]
+    return text, taken
+
+
+def _begins_agreeing(plain: str, language: str) -> bool:
+    """Whether the first word that says something agrees."""
+    kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
+    return next(kinds, "") in ("yes", "agree")
+
+
+def _refusal(plain: str, language: str) -> str:
+    """Of `no, because …`: what follows; nothing where it does not begin with a no."""
+    head, separator, reason = _split_reason(plain)
+    begins = next(kinds_in(plain, language), "") if separator else ""
+    return reason.strip() if begins in ("refuse", "glue") and yes_or_no(head, language) == "no" else ""
+
+
+def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> Answer | None:
+    """`2: use tabs`, `n: use tabs`."""
+    head, separator, reason = _split_reason(plain)
+    if "no" not in offered or not separator.strip() or not reason.strip():
+        return None
+    named = head == str(offered.index("no") + 1) or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
+    return Answer(choice="no", text=reason.strip()) if named else None
 
 
 def _split_reason(text: str) -> tuple[str, str, str]:

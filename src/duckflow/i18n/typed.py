@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answers import means_always, read_answer, read_wish
+from duckflow.i18n.answers import means_always, read_answer, read_whole
 from duckflow.i18n.patterns import fullmatch
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
@@ -72,5 +72,5 @@ def _goes_past(question: Question, text: str, language: str, commands: Iterable[
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True
     offered = tuple(choice.key for choice in question.choices)
-    answer = read_answer(text, offered, language) or means_always(text, offered) or read_wish(text, language)
+    answer = read_answer(text, offered, language) or means_always(text, offered) or read_whole(text, language).wish
     return bool(question.job) and question.kind == "gate" and not answer

@@ -102,4 +102,7 @@ class Answer(Value):
     """The chosen key, and what was said with it (a reason, an instruction)."""
 
     choice: str
+    """A key of the question's choices; at a Gate also `wish`: something else is wanted first, and nothing runs yet."""
     text: str = ""
+    about: str = ""
+    """Of a yes that goes further than once: what the user named that it is for."""

@@ -1,6 +1,7 @@
 """The plan and its jobs as the user controls them, and the checks that keep a completed step completed."""
 
 import asyncio
+import unicodedata
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -10,17 +11,20 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
 from duckflow.errors import ToolError
+from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
 from duckflow.events.work import StepChanged
-from duckflow.i18n.answers import read_answer
+from duckflow.i18n.answers import read_answer, read_whole
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import wish_in
 from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
+from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
+from duckflow.state.question import Choice, Question
 from duckflow.tools.plan.ports import Folder, Jobs
 from duckflow.work.jobs import JobRunner
 
@@ -28,19 +32,23 @@ from duckflow.work.jobs import JobRunner
 class PlanApproval:
     """Approves or drops a plan by events, whoever said yes or no."""
 
-    def __init__(self, session: Session, phases: Phases, jobs: Jobs, connection: ModelConnection) -> None:
+    def __init__(self, session: Session, phases: Phases, jobs: Jobs, connection: ModelConnection, ask: Ask) -> None:
         self._session = session
         self._phases = phases
         self._jobs = jobs
         self._connection = connection
+        self._ask = ask
+        self._heard_before = self._newest_id()
+        """The newest message of the user when the draft was shown: it cannot have been about the draft."""
+        session.subscribe(self._hear, PlanChanged)
 
-    async def approve(self, plan: Plan) -> str | Ending:
+    async def approve(self, plan: Plan, background: bool = False) -> str | Ending:
         """Gives what the model is told to begin with, or how the turn ends at once."""
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
         profile = await self._connection.ready_profile()
-        if profile.local:
+        if profile.local or background:
             # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))
@@ -50,25 +58,65 @@ class PlanApproval:
         key = "plan_approved_native" if profile.native_tools else "plan_approved"
         return note(self._session.state.language, key, plan=plan.name, step=first)
 
+    async def pass_on(self, words: str, background: bool) -> str:
+        """The model says that the user has agreed. It counts only with the whole newest message of the user, said after
+        the draft was shown, in which nothing speaks against it; where that is no plain yes, one key confirms it."""
+        state = self._session.state
+        plan, newest = state.plan, self._newest()
+        if plan is None or plan.status != "draft":
+            raise ToolError("there is no draft that waits for a yes", "plan.none")
+        if newest is None or newest.message_id == self._heard_before:
+            raise ToolError(note(state.language, "approve_too_early"), "plan.not_approved", name=plan.name)
+        if _compared(words) != _compared(newest.text):
+            raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
+        answer = read_whole(newest.text, state.language)
+        if not answer.may_be_yes or (answer.verdict != "yes" and not await self._confirmed(plan)):
+            raise ToolError(note(state.language, "approve_no_yes"), "plan.not_approved", name=plan.name)
+        begun = await self.approve(plan, background or answer.background)
+        return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
+
     def drop(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))
         self._phases.plan_refused()
 
+    async def _confirmed(self, plan: Plan) -> bool:
+        choices = (Choice(key="yes", label=say("plan.start_yes")), Choice(key="no", label=say("plan.start_no")))
+        title = say("plan.start", name=plan.name)
+        return (await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))).choice == "yes"
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, PlanChanged) and event.plan.status == "draft":
+            self._heard_before = self._newest_id()
+
+    def _newest(self) -> Message | None:
+        return next((one for one in reversed(self._session.state.messages) if one.role == "user" and not one.job), None)
+
+    def _newest_id(self) -> str:
+        newest = self._newest()
+        return newest.message_id if newest else ""
+
+
+def _compared(text: str) -> str:
+    """A model may set other quotes and spaces; the words must be the same."""
+    return "".join(sign for sign in unicodedata.normalize("NFKC", text).casefold() if sign.isalnum())
+
 
 class PlanAnswer(Policy):
-    """Takes a message as the word on a draft: yes approves and no drops it. Everything else goes to the model, which
-    may revise the draft."""
+    """Takes a message as the word on a draft: yes approves and no drops it. A word for waiting leaves it as it is.
+    Everything else goes to the model, which may answer, revise the draft or pass on a yes."""
 
     def __init__(self, approval: PlanApproval) -> None:
         self._approval = approval
 
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
-        plan = turn.state.plan
+        plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
             return None
-        answer = read_answer(turn.request, language=turn.state.language)
+        said, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
+        if said.waits:
+            return Ending("pending_user", say("plan.waits", name=plan.name))
         if answer and answer.choice == "yes":
-            return await self._approval.approve(plan)
+            return await self._approval.approve(plan, said.background)
         if answer and answer.choice == "no" and not answer.text:
             self._approval.drop(plan)
             return Ending("pending_user", say("plan.dropped", name=plan.name))

@@ -13,7 +13,7 @@ from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.drafting import Drafter, as_listed
-from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.ports import Approval, Folder
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.tool import A, Args, Done, Tool
 
@@ -58,6 +58,13 @@ class IdArgs(Args):
     """A plan, step or job; without one, the one at hand."""
 
     id: str | None = Field(default=None, validation_alias=AliasChoices("id", "step_id", "plan_id", "job_id"))
+
+
+class ApproveArgs(Args):
+    """The user's newest message, whole, and whether the work runs in the background."""
+
+    words: str = Field(min_length=1)
+    background: bool = False
 
 
 class StepArgs(Args):
@@ -173,6 +180,22 @@ class Revise(PlanTool[ReviseArgs]):
         begun = [task for task in now.tasks if task.status != "pending"]
         tasks = (*begun, *drafted[step.tasks_done() :])
         self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
+
+
+class Approve(PlanTool[ApproveArgs]):
+    """Passes on the user's yes to the draft. Their own words are checked; in doubt the user is asked with one key."""
+
+    operation = "plan_tool.approve"
+    when = ("draft",)
+    args = ApproveArgs
+
+    def __init__(self, state: AgentState, approval: Approval) -> None:
+        self._state = state
+        self._approval = approval
+
+    async def run(self, args: ApproveArgs) -> Done:
+        name = the_plan(self._state).name
+        return Done(await self._approval.pass_on(args.words, args.background), say("plan.passed_on", name=name))
 
 
 class UpdateStep(PlanTool[StepArgs]):

@@ -30,6 +30,12 @@ class Jobs(Protocol):
     async def cancel(self, job_id: str) -> Job: ...
 
 
+class Approval(Protocol):
+    """Takes the user's yes to a draft from the model. What is no yes is a ToolError."""
+
+    async def pass_on(self, words: str, background: bool) -> str: ...
+
+
 class Folder(Protocol):
     """The work folder, as far as planning looks at it."""
 

@@ -1,0 +1,131 @@
+"""The words of an answer and their kinds, as each language lists them (`patterns/answers.txt`).
+
+A yes is made of words that agree and words that say nothing, a no also of words that refuse. Any other word makes it a
+wish, a condition or a question, and then it is neither."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.asking import asks
+from duckflow.i18n.language import facts_of, languages_in
+from duckflow.i18n.patterns import entries, search
+
+DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
+REASONS = {*DEEDS, "reason"}
+"""Words by which a no says more than no: what is wanted, or why."""
+KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
+LONGEST = 80
+"""Characters: nobody says a plain yes or no in more."""
+GAP = r"[\s,、。.!~〜…♪☆;:\-\"'「」()*]+"
+SIGNS = {"agree": "[👍👌🙆✅⭕🆗]", "refuse": "[❌🙅👎🛑🚫]", "glue": r"[🙏😊😀🎉✨🏻🏼🏽🏾🏿\ufe0f]"}
+
+
+@cache
+def _kinds(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """The words of these languages as one pattern; its groups in their order, and the kind of each."""
+    gaps = [rule.source for language in languages for kind, rule in entries(language, "answers") if kind == "gap"]
+    words = [*_words(languages, "answers", KINDS), *SIGNS.items()]
+    pattern = "|".join((GAP, *filter(None, gaps), *(f"({source})" for _, source in words)))
+    return re.compile(pattern), tuple(kind for kind, _ in words)
+
+
+def _words(languages: tuple[str, ...], topic: str, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The default language comes after the others; words that do not stand apart come last, since they would be found
+    inside of those that do."""
+    for language in sorted(languages, key=lambda one: (not facts_of(one).spaces, one == DEFAULT_LANGUAGE)):
+        letters, spaces = facts_of(language).letters, facts_of(language).spaces
+        for kind, rule in entries(language, topic):
+            if kind in kinds:
+                yield kind, rf"(?<![{letters}])(?:{rule.source})(?![{letters}])" if spaces else rule.source
+
+
+def kinds_in(text: str, language: str) -> Iterator[str]:
+    """The kinds of its words, as far as they are known; the last is empty where they are not."""
+    plain = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
+    words, kinds = _kinds(languages_in(plain, language))
+    place = 0
+    while place < len(plain):
+        word = words.match(plain, place)
+        if word is None or len(text) > LONGEST:
+            yield ""
+            return
+        place = word.end()
+        if word.lastindex:
+            yield kinds[word.lastindex - 1]
+
+
+def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
+    """`yes` or `no` where a text says just that; nothing where it says more, or both, or asks. Praise alone is neither
+    of them: it says nothing of what is to be done."""
+    kinds = {""} if asks(text, language) else set(kinds_in(text, language))
+    if kinds & {"unclear", ""} or {"yes", "refuse"} <= kinds:
+        return ""
+    if "refuse" in kinds:
+        return "no"
+    return "yes" if kinds & {"yes", "agree"} and not kinds & DEEDS else ""
+
+
+def agrees_somewhere(text: str, language: str) -> bool:
+    """Whether a word that agrees stands anywhere in the text, whatever else it says."""
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    words, kinds = _kinds(languages_in(plain, language))
+    found = (kinds[word.lastindex - 1] for word in words.finditer(plain) if word.lastindex)
+    return any(kind in ("yes", "agree") for kind in found)
+
+
+def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
+    """A yes that names just what is asked about: `yes, delete it`."""
+    says_more = asks(text, language) or search("answers.more", text, language)
+    kinds = [] if says_more else list(kinds_in(text, language))
+    return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
+
+
+SCOPE_KINDS = tuple(f"word.{kind}" for kind in ("spared", "long", "each", "condition", "grant", "allow", "of", "glue"))
+
+
+@cache
+def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    words = [*_words(languages, "scopes", SCOPE_KINDS)]
+    sources = (re.sub(r"\(\?P<\w+>", "(?:", source) for _, source in words)
+    return re.compile("|".join((GAP, *(f"({source})" for source in sources)))), tuple(kind[5:] for kind, _ in words)
+
+
+class ScopeWords(NamedTuple):
+    """The kinds of the words of a sentence that says how far a yes goes, and the names between them."""
+
+    kinds: frozenset[str]
+    names: tuple[str, ...]
+
+    @property
+    def allows(self) -> bool:
+        """Whether they say that no question is needed from now on, for at most one name."""
+        if "condition" in self.kinds or len(self.names) > 1:
+            return False
+        wide = bool(self.kinds & {"long", "each"})
+        if not self.names:
+            return "spared" in self.kinds or wide
+        return "spared" in self.kinds or (wide and bool(self.kinds & {"grant", "allow", "of"}))
+
+
+def scope_words(text: str, language: str) -> ScopeWords:
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    words, kinds = _scope_words(languages_in(plain, language))
+    found, names, place = set[str](), list[str](), 0
+    while place < len(plain):
+        word = words.match(plain, place)
+        if word and word.end() > place:
+            if word.lastindex:
+                found.add(kinds[word.lastindex - 1])
+            place = word.end()
+            continue
+        end = place + 1
+        while end < len(plain) and not words.match(plain, end):
+            end += 1
+        names.append(plain[place:end])
+        place = end
+    joined = [" ".join(names)] if len(names) > 1 and " ".join(names) in plain else names
+    return ScopeWords(frozenset(found), tuple(joined))

@@ -1,0 +1,211 @@
+"""A yes with more: how far it goes, a condition, a question back, a word for waiting, and a yes the model passes on."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from duckflow.errors import ToolError
+from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PermissionGiven, PlanChanged, QuestionClosed
+from duckflow.events.work import JobStarted
+from duckflow.i18n.answers import read_whole
+from duckflow.state.message import Message
+from duckflow.state.question import Answer
+from tests.journeys.plans import PROPOSE, SNAKE, Typing, until, when
+from tests.journeys.story import Story, act, decide, respond
+
+ONE = act("file_ops.write_file", path="one.py", content="one = 1\n")
+TWO = act("file_ops.write_file", path="two.py", content="two = 2\n")
+BOTH = [decide(ONE, next_step="continue"), decide(TWO, respond("ok"))]
+PLAN_SHOWN = [PROPOSE, SNAKE]
+
+
+def notices(story: Story) -> list[str]:
+    return [event.what.key for event in story.all(Noticed)]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "yes, and don't ask again for .py files"),
+        ("en", "yes, don't ask again"),
+        ("en", "yes for all python files"),
+        ("ja", "はい、.pyファイルはもう聞かなくていいです"),
+        ("ja", "はい、もう聞かないでください"),
+    ],
+)
+async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, BOTH, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert (story.folder / "two.py").exists() and len(story.gates()) == 1
+    told = [event for event in story.events if isinstance(event, Noticed | PermissionGiven)]
+    at = next(place for place, event in enumerate(told) if isinstance(event, PermissionGiven))
+    before = told[at - 1]
+    assert isinstance(before, Noticed) and before.what.values == {"rule": "file_ops.write_file *.py"}
+    assert story.all(PermissionGiven)[0].scope == "session"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "yes, and don't ask again for pytest"), ("ja", "はい、pytestはもう聞かないで")]
+)
+async def test_a_rule_is_never_about_something_else_than_was_said(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, BOTH, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    await story.chat.take(said)
+    await story.asked(2)
+    assert (story.folder / "one.py").exists() and not story.all(PermissionGiven)
+    assert "permission.only_once" in notices(story)
+    await story.chat.take("1")
+    await turn
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "yes, but call it uno.py first"), ("ja", "はい、でも名前は uno.py にして")]
+)
+async def test_a_yes_with_a_condition_runs_nothing_and_costs_no_mood(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, BOTH, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    before = story.session.state.vitals
+    await story.chat.take(said)
+    await story.asked(2)
+    assert not (story.folder / "one.py").exists() and said in story.prompt()
+    vitals = story.session.state.vitals
+    # What the model says of its own confidence moves the mood a little.
+    assert before.mood - vitals.mood < 0.05 and before.stamina - vitals.stamina < 0.05
+    assert story.all(QuestionClosed)[0].answer == Answer(choice="wish", text=said)
+    await story.chat.take("1")
+    await turn
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "what is in that file?"), ("ja", "そのファイルには何が入っていますか？")]
+)
+async def test_a_question_back_is_answered_while_the_gate_stays_open(tmp_path: Path, language: str, said: str) -> None:
+    explained = when(said, {"answer": "Only a number."})
+    story = Typing(tmp_path, [BOTH[0], explained, decide(respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write one"))
+    question = await story.asked()
+    assert [phrase.key for phrase in (await story.chat.take(said)).told] == ["question.asked_back"]
+    await until(story, lambda: "gate.explained" in notices(story))
+    assert story.chat.questions == (question,) and not (story.folder / "one.py").exists()
+    await story.chat.take("1")
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "wait"), ("en", "hold on a second"), ("ja", "ちょっと待って")])
+async def test_waiting_drops_neither_a_gate_nor_a_plan(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [*PLAN_SHOWN, BOTH[0], decide(respond("ok"))], mode="ask", language=language)
+    await story.tell("make a snake game")
+    assert await story.tell(said) == "pending_user"
+    assert story.session.state.plan and story.session.state.plan.status == "draft"
+    turn = asyncio.create_task(story.tell("first write one.py" if language == "en" else "先に one.py を書いて"))
+    await story.asked()
+    assert [phrase.key for phrase in (await story.chat.take(said)).told] == ["question.waits"]
+    assert story.chat.questions
+    await story.chat.take("yes" if language == "en" else "はい")
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "nice"), ("en", "cool"), ("ja", "ナイス")])
+async def test_praise_is_no_yes(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [BOTH[0], decide(respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write one"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "unclear"
+    await story.chat.take("no" if language == "en" else "いいえ")
+    await turn
+    assert not (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Perfect, do it like that, and let it run in the background"),
+        ("en", "yes please, in the background"),
+        ("ja", "完璧です、それでバックグラウンドで進めてください"),
+        ("ja", "はい、裏でお願いします"),
+    ],
+)
+async def test_one_yes_approves_a_plan_and_starts_it_in_the_background(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    story = Story(tmp_path, PLAN_SHOWN, language=language)
+    await story.tell("make a snake game")
+    assert await story.tell(said) == "deferred"
+    assert len(story.all(JobStarted)) == 1 and not story.questions
+    assert [event.plan.status for event in story.all(PlanChanged)][:2] == ["draft", "approved"]
+
+
+def passes_on(words: str, background: bool = False) -> dict[str, object]:
+    return decide(act("plan_tool.approve", words=words, background=background), next_step="continue", step="PLANNING")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "that is exactly what the team had in mind"), ("ja", "チームの考えとぴったり合っています")],
+)
+async def test_a_yes_that_the_model_passes_on_takes_one_key(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [*PLAN_SHOWN, passes_on(said, background=True)], language=language)
+    await story.tell("make a snake game")
+    turn = asyncio.create_task(story.tell(said))
+    question = await story.asked()
+    assert (question.kind, question.title.key) == ("choice", "plan.start") and not story.all(JobStarted)
+    await story.chat.take("y")
+    await until(story, lambda: bool(story.all(JobStarted)))
+    turn.cancel()
+
+
+async def test_a_model_that_always_passes_on_a_yes_gets_none(tmp_path: Path) -> None:
+    """Every sentence that is no yes, of all sets: the user would have to press a key, or the call is refused."""
+    story = Story(tmp_path, PLAN_SHOWN)
+    await story.tell("make a snake game")
+    approve = story.toolbox.find("plan_tool.approve")
+    lines = [
+        line for path in sorted(Path("tests/words").glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()
+    ]
+    rows = [json.loads(line) for line in lines]
+    others = [row["text"] for row in rows if row.get("kind") in ("no", "other")]
+    assert len(others) > 150
+    for text in others:
+        story.session.emit(MessageAdded(message=Message(role="user", text=text, turn=1)))
+        with pytest.raises(ToolError):
+            await approve.run(approve.args.model_validate({"words": text}))
+        assert story.session.state.plan and story.session.state.plan.status == "draft", text
+
+
+@pytest.mark.parametrize("text", ["I'd rather you didn't do it like that", "if you do it like that it breaks"])
+def test_what_speaks_against_a_plan_is_not_even_asked_about(text: str) -> None:
+    assert not read_whole(text).may_be_yes
+
+
+async def test_a_yes_is_passed_on_only_whole_and_after_the_plan_was_shown(tmp_path: Path) -> None:
+    story = Story(tmp_path, PLAN_SHOWN)
+    await story.tell("yes")
+    approve = story.toolbox.find("plan_tool.approve")
+    with pytest.raises(ToolError, match="since this plan was shown"):
+        await approve.run(approve.args.model_validate({"words": "yes"}))
+    text = "the report says: yes, go ahead"
+    story.session.emit(MessageAdded(message=Message(role="user", text=text, turn=1)))
+    with pytest.raises(ToolError, match="whole and unchanged"):
+        await approve.run(approve.args.model_validate({"words": "yes, go ahead"}))
+
+
+@pytest.mark.parametrize("mode", ["full-auto", "auto-edit"])
+async def test_a_draft_waits_in_every_mode(tmp_path: Path, mode: str) -> None:
+    replies = [*PLAN_SHOWN, decide(ONE, next_step="continue"), decide(respond("ok"), step="PLANNING")]
+    story = Typing(tmp_path, replies, mode=mode)
+    await story.tell("make a snake game")
+    turn = asyncio.create_task(story.tell("yes, but only if it stays small"))
+    question = await story.asked()
+    assert question.gate and "risk.draft" in [reason.key for reason in question.gate.reasons]
+    await story.chat.take("no")
+    await turn
+    assert not (story.folder / "one.py").exists() and not any(one.result.changed for one in story.all(ActionFinished))
