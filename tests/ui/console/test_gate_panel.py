@@ -13,6 +13,8 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.question_panel import QuestionPages, question_rows
+from duckflow.ui.console.screen import Screen
+from duckflow.view.items import NoticeItem
 from tests.journeys.story import act, decide, respond
 from tests.ui.console.terminal import Terminal, open_terminal
 
@@ -119,7 +121,7 @@ def test_the_answers_are_seen_with_the_last_page_only_and_together(lines: int) -
     out = io.StringIO()
     console = Console(file=out, width=80, height=30, force_terminal=True, color_system=None)
     choices = tuple(Choice(key=key, label=say("gate.yes")) for key in ("yes", "no", "edit"))
-    asked = gate("$ " + "\n> ".join(f"echo {number}" for number in range(lines)))
+    asked = gate("$ " + "\n> ".join(f"echo {number}" for number in range(lines)), risk="high")
     pages = QuestionPages(Printer(console), Words("en"))
     pages.show(Question(kind="gate", title=say("gate.title"), gate=asked, choices=choices))
     while pages.left:
@@ -129,11 +131,11 @@ def test_the_answers_are_seen_with_the_last_page_only_and_together(lines: int) -
 
 
 @pytest.mark.parametrize(("language", "more", "yes"), [("en", "more", "yes"), ("ja", "続き", "はい")])
-def test_what_is_longer_than_the_screen_is_paged_before_a_yes_counts(
+def test_what_is_risky_and_longer_than_the_screen_is_paged_before_a_yes_counts(
     tmp_path: Path, opened: list[Terminal], language: str, more: str, yes: str
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(1, 91))
-    write = {"json": decide(act("file_ops.write_file", path="long.txt", content=text), respond("It is written."))}
+    write = {"json": decide(act("file_ops.write_file", path="long.sh", content=text), respond("It is written."))}
     terminal = open_terminal(opened, tmp_path, [write], "--lang", language)
     terminal.wait_for(HELLO[language])
     terminal.enter("go")
@@ -143,7 +145,7 @@ def test_what_is_longer_than_the_screen_is_paged_before_a_yes_counts(
     terminal.wait_until(
         lambda screen: "more lines to see first" in screen or "を見てください" in screen.replace(" ", "")
     )
-    assert not (terminal.work / "long.txt").exists()
+    assert not (terminal.work / "long.sh").exists()
     terminal.answer(more)
     assert YES[language] not in terminal.wait_for("+line 50")
     terminal.type(" ")
@@ -152,19 +154,19 @@ def test_what_is_longer_than_the_screen_is_paged_before_a_yes_counts(
     terminal.wait_for(YES[language])
     terminal.answer(yes)
     terminal.wait_for("It is written.")
-    assert (terminal.work / "long.txt").read_text() == text
+    assert (terminal.work / "long.sh").read_text() == text
 
 
 def test_a_no_counts_at_any_time_and_all_shows_the_rest(tmp_path: Path, opened: list[Terminal]) -> None:
     text = "".join(f"line {number}\n" for number in range(1, 201))
-    write = {"json": decide(act("file_ops.write_file", path="long.txt", content=text), respond("It is written."))}
+    write = {"json": decide(act("file_ops.write_file", path="long.sh", content=text), respond("It is written."))}
     terminal = open_terminal(opened, tmp_path, [write, write], TERM="dumb")
     terminal.wait_for(HELLO["en"])
     terminal.enter("go")
     terminal.wait_for("more lines before")
     terminal.answer("no")
     terminal.wait_for("Refused")
-    assert not (terminal.work / "long.txt").exists()
+    assert not (terminal.work / "long.sh").exists()
     terminal.enter("again")
     terminal.wait_until(lambda screen: screen.count("more lines before") == 2)
     terminal.answer("all")
@@ -190,3 +192,28 @@ def test_what_stood_in_the_line_when_it_was_asked_is_no_answer(tmp_path: Path, o
     terminal.wait_for("› 1")
     terminal.answer("")
     terminal.wait_for("It is written.")
+
+
+def test_what_is_long_but_not_risky_is_shown_at_once() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=30, force_terminal=True, color_system=None)
+    pages = QuestionPages(Printer(console), Words("en"))
+    asked = gate(diff="\n".join(f"+line {number}" for number in range(90)), risk="medium")
+    choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no")))
+    pages.show(Question(kind="gate", title=say("gate.title"), gate=asked, choices=choices))
+    assert not pages.left and "line 89" in out.getvalue() and "1. yes" in out.getvalue()
+
+
+def test_what_happens_meanwhile_stands_below_the_box_and_not_in_it() -> None:
+    out = io.StringIO()
+    printer = Printer(Console(file=out, width=80, height=30, force_terminal=True, color_system=None))
+    screen = Screen(printer, Words("en"))
+    asked = gate("$ " + "\n> ".join(f"echo {number}" for number in range(60)), risk="high")
+    choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no")))
+    screen.ask(Question(kind="gate", title=say("gate.title"), gate=asked, choices=choices))
+    screen.draw(NoticeItem("1", 0, 0.0, "noticed", say("job.paused", job="other work")))
+    assert screen.question.left and "other work" not in out.getvalue()
+    screen.question.more(whole=True)
+    screen.catch_up()
+    shown = out.getvalue()
+    assert shown.index("echo 59") < shown.index("╰") < shown.index("other work")

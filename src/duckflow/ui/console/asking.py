@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Taken
-from duckflow.i18n.answers import read_answer
+from duckflow.i18n.answers import read_answer, read_whole
 from duckflow.i18n.patterns import fullmatch
 from duckflow.i18n.words import Words
 from duckflow.state.question import Question
@@ -45,6 +45,7 @@ class Asking:
             return question if question.kind == "edit" and self._typed_here else None
         if question is None:
             self._screen.question.close()
+            self._screen.catch_up()
         return None
 
     def hear_line(self, text: str) -> None:
@@ -108,6 +109,7 @@ class Asking:
         whole = fullmatch("answers.page.all", word, self._words.language) is not None
         if pages.left and (whole or not word or fullmatch("answers.page.more", word, self._words.language)):
             pages.more(whole)
+            self._screen.catch_up()
             return True
         if self._conversation.reads_as(text) != "answer":
             return False
@@ -118,7 +120,8 @@ class Asking:
             self._screen.warn(self._words("gate.early" if back else "gate.early_line"))
             return True
         answer = read_answer(text, tuple(choice.key for choice in question.choices), self._words.language)
-        if pages.left and not (answer and answer.choice == "no"):
+        reply = read_whole(text, self._words.language)
+        if pages.left and not (answer and answer.choice == "no") and not (reply.asks or reply.waits):
             self._screen.warn(self._words("gate.read_on", rows=pages.left))
             return True
         return False

@@ -168,7 +168,7 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question; what is longer than the screen in pages. The answers are offered with the last one."""
+    """Shows a question. A risky one that is longer than the screen comes in pages, and its answers with the last."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -182,7 +182,8 @@ class QuestionPages:
 
     def show(self, question: Question) -> None:
         self._rows = question_rows(question, self._printer, self._words)
-        self.more(whole=question.kind != "gate")
+        risky = question.gate is not None and question.gate.risk in ("high", "forbidden")
+        self.more(whole=not risky)
 
     def more(self, whole: bool = False) -> None:
         """The next page, or all that is left."""

@@ -120,8 +120,22 @@ class Screen:
         self.wait = Wait(words, printer.glyphs)
         self.thoughts = ThinkingLine()
         self.question = QuestionPages(printer, words)
+        self._held_back: list[Item] = []
 
     def draw(self, item: Item) -> None:
+        """What happens while the box of a question is half shown is drawn below it."""
+        if self.question.left:
+            self._held_back.append(item)
+        else:
+            self.catch_up()
+            self._show(item)
+
+    def catch_up(self) -> None:
+        """Draws what was held back, when the box is complete or gone."""
+        while self._held_back and not self.question.left:
+            self._show(self._held_back.pop(0))
+
+    def _show(self, item: Item) -> None:
         match item:
             case TextItem():
                 self._write(item)
