@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.i18n.answer_words import yes_or_no
-from duckflow.i18n.answers import read_answer
+from duckflow.i18n.answers import read_answer, read_whole
 
 PHRASES = [json.loads(line) for line in Path("tests/words/answers.jsonl").read_text("utf-8").splitlines()]
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]
@@ -112,3 +112,23 @@ def test_a_long_answer_is_read_at_once() -> None:
     for text in ("はい" * 20_000, "ok " * 20_000, "それで" * 20_000, "no, " + "a" * 50_000):
         read_answer(text)
     assert time.process_time() - begin < 3
+
+
+SCOPES = [json.loads(line) for line in Path("tests/words/scopes.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_a_whole_answer_says_how_far_it_goes() -> None:
+    for row in SCOPES:
+        answer = read_whole(row["text"])
+        read = (answer.verdict, answer.scope, answer.condition and answer.verdict == "other", answer.background)
+        expected = (row["kind"], row["scope"], row["condition"], row["background"])
+        assert read == expected or (read[2] and read[0] == row["kind"]), row["text"]
+        assert row["about"].lower() in answer.about.lower(), row["text"]
+
+
+@pytest.mark.parametrize("begin", ["", "yes, and don't ask again for ", "はい、今後は", "ok for all "])
+@pytest.mark.parametrize("piece", ["pytest ", "a", "don't ", "is fine ", "テストは", "確認", "all the "])
+def test_an_answer_made_to_be_slow_is_read_at_once(begin: str, piece: str) -> None:
+    started = time.process_time()
+    read_whole(begin + (piece * 300)[: 295 - len(begin)])
+    assert time.process_time() - started < 1

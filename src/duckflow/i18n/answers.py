@@ -24,6 +24,8 @@ PERMANENT = "always"
 LONGEST = 300
 """Characters: a longer text is a message, and nothing is read into it."""
 BEGINNING = 60
+SHORT = 6
+"""Characters: a yes in so few needs no search for more."""
 PUNCTUATION = " 。、.,!！"
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
@@ -74,8 +76,13 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     plain = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
+    if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
+        return WholeAnswer("yes")
     waits = search("scopes.wait", plain, language) is not None
     against = search("scopes.against", plain, language) is not None
+    named = _choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
+    if named == "session" or named == "always":
+        return WholeAnswer("yes", scope=named, for_good=named == PERMANENT)
     parts = _taken_apart(plain, language)
     if asks(parts.rest, language) or ends_asking(parts.rest, language):
         return WholeAnswer(asks=True, waits=waits, against=against)
