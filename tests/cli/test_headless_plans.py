@@ -73,3 +73,9 @@ def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
     assert (stopped.returncode, told["outcome"], told["exit_code"]) == (4, "pacemaker", 4)
     assert [call["reason"] for call in told["duck_calls"]] == ["LOOP_EXHAUSTED"]
     assert "Core loop: cancelled. 3 done, 7 left." in told["result"] and (tmp_path / "work/game.py").exists()
+
+
+def test_a_step_that_only_looked_around_has_not_reached_what_it_names(tmp_path: Path) -> None:
+    look = {"tasks": [act("file_ops.list_files", path=".")]}
+    failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), look, look, WRITES[0]], "--mode", "full-auto", "-p", "a game")
+    assert failed.returncode == 1 and "stopped by a failure" in failed.stdout

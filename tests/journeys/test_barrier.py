@@ -167,3 +167,12 @@ async def test_the_schema_says_what_a_check_may_be(tmp_path: Path) -> None:
     for name in ("goal_consistency", "constraint_check"):
         allowed = re.compile(fields["properties"][name]["pattern"])
         assert allowed.search("yes") and allowed.search("no: 約束に反する") and not allowed.search("Noted")
+
+
+@NATIVE
+async def test_who_asks_hands_no_work_to_an_agent(tmp_path: Path, native: bool) -> None:
+    hand = act("agent.run", kind="work", task="indent app.py with tabs")
+    both = decide(respond("Tabs or spaces?"), hand, next_step="continue", rationale="it is asked for")
+    story = Story(tmp_path, [both, decide(respond("ok"))], native=native)
+    assert await story.tell("indent it") == "pending_user"
+    assert story.said() == ["Tabs or spaces?"] and len(story.model.requests) == 1

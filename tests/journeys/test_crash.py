@@ -1,7 +1,9 @@
 """Killed at any moment, a session loses at most the reply being received."""
 
+import asyncio
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +14,11 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.session import reopen, replay
+from duckflow.events.types import QuestionAsked
+from duckflow.state.phase import Phase
+from duckflow.state.question import Answer, Question
 from duckflow.store.journal import Journal
-from tests.journeys.story import Story, decide, respond
+from tests.journeys.story import Story, act, decide, respond
 
 KILLS = 10
 TOP = Path(__file__).parent.parent.parent
@@ -73,3 +78,25 @@ async def go_on(folder: Path) -> None:
     assert await story.tell("are you there?") == "done"
     assert story.said() == ["still here"]
     story.session.close()
+
+
+class SilentStory(Story):
+    """Nobody answers."""
+
+    def answer(self, question: Question) -> Answer | None:
+        return None
+
+
+async def test_killed_at_a_gate_nothing_waits_for_an_approval_any_more(tmp_path: Path) -> None:
+    """As a crash leaves it: the Gate is on record, its answer is not."""
+    story = SilentStory(tmp_path, [decide(act("file_ops.write_file", path="a.txt", content="a"))], mode="ask")
+    asked = asyncio.Event()
+    story.session.subscribe(lambda _: asked.set(), QuestionAsked)
+    turn = asyncio.create_task(story.tell("write it"))
+    await asked.wait()
+    assert story.session.state.phase is Phase.AWAITING_APPROVAL
+    shutil.copytree(tmp_path / "home", tmp_path / "kept/home")
+    story.chat.interrupt()
+    await turn
+    again = Story(tmp_path / "kept", [decide(respond("Go on."), step="PLANNING")], mode="ask")
+    assert again.session.state.phase is Phase.PLANNING and again.session.state.pending_gate is None

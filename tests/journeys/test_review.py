@@ -102,7 +102,7 @@ async def test_what_was_shown_in_an_earlier_turn_may_be_said_again(tmp_path: Pat
 
 
 async def test_the_report_tells_what_shows_each_step_and_which_nothing_shows(tmp_path: Path) -> None:
-    tasks = {"tasks": [act("file_ops.list_files", path=".")]}
+    tasks = {"tasks": [act("shell.run", command="true")]}
     first_tasks = {"tasks": [*write_tasks("game.py")["tasks"], check(0)]}
     replies = [run_step(1), first_tasks, when("content of game.py", "print(1)\n"), REPORT]
     story = Story(tmp_path, [PROPOSE, SNAKE, *replies, run_step(2), tasks, REPORT])

@@ -18,7 +18,7 @@ from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
 from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
-from duckflow.events.types import Event, MessageAdded, Noticed, TurnEnded
+from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import means_stop, read_line
@@ -26,6 +26,7 @@ from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 from duckflow.store.sessions import Sessions
@@ -304,6 +305,10 @@ class ChatLoop:
             return
         told = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
         self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        if state.phase is Phase.AWAITING_APPROVAL and not (state.plan and state.plan.status == "draft"):
+            # The Gate that it waited at is gone.
+            why = note(state.language, "moved_interrupted")
+            self.session.emit(PhaseMoved(source=state.phase, target=Phase.PLANNING, why=why))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))
 
 

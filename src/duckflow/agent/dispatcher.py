@@ -100,7 +100,7 @@ class Dispatcher:
             del waiting[: len(part)]
             await self._run_part(part, reading, blocks, done, actor)
             waits = reading.decision.next_step == "pending_user" and done.results and done.results[-1].effect == "talk"
-            if waits and not done.stop and any(self._preparation.acts(one.operation) for one in waiting):
+            if waits and not done.stop and any(map(self._preparation.acts, waiting)):
                 # What was said waits for an answer, however it was put.
                 done.stop = "question"
         return done

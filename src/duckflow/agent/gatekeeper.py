@@ -115,6 +115,7 @@ def gate_question(
         risk=highest([one.assessment.level for one in risky]),
         reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
         doubtful=doubtful,
+        always=any(one.assessment.always_ask or one.assessment.level == "forbidden" for one in risky),
         reversible=reversible and not lasting,
         lasting=lasting if reversible else (say("lasting.off"),),
         editable=alone.editable if alone else "",

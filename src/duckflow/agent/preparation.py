@@ -10,7 +10,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
 from duckflow.i18n.asking import asks_leave
-from duckflow.state.action import RESPOND, Action, Decision
+from duckflow.state.action import RESPOND, Action, Decision, looks_only
 from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -70,10 +70,12 @@ class Preparation:
         tool = self.tool(operation)
         return tool is not None and tool.effect == "read"
 
-    def acts(self, operation: str) -> bool:
+    def acts(self, action: Action) -> bool:
         """Whether it does more than read and talk: it may also set work going."""
-        tool = self.tool(operation)
-        return tool is not None and tool.effect not in ("read", "talk")
+        tool = self.tool(action.operation)
+        if tool is None or tool.effect == "talk":
+            return False
+        return not looks_only(tool.operation, tool.effect, action.args)
 
     def tool(self, operation: str) -> AnyTool | None:
         try:

@@ -15,7 +15,7 @@ from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
 from duckflow.llm.thoughts import without_thoughts
-from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, wire_name
+from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
 from duckflow.state.noun import shorten
@@ -134,7 +134,9 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     called = [known.get(wire_name(str(action["operation"]))) for action in actions]
     changing = any(operation and operation.changes for operation in called)
     # A reply that asks something but only calls reading tools is not a question to the user.
-    asks = (not actions or any(one and one.effect != "read" for one in called)) and ends_asking(said, state.language)
+    calls_made = zip(called, actions, strict=True)
+    acts = any(one and not looks_only(one.name, one.effect, action["args"]) for one, action in calls_made)
+    asks = (not actions or acts) and ends_asking(said, state.language)
     told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
     if ends or asks or not actions:
         actions = [*told, *actions]

@@ -39,6 +39,7 @@ REVISE_PLAN = "plan_tool.revise"
 REMEMBER = "memory.remember"
 READ_SKILL = "skill.read"
 RUN_AGENT = "agent.run"
+READING_AGENTS = ("explore", "review")
 
 
 def wire_name(operation: str) -> str:
@@ -231,6 +232,13 @@ class Decision(Value):
             if said.lower() == "no":
                 return reason or said
         return ""
+
+
+def looks_only(operation: str, effect: str, args: Mapping[str, Any]) -> bool:
+    """Says whether a call only looks around. An agent of a kind that may change something does more than that."""
+    if operation == RUN_AGENT:
+        return args.get("kind", READING_AGENTS[0]) in READING_AGENTS
+    return effect == "read"
 
 
 class ActionResult(Value):

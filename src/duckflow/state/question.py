@@ -56,6 +56,8 @@ class GateRequest(Value):
     """What a person may edit before it is done."""
     doubtful: bool = False
     """The reply was repaired or cut off, so even what the mode lets through is asked for."""
+    always: bool = False
+    """It is asked for in every mode."""
 
     @property
     def file_diff(self) -> str:

@@ -259,19 +259,22 @@ class Headless:
 
 def _stopped_at(question: Question, mode: str, words: Words) -> str:
     """What needs a yes, and what would let it through."""
-    files = ", ".join(_what(question))
+    files = ", ".join(_what(question, words))
     if question.gate and all(one.startswith("mcp__") for one in question.gate.operations):
         return words("headless.gate_outside", files=files)
-    if mode == Mode.FULL_AUTO:
+    if mode == Mode.FULL_AUTO or (question.gate and question.gate.always):
         return words("headless.gate_always", files=files)
     edits = mode == Mode.ASK and question.gate and not question.gate.commands
     return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if edits else Mode.FULL_AUTO)
 
 
-def _what(question: Question) -> list[str]:
-    """The commands whole, and the files."""
+def _what(question: Question, words: Words) -> list[str]:
+    """The commands whole, and the files; where there are none, what is to be done and why it is risky."""
     gate = question.gate
-    return [*gate.commands, *(impact.path for impact in gate.impacts)] if gate else []
+    if gate is None:
+        return []
+    reasons = [words.phrase(reason) for reason in gate.reasons]
+    return [*gate.commands, *(impact.path for impact in gate.impacts)] or [*gate.operations, *reasons]
 
 
 def print_json(value: dict[str, Any]) -> None:

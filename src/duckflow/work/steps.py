@@ -235,6 +235,9 @@ class StepWork:
 
     def _completed(self, step: Step, found: str = "") -> bool:
         evidence = proof(self._state, step, self._drafter.folder)
+        if not evidence and self._lacking() and not any(task.effect != "read" for task in step.tasks):
+            # It has only looked around, and what it was to reach is not there.
+            return self._failed(step, found)
         self._mark("completed", evidence, " ".join(filter(None, (self._mended, found))))
         shown = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
