@@ -1,7 +1,6 @@
 """The words of a command: which program decides how it ends, and whether that is sure."""
 
 import re
-import shlex
 from collections.abc import Sequence
 
 OPERATORS = ";&|()\n"
@@ -12,7 +11,7 @@ RUNNERS = (
 """What a program is called through."""
 LOOKS = (
     *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
-    *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date", "test", "["),
+    *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date"),
 )
 """Programs that try nothing out."""
 ONLY_SHOWS = ("tail", "tee", "cat")
@@ -42,6 +41,8 @@ SETS_NAME = re.compile(r"(\w+)=")
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
     """Gives the commands of a line, each with the sign before it. A line that cannot be read has none."""
+    import shlex
+
     lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, "#"
     parts: list[tuple[str, list[str]]] = [("", [])]
