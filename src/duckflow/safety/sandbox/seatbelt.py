@@ -41,6 +41,7 @@ def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
     """Everything is allowed but what is denied, and denied but what is allowed again."""
     folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
     inside = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
+    opened = [path for path in folders if any(path.is_relative_to(place) for place in inside)]
     lines = [
         "(version 1)",
         "(allow default)",
@@ -50,6 +51,7 @@ def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
         f"(deny file-write* {_each('literal', [paths.folder / '.git'])})",
         f"(deny file-read* file-write* {_each('subpath', inside)})" if inside else "",
         f"(allow file-read* {_each('subpath', paths.readable)})" if paths.readable else "",
+        f"(allow file-read* file-write* {_each('subpath', opened)})" if opened else "",
         "(deny signal)",
         "(allow signal (target same-sandbox))",
         "(deny process-info* (target others))",
