@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.events.ports import Ask
-from duckflow.programs.launch import Launch
 from duckflow.safety.path_names import shown
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 
 if TYPE_CHECKING:
+    from duckflow.programs.launch import Launch
     from duckflow.safety.brought.agreements import Agreement, Agreements, BroughtProgram, Right
     from duckflow.safety.sandbox.sandbox import Sandbox
 
@@ -117,7 +117,7 @@ class BroughtPrograms:
         cwd: str = "",
         readable: Sequence[Path] = (),
         serves: bool = False,
-    ) -> Launch:
+    ) -> "Launch":
         """CannotRunError when its copy or the sandbox is gone. A server beyond the sandbox only reads the folder."""
         from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 

@@ -15,8 +15,6 @@ from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces, HookSettings
 from duckflow.i18n.template import note
-from duckflow.programs.find import find_shell
-from duckflow.programs.launch import Launch
 from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from duckflow.extensions.hook_files import FoundHooks, Hook
     from duckflow.extensions.hook_run import HookReply
     from duckflow.extensions.transcript import HookTranscript
+    from duckflow.programs.launch import Launch
 
 
 MODES = {Mode.ASK: "default", Mode.AUTO_EDIT: "acceptEdits", Mode.PLAN: "plan", Mode.FULL_AUTO: "bypassPermissions"}
@@ -154,8 +153,9 @@ class Hooks:
 
         return find_hooks(self.settings, self._places.home, self.folder, with_folder)
 
-    async def _launch(self, hook: "Hook") -> Launch:
+    async def _launch(self, hook: "Hook") -> "Launch":
         from duckflow.extensions.hook_run import hook_environment, own_launch
+        from duckflow.programs.find import find_shell
 
         environment = hook_environment(os.environ, self.settings.environment, self.folder)
         if not hook.brought:
