@@ -247,8 +247,7 @@ class Guard(NamedTuple):
 
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
-    settings = setup.settings
-    phases = Phases(session, transition_table(settings))
+    settings, phases = setup.settings, Phases(session, transition_table(setup.settings))
     gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, settings.undo.enabled)
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
