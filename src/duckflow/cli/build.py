@@ -40,7 +40,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace
+from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace, traced
 from duckflow.config.load import transition_table
 from duckflow.extensions.places import ExtensionPlaces
 from duckflow.memory.castle import Castle
@@ -118,7 +118,7 @@ def build_conversation(
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)
     front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, pick)
-    end_tracing = _traced(front.conversation)
+    end_tracing = traced(front.conversation)
 
     async def close() -> None:
         await front.conversation.aclose()
@@ -365,20 +365,6 @@ def _leading(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phase
     from duckflow.agent.led.policies import leading_policies
 
     return leading_policies(dispatcher, bodies, actor, phases)
-
-
-def _traced(conversation: ChatLoop) -> Callable[[], None]:
-    """Tell the collector that the environment names, if it does, of what happens; what is given back ends that."""
-    if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
-        return lambda: None
-    from duckflow.telemetry.export import Exporter, collector_of
-    from duckflow.telemetry.spans import Tracer
-
-    if (collector := collector_of(os.environ)) is None:
-        return lambda: None
-    exporter = Exporter(collector)
-    conversation.hear(Tracer(conversation.state.session_id, exporter.take, collector.contents).hear)
-    return exporter.close
 
 
 async def _admit(extensions: Extensions, hooks: Hooks) -> bool:

@@ -1,11 +1,13 @@
 """What a conversation is built from."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
+from duckflow.events.ports import Conversation
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
@@ -57,3 +59,17 @@ def folder_trust(setup: Setup) -> FolderTrust:
 
 def facts_of(setup: Setup) -> Path:
     return setup.paths.archive_of(setup.folder).with_suffix(".facts.json")
+
+
+def traced(conversation: Conversation) -> Callable[[], None]:
+    """Tell the collector that the environment names, if it does, of what happens; what is given back ends that."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+        return lambda: None
+    from duckflow.telemetry.export import Exporter, collector_of
+    from duckflow.telemetry.spans import Tracer
+
+    if (collector := collector_of(os.environ)) is None:
+        return lambda: None
+    exporter = Exporter(collector)
+    conversation.hear(Tracer(conversation.state.session_id, exporter.take, collector.contents).hear)
+    return exporter.close
