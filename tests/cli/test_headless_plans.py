@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
-from tests.journeys.story import act
+from tests.journeys.story import act, decide, respond
 
 WRITES: list[Any] = [
     {"json": report("Done."), "when": "background job has ended"},
@@ -52,6 +54,26 @@ def test_with_full_auto_a_plan_is_approved_and_carried_through(tmp_path: Path) -
     done = run(tmp_path, replies, "--mode", "full-auto", "-p", "make a snake game")
     assert done.returncode == 0, done.stderr
     assert "Score: done." in done.stdout
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["game.py", "score.py"]
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "yes, but only if it stays small"), ("ja", "いいけど、ステップ2は何をするの？")]
+)
+def test_a_draft_that_was_not_agreed_to_waits_even_with_full_auto(tmp_path: Path, language: str, said: str) -> None:
+    run(tmp_path, [PROPOSE, SNAKE], "-p", "make a snake game")
+    talk = decide(respond("It keeps the score."), step="PLANNING")
+    done = run(tmp_path, [talk], "-c", "--lang", language, "--mode", "full-auto", "-p", said)
+    assert "It keeps the score." in done.stdout, done.stderr
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_one_yes_starts_a_plan_in_the_background(tmp_path: Path) -> None:
+    run(tmp_path, [PROPOSE, SNAKE], "-p", "make a snake game")
+    said = "Perfect, do it like that, and let it run in the background"
+    tasks = [{"json": write_tasks(name), "when": name} for name in ("game.py", "score.py")]
+    done = run(tmp_path, [*tasks, *WRITES], "-c", "--mode", "auto-edit", "-p", said)
+    assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["game.py", "score.py"]
 
 

@@ -165,6 +165,16 @@ async def test_a_plan_is_told_as_it_advances_and_its_job_is_a_call(shell: Shell)
     assert job["status"] == "completed"
 
 
+async def test_waiting_leaves_a_draft_and_one_yes_starts_it_in_the_background(shell: Shell) -> None:
+    editor = Editor()
+    async with opened(shell, editor, "-m", shell.script(PROPOSE, {"json": SNAKE}), "--mode", "plan") as session:
+        assert await session.say("make a snake game") == "end_turn"
+        assert await session.say("ちょっと待って") == "end_turn"
+        assert "stays as it is" in editor.said()
+        assert await session.say("yes please, in the background") == "end_turn"
+        await editor.until(lambda: any(call.get("title", "").startswith("⚙ ") for call in editor.calls().values()))
+
+
 async def test_a_job_asks_when_no_prompt_is_open(shell: Shell) -> None:
     written = {"text": "x = 1\n", "when": "complete content of game.py"}
     ended = {"json": report("It went well."), "when": "background job has ended"}

@@ -84,7 +84,10 @@ def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> b
     return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
 
 
-SCOPE_KINDS = tuple(f"word.{kind}" for kind in ("spared", "long", "each", "condition", "grant", "allow", "of", "glue"))
+SCOPE_KINDS = tuple(
+    f"word.{kind}" for kind in ("spared", "long", "rest", "condition", "grant", "allow", "link", "of", "glue")
+)
+NAME = "name"
 
 
 @cache
@@ -95,37 +98,48 @@ def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str
 
 
 class ScopeWords(NamedTuple):
-    """The kinds of the words of a sentence that says how far a yes goes, and the names between them."""
+    """The kinds of the words of a sentence that says how far a yes goes, in order, and the names between them."""
 
-    kinds: frozenset[str]
+    kinds: tuple[str, ...]
     names: tuple[str, ...]
 
     @property
     def allows(self) -> bool:
         """Whether they say that no question is needed from now on, for at most one name."""
-        if "condition" in self.kinds or len(self.names) > 1:
+        said = set(self.kinds)
+        if "condition" in said or len(self.names) > 1:
             return False
-        wide = bool(self.kinds & {"long", "each"})
         if not self.names:
-            return "spared" in self.kinds or wide
-        return "spared" in self.kinds or (wide and bool(self.kinds & {"grant", "allow", "of"}))
+            return bool(said & {"spared", "long", "rest"})
+        lasting = {"long", "link"} <= said and bool(said & {"grant", "allow"})
+        return self._joins_its_name and ("spared" in said or lasting)
+
+    @property
+    def _joins_its_name(self) -> bool:
+        """A name by itself may be a verb that asks for something else: what stands beside it says that it is none."""
+        place = self.kinds.index(NAME)
+        return "of" in self.kinds[max(0, place - 1) : place] or "link" in self.kinds[place + 1 : place + 2]
 
 
 def scope_words(text: str, language: str) -> ScopeWords:
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     words, kinds = _scope_words(languages_in(plain, language))
-    found, names, place = set[str](), list[str](), 0
+    found, names, place, apart = list[str](), list[str](), 0, True
     while place < len(plain):
         word = words.match(plain, place)
         if word and word.end() > place:
-            if word.lastindex:
-                found.add(kinds[word.lastindex - 1])
+            kind = kinds[word.lastindex - 1] if word.lastindex else ""
+            found += [kind] if kind not in ("", "glue") else []
+            apart = apart or bool(kind) or not word[0].isspace()
             place = word.end()
             continue
         end = place + 1
         while end < len(plain) and not words.match(plain, end):
             end += 1
-        names.append(plain[place:end])
-        place = end
-    joined = [" ".join(names)] if len(names) > 1 and " ".join(names) in plain else names
-    return ScopeWords(frozenset(found), tuple(joined))
+        if apart or not names:
+            names.append(plain[place:end])
+            found.append(NAME)
+        else:
+            names[-1] += f" {plain[place:end]}"
+        place, apart = end, False
+    return ScopeWords(tuple(found), tuple(names))

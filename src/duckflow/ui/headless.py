@@ -80,6 +80,8 @@ class Headless:
         """To the end of the turn and of its jobs; the exit code."""
         conversation = self._conversation
         conversation.hear(self.hear)
+        plan = conversation.state.plan
+        answered = plan.plan_id if plan and plan.status == "draft" else ""
         if not attachments and await is_command(prompt):
             if told := await conversation.run_command(prompt):
                 self._said.append(told)
@@ -88,7 +90,7 @@ class Headless:
             await conversation.say(f"{prompt}{shape}", attachments)
         await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode == Mode.FULL_AUTO:
-            await self._carry_through()
+            await self._carry_through(answered)
         fits = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits)
 
@@ -108,11 +110,14 @@ class Headless:
             await self._conversation.say(wish)
         return False
 
-    async def _carry_through(self) -> None:
-        """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances."""
+    async def _carry_through(self, answered: str) -> None:
+        """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances. What
+        was said now `answered` a draft of an earlier run: where that was no yes, it stays a draft."""
         conversation, reached = self._conversation, -1
         while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > reached:
             reached = plan.done()
+            if plan.status == "draft" and plan.plan_id == answered:
+                return
             if plan.status == "draft":
                 await conversation.work.approve_plan()
             else:
