@@ -20,7 +20,7 @@ class OutcomeMeaning(NamedTuple):
 
 OUTCOMES: dict[Outcome, OutcomeMeaning] = {
     "done": OutcomeMeaning("well", 0, "outcome.done"),
-    "pending_user": OutcomeMeaning("well", 0, "outcome.pending_user"),
+    "pending_user": OutcomeMeaning("well", 7, "outcome.pending_user"),
     "deferred": OutcomeMeaning("well", 0, "outcome.deferred"),
     "exit": OutcomeMeaning("well", 0, "outcome.exit"),
     "failed": OutcomeMeaning("failed", 1, "outcome.failed"),

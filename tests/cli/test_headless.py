@@ -166,6 +166,28 @@ def test_what_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> Non
     assert done.returncode == 3 and "in every mode ($ rm -rf tests)" in done.stderr and "--mode" not in done.stderr
 
 
+WRITES = act("file_ops.write_file", path="a.py", content="print(1)\n")
+ENDS: list[tuple[list[dict[str, Any]], int, str]] = [
+    ([decide(WRITES, respond("Written. Would you like me to also add a test?"))], 0, "Would you like me to"),
+    ([decide(respond("Which folder should it be in?"), step="PLANNING")], 7, "Which folder should"),
+    ([decide(WRITES, act("duck_call", text="I am stuck."))], 7, ""),
+    ([decide(respond("It prints 1. Anything else?"), step="PLANNING")], 0, "Anything else?"),
+    ([decide(respond("Tabs or spaces?"), WRITES, next_step="continue")], 7, "Tabs or spaces?"),
+    ([decide(respond("What does it print?"), WRITES, next_step="continue"), decide(WRITES, respond("Done."))], 0, ""),
+]
+
+
+@pytest.mark.parametrize(("replies", "code", "question"), ENDS)
+def test_only_a_question_that_the_work_waits_for_has_a_code_of_its_own(
+    shell: Shell, replies: list[dict[str, Any]], code: int, question: str
+) -> None:
+    given = ("-p", "create a.py", "-m", shell.script(*replies), "--mode", "auto-edit", "--output-format", "json")
+    done = shell.run(*given)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["exit_code"]) == (code, code)
+    assert result["question"].startswith(question) and bool(result["question"]) == bool(question)
+
+
 def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
     model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("できました")), "print(1)\n")
     done = shell.run("-p", "作って", "-m", model, "--mode", "auto-edit", "--output-format", "json", "--lang", "ja")

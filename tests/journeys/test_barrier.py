@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import ActionFinished, ReplyRejected
+from duckflow.events.types import ActionFinished, Noticed, ReplyRejected
+from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import ToolCall
 from duckflow.state.phrase import say
@@ -44,6 +45,84 @@ async def test_who_waits_for_the_user_does_not_act_either(tmp_path: Path, langua
     story = Story(tmp_path, [both], language=language, native=native)
     assert await story.tell("go") == "pending_user"
     assert story.said() == [TOLD[language]] and not (story.folder / "a.txt").exists()
+
+
+WONDERS = [
+    ("en", "What does f return now?"),
+    ("en", "Let me look at the tests. Why does the second one fail?"),
+    ("en", "Where is the parser called from?"),
+    ("en", "The import is gone. Does it still compile?"),
+    ("en", "So what happens when the list is empty?"),
+    ("ja", "f は今、何を返すのでしょうか。"),
+    ("ja", "なぜ二つ目のテストが失敗するのか？"),
+    ("ja", "この関数はどこから呼ばれているのか。"),
+    ("ja", "これで本当に動くのだろうか？"),
+    ("ja", "リストが空のとき何が起きるのか？"),
+]
+NOW = {"en": "I write it now.", "ja": "では書きます。"}
+RUN = act("shell.run", command="touch b.txt")
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "question"), WONDERS)
+async def test_a_question_in_passing_costs_one_request_and_never_the_work(
+    tmp_path: Path, native: bool, language: str, question: str
+) -> None:
+    """The reads beside it run at once, the calls that change something with the next reply."""
+    look = act("file_ops.list_files", path=".")
+    both = decide(respond(question), look, WRITE, RUN, next_step="continue", rationale="it is asked for")
+    again = decide(respond(NOW[language]), WRITE, RUN, next_step="continue")
+    story = Story(tmp_path, [both, again, decide(respond("ok"))], language=language, native=native)
+    assert await story.tell("write a.txt and b.txt") == "done"
+    assert (story.folder / "a.txt").exists() and (story.folder / "b.txt").exists()
+    assert len(story.model.requests) == 3
+    results = [message.text for message in story.session.state.messages if message.role == "tool"]
+    assert results[1:3] == [note(language, "not_run_held")] * 2 and note(language, "not_run_held") not in results[0]
+    assert [event.what.values["count"] for event in story.all(Noticed) if event.what.key == "turn.held_once"] == [2]
+    assert not story.session.state.asked and not story.session.state.five.open_questions
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "question"), WONDERS[3:7])
+async def test_a_reply_that_asks_again_ends_with_its_question(
+    tmp_path: Path, native: bool, language: str, question: str
+) -> None:
+    both = decide(respond(question), WRITE, RUN, next_step="continue")
+    story = Story(tmp_path, [both, both], language=language, native=native)
+    assert await story.tell("go") == "pending_user"
+    assert not (story.folder / "a.txt").exists() and story.session.state.asked
+    assert story.ending().why == say("turn.held", count=2) and story.ending().waits
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "question"), ASKED)
+async def test_a_choice_says_how_many_steps_wait_for_it(
+    tmp_path: Path, native: bool, language: str, question: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "seen.txt").write_text("seen\n")
+    look = act("file_ops.read_file", path="seen.txt")
+    both = decide(respond(question), WRITE, look, RUN, next_step="continue")
+    story = Story(tmp_path, [both], language=language, native=native)
+    assert await story.tell("go") == "pending_user"
+    assert story.ending().why == say("turn.held", count=2)
+    assert [event.result.operation for event in story.all(ActionFinished)] == ["response", "file_ops.read_file"]
+
+
+@NATIVE
+@pytest.mark.parametrize(
+    "action",
+    [
+        act("agent.run", task="write a.txt", kind="work"),
+        act("shell.run", command="ls", background=True),
+        act("plan_tool.propose", goal="write a.txt"),
+    ],
+    ids=lambda action: action["operation"],
+)
+async def test_what_sets_work_going_waits_too(tmp_path: Path, native: bool, action: dict[str, Any]) -> None:
+    story = Story(tmp_path, [decide(respond("Shall I begin?"), action, next_step="continue")], native=native)
+    assert await story.tell("go") == "pending_user"
+    assert story.ending().why == say("turn.held", count=1) and len(story.model.requests) == 1
 
 
 LEAVE = [

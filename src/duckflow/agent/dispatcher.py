@@ -18,9 +18,10 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
+from duckflow.i18n.asking import only_wonders
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
-from duckflow.state.action import Action, ActionResult
+from duckflow.state.action import RESPOND, Action, ActionResult, Decision
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said
@@ -30,7 +31,10 @@ from duckflow.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
-Stop = Literal["", "error", "refused", "question"]
+Stop = Literal["", "error", "refused", "question", "held"]
+"""`question`: the user is asked and has to answer. `held`: what was said reads like a question, so the model has to say
+once more what it wants."""
+ASKING: tuple[Stop, ...] = ("question", "held")
 
 
 @dataclass(slots=True)
@@ -48,6 +52,8 @@ class Dispatched:
     """The operation that failed last."""
     broken: bool = False
     """Something failed on which what follows may build: more than a look at something, or the edit of one file."""
+    held: int = 0
+    """The number of actions that were not run because the user was asked something before them."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
     """The actions with the texts that came outside the JSON."""
 
@@ -58,7 +64,12 @@ class Dispatched:
         self.approved |= other.approved
         self.wished |= other.wished
         self.broken |= other.broken
+        self.held += other.held
         self.whole |= other.whole
+
+    def stop_for(self, reason: Stop) -> None:
+        """A question stays one, whatever becomes of the reads beside it."""
+        self.stop = self.stop if self.stop in ASKING else reason
 
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
@@ -99,11 +110,24 @@ class Dispatcher:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
             await self._run_part(part, reading, blocks, done, actor)
-            waits = reading.decision.next_step == "pending_user" and done.results and done.results[-1].effect == "talk"
+            talked = done.results and done.results[-1].effect == "talk"
+            waits = reading.decision.next_step == "pending_user" and talked
             if waits and not done.stop and any(map(self._preparation.acts, waiting)):
                 # What was said waits for an answer, however it was put.
                 done.stop = "question"
+            if done.stop == "question" and talked and self._only_wonders(reading.decision, done.results[-1]):
+                done.stop = "held"
+        if done.stop == "held" and not done.held:
+            # Where only reads stand beside the question, the model goes on with what they show.
+            goes_on = reading.decision.next_step == "continue" and done.results[-1].effect != "talk"
+            done.stop = "" if goes_on else "question"
         return done
+
+    def _only_wonders(self, decision: Decision, said: ActionResult) -> bool:
+        """Whether a text reads like a question that the work itself may answer. A call that asks never does."""
+        if said.operation != RESPOND or decision.next_step == "pending_user":
+            return False
+        return only_wonders(said.said or "", self._session.state.language)
 
     async def free(self, action: Action) -> bool:
         """Whether the action would run without a question. Anything but reading does so in full-auto only, and then
@@ -170,18 +194,24 @@ class Dispatcher:
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
         """Those that may still run. After an error these are reads, and edits as long as only reads or edits failed;
-        after a no or a question none. The others are named with the reason."""
+        after a question reads; after a no none. The others are named with the reason."""
         if not done.stop:
             return list(actions)
-        going_on, asked = list[Action](), self._preparation
+        going_on = list[Action]()
         for action in actions:
-            operation = action.operation
-            if done.stop == "error" and (asked.reads(operation) or (asked.edits(operation) and not done.broken)):
+            if self._goes_on(action, done):
                 going_on.append(action)
             else:
+                done.held += done.stop in ASKING and self._preparation.acts(action)
                 why = self._note(f"not_run_{done.stop}", operation=done.failed)
-                self._tell(operation, action.action_id, why, actor)
+                self._tell(action.operation, action.action_id, why, actor)
         return going_on
+
+    def _goes_on(self, action: Action, done: Dispatched) -> bool:
+        if done.stop in ASKING:
+            return self._preparation.only_looks(action)
+        edits = self._preparation.edits(action.operation) and not done.broken
+        return done.stop == "error" and (edits or self._preparation.reads(action.operation))
 
     async def _run_edited(self, one: Ready, text: str, done: Dispatched, actor: Actor) -> None:
         """The action with the user's own text in place of the proposed one."""
@@ -245,7 +275,8 @@ class Dispatcher:
             result = await self._filter.hide(result, unasked, actor)
         done.results.append(result)
         if not result.ok:
-            done.stop, done.failed, asked = "error", result.operation, self._preparation
+            done.failed, asked = result.operation, self._preparation
+            done.stop_for("error")
             done.broken |= not (asked.reads(done.failed) or asked.edits(done.failed))
             # What went wrong in words may quote a file; a log does not.
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
@@ -267,7 +298,8 @@ class Dispatcher:
             key = "tool.wished" if no.wish else "tool.refused"
             why = ToolError(told, key, operation=action.operation, reason=no.reason)
             await self._fail(action, why, done, actor)
-        done.stop, done.refusal, done.wished = "refused", no.reason, no.wish
+        done.stop_for("refused")
+        done.refusal, done.wished = no.reason, no.wish
         return others
 
     def _note(self, key: str, **values: str) -> str:

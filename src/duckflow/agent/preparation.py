@@ -10,7 +10,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
 from duckflow.i18n.asking import asks_leave
-from duckflow.state.action import RESPOND, Action, Decision, looks_only
+from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -71,11 +71,19 @@ class Preparation:
         return tool is not None and tool.effect == "read"
 
     def acts(self, action: Action) -> bool:
-        """Whether it does more than read and talk: it may also set work going."""
-        tool = self.tool(action.operation)
-        if tool is None or tool.effect == "talk":
+        """Whether it does more than look at something and talk: it may also set work going."""
+        if (tool := self.tool(action.operation)) is None:
             return False
-        return not looks_only(tool.operation, tool.effect, action.args)
+        try:
+            return tool.acts(self._arguments(tool, action))
+        except ToolError:
+            # A call whose arguments are wrong is judged by its kind.
+            return tool.effect not in ("read", "talk")
+
+    def only_looks(self, action: Action) -> bool:
+        """Whether it may run beside a question to the user."""
+        tool = self.tool(action.operation)
+        return tool is not None and tool.effect != "talk" and not self.acts(action)
 
     def tool(self, operation: str) -> AnyTool | None:
         try:

@@ -23,7 +23,7 @@ from duckflow.i18n.template import notes
 from duckflow.outcome import Outcome
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
 from duckflow.prompts.layers import Layer
-from duckflow.state.action import EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
+from duckflow.state.action import DUCK_CALL, EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
@@ -72,7 +72,7 @@ class Turn:
         self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
         try:
             turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
-            outcome, why = await self._open(turn, begin)
+            outcome, why, waits = await self._open(turn, begin)
         except asyncio.CancelledError:
             # An agent is not stopped by a word of the user to it, and what goes on with its work must not read so.
             if not self._actor.inner:
@@ -82,14 +82,14 @@ class Turn:
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
         except DuckflowError as problem:
-            outcome, why = problem.outcome, said(problem)
+            outcome, why, waits = Ending(problem.outcome, said(problem))
         except Exception:
             # A mistake of ours must not take the conversation with it.
             log.exception("a turn broke off")
             here = Path(self._session.state.folder).is_dir()
-            outcome, why = "failed", say("turn.broke_off" if here else "turn.folder_gone")
+            outcome, why, waits = Ending("failed", say("turn.broke_off" if here else "turn.folder_gone"))
         self._pacing.end(outcome)
-        self._session.emit(TurnEnded(turn=number, outcome=outcome, why=why))
+        self._session.emit(TurnEnded(turn=number, outcome=outcome, why=why, waits=waits))
         return outcome
 
     async def weighed(self) -> tuple[Layer, ...]:
@@ -232,15 +232,43 @@ class Turn:
                 return None
             case "question" if done.ran(EXIT):
                 return Ending("exit")
-            case "question":
-                offers = offers_more(done.results[-1].said or "", turn.state.language)
+            case "held" if not _held_before(turn):
+                self._session.emit(Noticed(what=say("turn.held_once", count=done.held)))
+                return None
+            case "question" | "held":
+                offers = not done.held and _offers_more(turn)
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
-                return Ending(
-                    "pending_user", say("plan.ask") if done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN) else None
-                )
+                drafted = done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN)
+                why = say("turn.held", count=done.held) if done.held else say("plan.ask") if drafted else None
+                return Ending("pending_user", why, waits=not drafted and _waits_for_answer(turn))
             case "":
                 return None
+
+
+def _held_before(turn: TurnSoFar) -> bool:
+    """Whether calls were held back already, and none that acts has run since."""
+    for loop in reversed(turn.loops[:-1]):
+        if loop.done.stop == "held":
+            return True
+        if any(result.effect not in ("read", "talk") for result in loop.done.results):
+            return False
+    return False
+
+
+def _offers_more(turn: TurnSoFar) -> bool:
+    texts = [result.said for result in turn.last.done.results if result.said]
+    return bool(texts) and offers_more(texts[-1], turn.state.language)
+
+
+def _waits_for_answer(turn: TurnSoFar) -> bool:
+    """The work cannot go on without the answer where a call or the Decision asks, where steps wait for it, or where
+    nothing has been done beside it."""
+    decision, done = turn.last.decision, turn.last.done
+    asked = done.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
+    results = (result for loop in turn.loops for result in loop.done.results)
+    acted = any(result.ok and result.effect not in ("read", "talk") for result in results)
+    return asked or done.held > 0 or not (acted or _offers_more(turn))
 
 
 def _joined(*notes: str | None) -> str:
@@ -273,7 +301,8 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     # That a job has begun is told already.
     begun = outcome == "deferred" and turn.state.live_jobs()
     told = silent and not begun and decision.rationale.strip("-")
-    return Ending(outcome, say("turn.summary", text=decision.rationale) if told else None)
+    why = say("turn.summary", text=decision.rationale) if told else None
+    return Ending(outcome, why, waits=outcome == "pending_user" and _waits_for_answer(turn))
 
 
 def _note(turn: TurnSoFar) -> str:

@@ -33,10 +33,15 @@ def begin_anew(state: AgentState) -> None:
 def hear(state: AgentState, constraints: Sequence[str]) -> None:
     """The user has spoken: what was asked is answered, and what is forbidden now counts."""
     state.heard = True
-    state.five.open_questions = [one for one in state.five.open_questions if one != state.asked]
-    state.asked = ""
+    answered(state)
     if constraints:
         _change(state, constraints=[*constraints, *(one for one in state.five.constraints if one not in constraints)])
+
+
+def answered(state: AgentState) -> None:
+    """What was asked in words is open no more."""
+    state.five.open_questions = [question for question in state.five.open_questions if question != state.asked]
+    state.asked = ""
 
 
 def decided(state: AgentState, event: happened.DecisionMade) -> None:
@@ -206,6 +211,8 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
         case happened.TurnEnded():
             state.turn_open = False
             state.pending_gate = None
+            if event.outcome == "done":
+                answered(state)
 
 
 def _count(state: AgentState, event: happened.UsageReported) -> None:

@@ -271,6 +271,8 @@ class TurnEnded(Event):
     turn: int
     outcome: Outcome
     why: Phrase | None = None
+    waits: bool = False
+    """The work cannot go on without an answer of the user; false where a question only offers more."""
 
 
 class TextStreamed(Event):

@@ -143,7 +143,7 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     elif waits_from is not None and any(one and one.changes for one in called[waits_from:]):
         # It waits for the user: what it would change after saying so is not done.
         actions = [*actions[:waits_from], *told, *(actions[waits_from:] if told else ())]
-    fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks), "actions": actions}
+    fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
     if changing and declared.get("step") != Phase.AWAITING_APPROVAL:
         declared.pop("step", None)
     decision = _decision(fields, declared, operations)

@@ -150,6 +150,14 @@ def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     return ends_asking(text, language) and search("asking.offers_more", last_question(text), language) is not None
 
 
+def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether it ends with a question about the matter itself, which the work may answer. Whatever asks for leave, or
+    may offer a choice, is for the user to answer."""
+    last = last_question(text)
+    wonders = ends_asking(text, language) and search("asking.wonders", last, language) is not None
+    return wonders and not search("asking.leave", last, language) and not search("asking.chooses", last, language)
+
+
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Whether what is said last asks for an answer, perhaps with its choices or a remark behind it."""
     end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))

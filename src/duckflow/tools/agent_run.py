@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pydantic import Field, field_validator
 
-from duckflow.state.action import RUN_AGENT
+from duckflow.state.action import RUN_AGENT, looks_only
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
@@ -49,6 +49,9 @@ class AgentRun(Tool[AgentArgs]):
     def __init__(self, agents: Callable[[], RunsAgents]) -> None:
         """`agents`: made with the first call."""
         self._agents = agents
+
+    def acts(self, args: AgentArgs) -> bool:
+        return not looks_only(self.operation, self.effect, {"kind": args.kind})
 
     def doing(self, args: AgentArgs) -> Phrase | None:
         return say("agent.works", kind=args.kind, task=shorten(args.task, SHOWN))

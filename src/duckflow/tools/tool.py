@@ -153,6 +153,10 @@ class Tool(ABC, Generic[A]):
         """Whether this call changes nothing."""
         return not self.changes
 
+    def acts(self, args: A) -> bool:
+        """Whether this call does more than look at something or talk: then it waits while the user is asked."""
+        return self.effect not in ("read", "talk") and (not self.changes or not self.reads_only(args))
+
     def touches(self, args: A) -> tuple[str, ...]:
         """The paths that may change, so that they can be kept before; none: it cannot be told, all are kept."""
         return tuple(str(value) for name in self.paths if (value := getattr(args, name, "")))

@@ -72,6 +72,8 @@ class Headless:
         self._stopped: set[str] = set()
         """The jobs that were paused and then ended, since nobody is there who could resume them."""
         self._work = self._doubt = ""
+        self._waits = False
+        """The latest turn has ended with a question without whose answer the work cannot go on."""
         self._ended: tuple[Outcome, Phrase | None] | None = None
         """How the latest turn has ended, and why."""
         self._view = View(conversation.state)
@@ -167,6 +169,7 @@ class Headless:
                     self._stopped.add(item.job)
             case TurnItem(outcome=outcome) if outcome:
                 self._ended = outcome, item.why
+                self._waits = item.waits
             case _:
                 pass
 
@@ -183,7 +186,8 @@ class Headless:
         why = self._words.phrase(cause) if cause else ""
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
-        code = exit_code_of(outcome)
+        offers = outcome == "pending_user" and not self._waits
+        code = exit_code_of("done" if offers else outcome)
         answer = "\n\n".join(self._said)
         if self._shape:
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
@@ -202,6 +206,7 @@ class Headless:
                 "outcome": outcome,
                 "exit_code": code,
                 "why": why or self._doubt,
+                "question": state.asked if outcome == "pending_user" else "",
                 "duck_calls": [self._verdict(call) for call in self._calls],
                 "vitals": state.vitals.model_dump(),
                 "plan": state.plan.outline() if state.plan else None,

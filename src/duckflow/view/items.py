@@ -200,6 +200,8 @@ class TurnItem(NamedTuple):
     turn: int
     outcome: Outcome | None = None
     why: Phrase | None = None
+    waits: bool = False
+    """The work cannot go on without an answer of the user."""
 
 
 class OutputItem(NamedTuple):

@@ -103,9 +103,8 @@ class View:
                 return [*self._reply.begin(number), *now]
             case happened.TurnEnded():
                 left = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
-                self._turn = self._turn._replace(
-                    id=f"turn-{event.turn}", turn=event.turn, outcome=event.outcome, why=event.why
-                )
+                ended = {"outcome": event.outcome, "why": event.why, "waits": event.waits}
+                self._turn = self._turn._replace(id=f"turn-{event.turn}", turn=event.turn, **ended)
                 if event.why:
                     left.append(self._notice(number, event, "ended", event.why)._replace(outcome=event.outcome))
                 return [*left, self._turn]

@@ -24,6 +24,8 @@ class Ending(NamedTuple):
 
     outcome: Outcome
     why: Phrase | None = None
+    waits: bool = False
+    """The work cannot go on without an answer of the user."""
 
 
 class Guidance(NamedTuple):
