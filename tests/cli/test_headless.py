@@ -134,8 +134,12 @@ def test_a_file_is_created_and_the_answer_stands_on_stdout(shell: Shell) -> None
     assert (shell.work / "a.py").read_text() == "print(1)\n"
 
 
+UNABLE = decide(respond("I could not do it: nobody may be asked."), step="PLANNING")
+
+
 def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
-    model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("Here it is.")), "print(1)\n")
+    write = decide(act("file_ops.write_file", path="a.py"), respond("Here it is."))
+    model = shell.script(write, "print(1)\n", UNABLE)
     done = shell.run("-p", "create a.py", "-m", model)
     assert done.returncode == 3
     assert "a.py" in done.stderr and "--mode auto-edit" in done.stderr
@@ -144,7 +148,7 @@ def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
 
 def test_a_command_that_needs_a_yes_is_told_whole(shell: Shell) -> None:
     command = "touch " + " ".join(f"file-{number}" for number in range(60))
-    done = shell.run("-p", "make them", "-m", shell.script(decide(act("shell.run", command=command))))
+    done = shell.run("-p", "make them", "-m", shell.script(decide(act("shell.run", command=command)), UNABLE))
     assert done.returncode == 3 and f"$ {command}" in done.stderr and "--mode full-auto" in done.stderr
 
 
@@ -161,9 +165,42 @@ def test_what_is_read_and_needs_a_yes_is_named(shell: Shell) -> None:
 
 def test_what_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> None:
     (shell.work / "tests").mkdir()
-    remove = shell.script(decide(act("shell.run", command="rm -rf tests")))
+    remove = shell.script(decide(act("shell.run", command="rm -rf tests")), UNABLE)
     done = shell.run("-p", "tidy up", "-m", remove, "--mode", "full-auto")
     assert done.returncode == 3 and "in every mode ($ rm -rf tests)" in done.stderr and "--mode" not in done.stderr
+
+
+def test_what_nobody_can_allow_is_left_out_and_the_rest_is_done(shell: Shell) -> None:
+    edits = [act("file_ops.write_file", path=f"part{number}.py", content="print(1)\n") for number in range(8)]
+    online = act("shell.run", command="curl -s http://127.0.0.1:9/", network=True)
+    told = decide(respond("Eight parts are written. The page was not fetched."))
+    model = shell.script(decide(*edits, online, next_step="continue"), told)
+    given = ("-p", "write the parts and fetch the page", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    done = shell.run(*given)
+    result = json.loads(done.stdout)
+    assert done.returncode == 0 and len(list(shell.work.glob("part*.py"))) == 8, done.stderr
+    assert result["result"].startswith("Eight parts") and "nobody could be asked: curl -s http" in result["result"]
+    assert result["left_out"] == ["curl -s http://127.0.0.1:9/"] and result["outcome"] == "done"
+    refused = next(one["for_model"] for one in result["actions"] if not one["ok"])
+    assert "nobody can be asked here" in refused and "said no" not in refused
+
+
+def test_a_task_that_failed_for_want_of_a_yes_says_so_by_its_code(shell: Shell) -> None:
+    write = act("file_ops.write_file", path="a.py", content="print(1)\n")
+    online = act("shell.run", command="curl -s http://127.0.0.1:9/", network=True)
+    missing = decide(act("duck_call", text="The page is needed and cannot be fetched."))
+    model = shell.script(decide(write, online, next_step="continue"), missing)
+    done = shell.run("-p", "write what the page says", "-m", model, "--mode", "full-auto")
+    assert done.returncode == 3 and "needs a yes" in done.stderr
+
+
+def test_a_model_that_keeps_asking_nobody_is_stopped(shell: Shell) -> None:
+    asks = [decide(act("shell.run", command=f"rm -rf tests{number}"), next_step="continue") for number in range(9)]
+    model = shell.script(*asks)
+    done = shell.run("-p", "tidy up", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["outcome"], result["loops"]) == (3, "gate", 4)
+    assert result["left_out"] == [f"rm -rf tests{number}" for number in range(4)]
 
 
 WRITES = act("file_ops.write_file", path="a.py", content="print(1)\n")

@@ -139,7 +139,7 @@ def test_where_nobody_can_be_asked_it_is_refused_with_the_reason(bare: Shell) ->
     with agent(bare) as other:
         done = other.call("duckflow", prompt="write a.txt", cwd=str(bare.work), mode="ask", model=model)
         assert done["isError"] and "nobody could be asked" in done["structuredContent"]["content"]
-        assert done["structuredContent"]["outcome"] == "gate"
+        assert done["structuredContent"]["outcome"] == "gate" and done["structuredContent"]["left_out"] == ["a.txt"]
         wrong = other.call("duckflow", prompt="x", cwd="/no/such/folder")
         assert wrong["isError"] and "/no/such/folder" in wrong["content"][0]["text"]
         assert "no tool" in other.call("other")["message"]

@@ -13,6 +13,7 @@ from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import ToolCall
 from duckflow.state.phrase import say
+from duckflow.state.question import NOBODY, Answer
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="x\n")
@@ -255,3 +256,20 @@ async def test_who_asks_hands_no_work_to_an_agent(tmp_path: Path, native: bool) 
     story = Story(tmp_path, [both, decide(respond("ok"))], native=native)
     assert await story.tell("indent it") == "pending_user"
     assert story.said() == ["Tabs or spaces?"] and len(story.model.requests) == 1
+
+
+@NATIVE
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_where_nobody_can_be_asked_the_model_hears_so_and_goes_on(
+    tmp_path: Path, native: bool, language: str
+) -> None:
+    ends = decide(respond({"en": "The rest is done.", "ja": "残りは終わりました。"}[language]))
+    asks = decide(act("file_ops.delete_file", path="old.txt"), next_step="continue")
+    story = Story(tmp_path, [asks, decide(WRITE, next_step="continue"), ends], "ask", language, native=native)
+    (story.folder / "old.txt").write_text("x\n")
+    story.answers = [Answer(choice=NOBODY), Answer(choice="yes")]
+    assert await story.tell("write a.txt, and delete old.txt") == "done"
+    assert (story.folder / "a.txt").exists() and (story.folder / "old.txt").exists()
+    assert note(language, "nobody") in story.prompt(1) and note(language, "refused") not in story.prompt(1)
+    refused = say("vitals.cause.refused")
+    assert not any(change.cause == refused for change in story.session.state.vitals_causes)

@@ -24,16 +24,16 @@ from duckflow.safety.risk import Mode
 from duckflow.state.action import RESPOND, Action, ActionResult, Decision
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import said
+from duckflow.state.phrase import LEFT_OUT, said
 from duckflow.state.picture import Picture
 from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
-Stop = Literal["", "error", "refused", "question", "held"]
+Stop = Literal["", "error", "refused", "nobody", "question", "held"]
 """`question`: the user is asked and has to answer. `held`: what was said reads like a question, so the model has to say
-once more what it wants."""
+once more what it wants. `nobody`: it needs a yes, and no person is there."""
 ASKING: tuple[Stop, ...] = ("question", "held")
 
 
@@ -292,13 +292,14 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """The others than what the no was said to are given back."""
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
-        note_key = "wished" if no.wish else "refused_why" if no.reason else "refused"
-        told = self._note(note_key, reason=no.reason)
+        why_not = "wished" if no.wish else "refused_why" if no.reason else "refused"
+        told = self._note("nobody" if no.nobody else why_not, reason=no.reason)
+        key = LEFT_OUT if no.nobody else "tool.wished" if no.wish else "tool.refused"
         for action in (one.action for one in ready if one.action not in others):
-            key = "tool.wished" if no.wish else "tool.refused"
-            why = ToolError(told, key, operation=action.operation, reason=no.reason)
+            what = action.about or action.operation
+            why = ToolError(told, key, operation=action.operation, reason=no.reason, what=what)
             await self._fail(action, why, done, actor)
-        done.stop_for("refused")
+        done.stop_for("nobody" if no.nobody else "refused")
         done.refusal, done.wished = no.reason, no.wish
         return others
 

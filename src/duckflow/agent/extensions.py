@@ -124,7 +124,7 @@ class GatedShell:
         action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=why)
         decision = Decision.made_up(why, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
         done = await self._dispatcher.run(Reading(decision), self._actor)
-        if done.stop == "refused":
+        if done.stop in ("refused", "nobody"):
             raise UsageError("custom.refused", command=command)
         return done.results[-1].for_model
 

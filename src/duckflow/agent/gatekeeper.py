@@ -18,7 +18,7 @@ from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import CHANGING, Action, Decision
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Answer, Choice, GateRequest, Preview, Question
+from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
 
 GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.IGNORECASE)
@@ -170,6 +170,8 @@ class Clearance(NamedTuple):
     """It was no no: the user wants something else first."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see: the user was asked for just that."""
+    nobody: bool = False
+    """No person is there who could say yes."""
 
     def free(self, deeds: list[Ready]) -> list[Ready]:
         """All, or with a no those that need none and come before what was asked about."""
@@ -263,7 +265,7 @@ class Gatekeeper:
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky[0].rule)
-            if habit and (clearance.allowed or not clearance.reason):
+            if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
                 answered(clearance.allowed, "")
@@ -288,4 +290,4 @@ class Gatekeeper:
             case "wish":
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
-                return Clearance(False, asked=True, reason=answer.text)
+                return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)

@@ -16,7 +16,7 @@ from duckflow.i18n.language import languages_in
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Answer, Choice, Question
+from duckflow.state.question import NOBODY, Answer, Choice, Question
 
 NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
@@ -196,6 +196,7 @@ def _chosen(choice: str, text: str, question: Question) -> Answer | None:
     """An answer by its key; nothing when it lacks its words, or is not offered. A Duck Call can always be answered with
     the other keys of the Pacemaker, too."""
     offered = question.kind == "duck_call" or choice in (one.key for one in question.choices)
+    offered = offered or (choice == NOBODY and question.gate is not None)
     answer = Answer(choice=choice, text=text)
     return answer if offered and not wants_words(answer, question) else None
 

@@ -28,6 +28,8 @@ from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 
 RECOVERIES = 3
+ASKS_NOBODY = 4
+"""So many replies of a turn that want a yes where nobody can give it end the turn."""
 log = logging.getLogger(__name__)
 
 Begin = Callable[[], Awaitable[str | Ending | None]]
@@ -225,6 +227,10 @@ class Turn:
             case "refused":
                 self._phases.refused(done.refusal)
                 return None if done.refusal else Ending("gate", say("turn.refused"))
+            case "nobody":
+                self._phases.refused(turn.note("moved_nobody"))
+                stubborn = sum(loop.done.stop == "nobody" for loop in turn.loops) >= ASKS_NOBODY
+                return Ending("gate", say("turn.nobody")) if stubborn else None
             case "error":
                 self._recoveries += self._phases.recover(
                     next(one.for_model for one in reversed(done.results) if not one.ok)
@@ -316,6 +322,8 @@ def _note(turn: TurnSoFar) -> str:
         return turn.note("action_failed")
     if done.stop == "refused":
         return turn.note("wished_note" if done.wished else "refused_note")
+    if done.stop == "nobody":
+        return turn.note("nobody_note")
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.state.question import GateRequest, Question
+from duckflow.state.question import NOBODY, GateRequest, Question
 
 LONGEST_SHOWN = 20_000
 """What is longer than this cannot be looked through in a form: it is refused."""
@@ -78,6 +78,11 @@ def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
     if chosen is None or chosen.key in LEFT_OUT or (chosen.wants_text and not given.get("reason")):
         return refusal(question)
     return GivenAnswer(chosen.key, given.get("reason", ""))
+
+
+def unasked(question: Question) -> GivenAnswer:
+    """The answer where the person behind the client cannot be asked."""
+    return GivenAnswer(NOBODY) if question.gate else refusal(question)
 
 
 def refusal(question: Question) -> GivenAnswer:

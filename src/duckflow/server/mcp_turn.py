@@ -9,9 +9,9 @@ from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome, ended_well
-from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal
+from duckflow.server.mcp_questions import can_be_shown, form_of, message_of, read_form, refusal, unasked
 from duckflow.state.action import ActionResult, evidence_of
-from duckflow.state.phrase import Phrase
+from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.question import Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import View
@@ -35,6 +35,9 @@ class McpTurn:
         self._changed: dict[str, None] = {}
         self._evidence: list[Table] = []
         self._refused: list[str] = []
+        self._left_out: list[str] = []
+        """The actions that were not done because nobody could be asked."""
+        self._acted = False
         self._why = ""
         self._asking: set[asyncio.Task[None]] = set()
 
@@ -55,6 +58,8 @@ class McpTurn:
         return self._result("pacemaker" if self._conversation.state.live_jobs() else outcome)
 
     def _result(self, outcome: Outcome) -> Table:
+        if self._refused and ended_well(outcome) and not self._acted:
+            outcome = "gate"
         texts = [*self._said, *self._refused]
         content = "\n\n".join(texts) or self._why
         structured = {
@@ -63,6 +68,7 @@ class McpTurn:
             "files_changed": list(self._changed),
             "evidence": self._evidence,
             "outcome": outcome,
+            "left_out": self._left_out,
         }
         text = content if ended_well(outcome) or not self._why else f"{content}\n{self._why}".strip()
         return {
@@ -96,6 +102,9 @@ class McpTurn:
 
     def _note(self, result: ActionResult) -> None:
         self._changed |= dict.fromkeys(result.changed)
+        self._acted |= result.ok and result.effect not in ("read", "talk")
+        if result.for_user.key == LEFT_OUT:
+            self._left_out.append(str(result.for_user.values["what"]))
         if evidence := evidence_of(result):
             self._evidence.append({"command": evidence.command, "exit_code": evidence.code, "output": evidence.output})
         if result.said is None:
@@ -105,7 +114,7 @@ class McpTurn:
         self._progress(plain(self._words.phrase(phrase)))
 
     async def _ask(self, question: Question) -> None:
-        answer = refusal(question)
+        answer = unasked(question)
         if self._elicit and can_be_shown(question, self._words):
             form = {"message": message_of(question, self._words), "requestedSchema": form_of(question, self._words)}
             try:

@@ -9,6 +9,8 @@ from duckflow.state.noun import Value
 
 SAID = "talk.said"
 """The phrase of what the model says to the user."""
+LEFT_OUT = "tool.left_out"
+"""The phrase of an action that nobody was there to allow."""
 CAUSE = "cause"
 
 

@@ -100,6 +100,10 @@ class Question(Value):
     """Of a Duck Call."""
 
 
+NOBODY = "nobody"
+"""The choice of a front end without a person at a Gate: it is no yes, and nobody has said no."""
+
+
 class Answer(Value):
     """The chosen key, and what was said with it (a reason, an instruction)."""
 

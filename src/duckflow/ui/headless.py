@@ -15,8 +15,8 @@ from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase
-from duckflow.state.question import Question
+from duckflow.state.phrase import LEFT_OUT, Phrase
+from duckflow.state.question import NOBODY, Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
 from duckflow.view.items import (
@@ -46,7 +46,7 @@ IsCommand = Callable[[str], Awaitable[bool]]
 
 
 class Headless:
-    """Has one message answered and reports it. Questions find nobody and are answered with no."""
+    """Has one message answered and reports it. Questions find nobody: the work goes on without what they were about."""
 
     def __init__(
         self,
@@ -68,6 +68,10 @@ class Headless:
         self._said: list[str] = []
         self._actions: list[dict[str, Any]] = []
         self._gate: Question | None = None
+        self._left_out: list[str] = []
+        """The actions that were not done because nobody could be asked."""
+        self._acted = self._lacks_deeds = False
+        """Something was done, and something that would have changed things was left out."""
         self._job_failed = False
         self._stopped: set[str] = set()
         """The jobs that were paused and then ended, since nobody is there who could resume them."""
@@ -127,10 +131,10 @@ class Headless:
             await conversation.work.jobs_over(alone=True)
 
     def answer(self, question: Question) -> None:
-        """Nobody is there: a Gate gets a no without a reason, which ends the turn; a Duck Call what the policy says."""
+        """Nobody is there: what needs a yes is left out, and a Duck Call gets what the policy says."""
         choice = question.choices[-1].key
         if question.kind == "gate":
-            self._gate, choice = question, "no"
+            self._gate, choice = question, NOBODY if question.gate else "no"
         elif question.kind == "duck_call":
             goes_on = self._policy.name != "stop" and len(self._calls) <= self._policy.times
             choice = ON_DUCK_CALL[self._policy.name] if goes_on else "stop"
@@ -188,7 +192,8 @@ class Headless:
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
         offers = outcome == "pending_user" and not self._waits
         code = exit_code_of("done" if offers else outcome)
-        answer = "\n\n".join(self._said)
+        left_out = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
+        answer = "\n\n".join(filter(None, (*self._said, left_out)))
         if self._shape:
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
             why = why or ("" if fits else self._words("headless.no_shape"))
@@ -218,6 +223,7 @@ class Headless:
                     {**run.report.model_dump(), "outdated": run.outdated, "as_before": run.as_before}
                     for run in state.check_runs
                 ],
+                "left_out": self._left_out,
                 "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
                 "usage": state.usage.model_dump(),
             } | ({"structured": self._value} if self._shape else {})
@@ -232,6 +238,9 @@ class Headless:
             return outcome
         if self._stopped:
             return "pacemaker" if any(call.job in self._stopped for call in self._calls) else "failed"
+        if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
+            # What was asked for could not be done without it.
+            return "gate"
         if state_of(state.check_runs) == "failing" and state.changed_in_turn:
             return "failed"
         return "failed" if self._job_failed or not fits else outcome
@@ -259,6 +268,11 @@ class Headless:
         self._actions.append(
             {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
         )
+        deed = result.effect not in ("read", "talk")
+        if result.for_user.key == LEFT_OUT:
+            self._left_out.append(str(result.for_user.values["what"]))
+            self._lacks_deeds |= deed
+        self._acted |= result.ok and deed
         if result.said is None:
             whose = f"⚙ {item.job_name}: " if item.job else ""
             print_err(plain(f"· {whose}{self._words.phrase(result.for_user)}"))

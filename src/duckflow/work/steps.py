@@ -184,7 +184,7 @@ class StepWork:
     def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
         """Answers the calls that were not made: each call of a reply must have an answer."""
         ran = {result.action_id for result in done.results}
-        key = "not_run_refused" if done.stop == "refused" else "not_run_error"
+        key = f"not_run_{done.stop}" if done.stop in ("refused", "nobody") else "not_run_error"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:

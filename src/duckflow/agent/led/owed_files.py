@@ -88,7 +88,7 @@ def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_
 
 def _settle(owed: Owed, loop: Loop) -> None:
     results = loop.done.results
-    if loop.done.stop == "refused" and not loop.done.refusal:
+    if loop.done.stop in ("refused", "nobody") and not loop.done.refusal:
         owed.files.clear()
         owed.refused = True
     for result in results:

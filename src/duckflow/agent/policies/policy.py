@@ -12,7 +12,7 @@ from duckflow.outcome import Outcome
 from duckflow.state.action import Decision, evidence_of
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import Phrase
+from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.shell.calls import tries_out
 
@@ -99,7 +99,7 @@ class TurnSoFar:
                     failed = check.text
                 if result.ok:
                     undone.pop(result.operation, None)
-                else:
+                elif result.for_user.key != LEFT_OUT:
                     undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
             failed = loop.fault or failed
         blamed = [run.report.line() for run in self.state.check_runs if run.failing and not run.as_before]

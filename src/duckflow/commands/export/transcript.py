@@ -14,7 +14,7 @@ from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Question
+from duckflow.state.question import NOBODY, Question
 from duckflow.state.vitals import Vitals
 from duckflow.store.journal import Headline
 from duckflow.view.items import (
@@ -138,7 +138,7 @@ class Transcript:
             entry = self._entries[item.id] = _asks(question)
             self._add(entry)
         if answer := item.answer:
-            entry.ok = answer.choice != "no"
+            entry.ok = answer.choice not in ("no", NOBODY)
             entry.answer, entry.text = answer.choice, clean(answer.text)
 
     def _note(self, item: Item) -> None:
