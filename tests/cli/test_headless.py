@@ -153,13 +153,14 @@ def test_a_command_that_needs_a_yes_is_told_whole(shell: Shell) -> None:
 
 
 def test_what_no_mode_allows_is_not_said_to_be_allowed_by_one(shell: Shell) -> None:
-    done = shell.run("-p", "tidy up", "-m", shell.script(decide(act("shell.run", command="rm -rf ~"))))
+    done = shell.run("-p", "tidy up", "-m", shell.script(decide(act("shell.run", command="rm -rf ~")), UNABLE))
     assert done.returncode == 3 and "in every mode ($ rm -rf ~)" in done.stderr and "--mode" not in done.stderr
 
 
 def test_what_is_read_and_needs_a_yes_is_named(shell: Shell) -> None:
     (shell.work / ".env").write_text("KEY=1\n")
-    done = shell.run("-p", "read it", "-m", shell.script(decide(act("file_ops.read_file", path=".env"))))
+    missing = decide(act("duck_call", text="I may not read it."), step="PLANNING")
+    done = shell.run("-p", "read it", "-m", shell.script(decide(act("file_ops.read_file", path=".env")), missing))
     assert done.returncode == 3 and "()" not in done.stderr and "read_file" in done.stderr, done.stderr
 
 

@@ -155,7 +155,8 @@ class Tool(ABC, Generic[A]):
 
     def acts(self, args: A) -> bool:
         """Whether this call does more than look at something or talk: then it waits while the user is asked."""
-        return self.effect not in ("read", "talk") and (not self.changes or not self.reads_only(args))
+        looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
+        return self.goes_on(args) or not looks
 
     def touches(self, args: A) -> tuple[str, ...]:
         """The paths that may change, so that they can be kept before; none: it cannot be told, all are kept."""

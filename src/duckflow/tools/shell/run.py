@@ -147,9 +147,6 @@ class ShellRun(Tool[ShellArgs]):
         """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
-    def acts(self, args: ShellArgs) -> bool:
-        return args.background or super().acts(args)
-
     def preview(self, args: ShellArgs) -> Preview:
         unusual = args.model_dump(exclude={"command"}, exclude_defaults=True)
         notes = " ".join(f"{name}={value}" for name, value in unusual.items())
