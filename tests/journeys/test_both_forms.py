@@ -106,7 +106,7 @@ async def test_done_after_a_failed_check_is_called_unverified(tmp_path: Path, na
     replies = [decide(WRITE, act("shell.run", command="exit 3"), next_step="continue"), *[decide(respond("Done!"))] * 2]
     story = Story(tmp_path, replies, native=native)
     assert await story.tell("write it") == "done"
-    assert [event.what.key for event in story.all(Noticed)][-1] == "review.unverified"
+    assert "review.unverified" in [event.what.key for event in story.all(Noticed)]
 
 
 @both

@@ -83,13 +83,10 @@ async def test_a_makefile_that_was_there_is_a_file_like_others(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("path", ["package.json", ".nvim.lua", "node_modules/.bin/tsc", ".eslintrc.cjs", ".envrc"])
-async def test_asked_for_in_full_auto_and_told_where_a_rule_answers(tmp_path: Path, path: str) -> None:
-    replies = [decide(write(path, "{}\n"), write("a.txt"), respond("ok")), decide(write(path, "[]\n"), respond("ok"))]
-    story = Story(tmp_path, replies, mode="full-auto")
-    story.answers = [Answer(choice="session")]
+async def test_told_where_nothing_is_asked(tmp_path: Path, path: str) -> None:
+    story = Story(tmp_path, [decide(write(path, "{}\n"), write("a.txt"))], mode="full-auto")
     assert await story.tell("go") == "done"
-    assert await story.tell("again") == "done"
-    assert len(story.questions) == 1 and notices(story) == [path]
+    assert story.questions == [] and notices(story) == [path]
 
 
 @pytest.mark.parametrize("path", ["deep/x/config", "deep/x/hooks/post-checkout", "deep/x/refs/heads/main"])

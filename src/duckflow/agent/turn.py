@@ -269,12 +269,13 @@ def _offers_more(turn: TurnSoFar) -> bool:
 
 def _waits_for_answer(turn: TurnSoFar) -> bool:
     """The work cannot go on without the answer where a call or the Decision asks, where steps wait for it, or where
-    nothing has been done beside it."""
+    a question was put and nothing has been done beside it. Plain talk waits for nothing."""
     decision, done = turn.last.decision, turn.last.done
     asked = done.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)
     acted = any(result.ok and result.effect not in ("read", "talk") for result in results)
-    return asked or done.held > 0 or not (acted or _offers_more(turn))
+    only_asked = bool(turn.state.asked) and not (acted or _offers_more(turn))
+    return asked or done.held > 0 or only_asked
 
 
 def _joined(*notes: str | None) -> str:

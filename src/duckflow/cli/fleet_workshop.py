@@ -78,7 +78,8 @@ async def _run(
             raise UsageError("fleet.no_sandbox", command=command)
         launch = shell_launch(sandbox, settings.shell, command, network)
         launch.environment = {**launch.environment, **marks_of(order)}
-        code = await run(sandbox.confine(launch, network), output.take, seconds=settings.shell.longest_seconds)
+        # Secret files are here only where the task names them, so its commands may read them.
+        code = await run(sandbox.confine(launch, network, secrets=True), output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:
         code = TOO_LONG
     except OverrunError as problem:

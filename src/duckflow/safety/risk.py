@@ -168,7 +168,7 @@ class Assessment(NamedTuple):
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
-        """The reasons that are told even where a rule has answered, and that only a rule for this very file covers."""
+        """The reasons that are told even where nothing is asked, and that only a rule for this very file covers."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
@@ -268,11 +268,10 @@ class SafetySettings(BaseModel):
 
 
 def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
-    """Plan mode changes nothing. What always asks does so in every mode, and so does a name that makes code run later,
-    and a change that comes from a doubtful reply (repaired or cut off)."""
+    """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
+    doubtful reply (repaired or cut off)."""
     if mode is Mode.PLAN and changes:
         return "refuse"
-    asks = risk.always_ask or risk.runs_later or (doubtful and changes)
-    if risk.level in PASSES[mode] and not asks:
+    if risk.level in PASSES[mode] and not risk.always_ask and not (doubtful and changes):
         return "pass"
     return "ask"

@@ -38,7 +38,8 @@ def test_the_fuzz_would_notice(tmp_path: Path) -> None:
     tally = Tally()
     sending = f"exec 3<>/dev/tcp/127.0.0.1/{ear.port}"
     run_batch(["cat ../outside/file.txt", "cat .env", sending], pond, 0, sandbox, tally)
-    assert len(tally.leaked) == 2
+    covered = sandbox.kind == "bubblewrap"
+    assert list(tally.leaked) == ["cat ../outside/file.txt", *([] if covered else ["cat .env"])]
     if sandbox.kind != "none":
         assert ear.heard == 1
     sandbox.close()

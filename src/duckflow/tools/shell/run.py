@@ -233,19 +233,13 @@ class ShellRun(Tool[ShellArgs]):
             launch.environment = {**launch.environment, "PATH": outside}
         confined = self._sandbox.confine(launch, args.network, writes, secrets=self._sees_secrets(args))
         check, report, take = recognised(args.command), None, output.take
-        if check and takes_report(check, self._text_of):
+        if check and takes_report(check, partial(_text_in, self._sandbox.paths.folder)):
             report = ReportFile(confined.environment["TMPDIR"], self._sandbox.paths.scratch.folder)
             options = report.environment(confined.environment.get("PYTEST_ADDOPTS", ""))
             confined.environment = {**confined.environment, **options}
             take = partial(_take_without, output, report)
         process = await Process.start(confined, take)
         return Running(args, process, output, writes, call.pause, check, report)
-
-    def _text_of(self, name: str) -> str:
-        try:
-            return (self._sandbox.paths.folder / name).read_text("utf-8", "replace")
-        except OSError:
-            return ""
 
     async def _finish(self, running: Running) -> Done:
         limit = self._limit(running.args)
@@ -369,6 +363,13 @@ def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, networ
 
 def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
     return say(f"shell.{overrun.kind}", limit=overrun.limit, command=_short(command))
+
+
+def _text_in(folder: Path, name: str) -> str:
+    try:
+        return (folder / name).read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> None:
