@@ -2,6 +2,7 @@
 there for every command; the homes of people and other users' temporary files are not."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,13 @@ async def test_what_tools_keep_in_the_home_folder_stays(
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_the_files_of_the_system_stay(tmp_path: Path, sandbox: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "root:" in await run(tmp_path, "cat /etc/passwd", sandbox, monkeypatch)
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+@pytest.mark.parametrize("command", ["cat {home}/diary.txt", "cat ~/.bashrc", "cat letter"])
+async def test_a_repository_that_holds_a_home_does_not_open_it(
+    tmp_path: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some people keep their whole home folder in git."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert DIARY not in await run(tmp_path, command, sandbox, monkeypatch)

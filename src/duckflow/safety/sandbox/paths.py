@@ -55,11 +55,12 @@ class SandboxPaths:
 
     def opened(self) -> tuple[Path, ...]:
         """What commands see all the same: tools in the home folder, where programs are found, the repository around
-        the work folder, and what the settings name."""
+        the work folder, and what the settings name. A repository that holds a whole home opens nothing of it."""
         shown = [self._place(name) for name in (*self.settings.shown, *self.settings.writable)]
         tools = [self.home / name for name in TOOLS_IN_HOME]
-        repository = find_repository(self.folder)
+        repository, homes = find_repository(self.folder), self.closed()
         around = [repository.top, repository.folder, repository.common] if repository else []
+        around = [path for path in around if not any(home.is_relative_to(path) for home in homes)]
         wanted = [*shown, *tools, *around, *_program_places()]
         return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
 
