@@ -43,6 +43,10 @@ READS = [
 NEEDED = ["cat ~/.cargo/registry/a", "cat ~/.gitconfig", "cat ~/.cache/tool/x", "cat ~/.local/bin/tool", "cat ~/.m2/r"]
 
 
+def make_repository(folder: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+
+
 async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """What comes back to the model in full-auto, when the user says no to everything."""
     home, other = top / "me", top / "other"
@@ -93,5 +97,5 @@ async def test_a_repository_that_holds_a_home_does_not_open_it(
     tmp_path: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some people keep their whole home folder in git."""
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    make_repository(tmp_path)
     assert DIARY not in await run(tmp_path, command, sandbox, monkeypatch)

@@ -92,10 +92,10 @@ class TurnPacemaker:
 
     @property
     def kind_of_work(self) -> TaskProfile:
-        """As the model says, or as what is done tells."""
-        plan = self._session.state.plan
-        under_way = self._work.profile is TaskProfile.GENERAL_CHAT and plan and plan.under_way
-        return self._declared or (TaskProfile.MULTI_STEP_TASK if under_way else self._work.profile)
+        """As the model says, or as what is done tells. Few files of a plan that is under way are not all of it."""
+        plan, work = self._session.state.plan, self._work.profile
+        under_way = work in (TaskProfile.GENERAL_CHAT, TaskProfile.FILE_OPERATION) and plan and plan.under_way
+        return self._declared or (TaskProfile.MULTI_STEP_TASK if under_way else work)
 
     def limit(self) -> int:
         """The loops this turn may take, counted from its beginning."""

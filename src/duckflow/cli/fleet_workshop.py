@@ -79,7 +79,8 @@ async def _run(
         launch = shell_launch(sandbox, settings.shell, command, network)
         launch.environment = {**launch.environment, **marks_of(order)}
         # Secret files are here only where the task names them, so its commands may read them.
-        code = await run(sandbox.confine(launch, network, secrets=True), output.take, seconds=settings.shell.longest_seconds)
+        confined = sandbox.confine(launch, network, secrets=True)
+        code = await run(confined, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:
         code = TOO_LONG
     except OverrunError as problem:

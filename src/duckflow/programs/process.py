@@ -141,8 +141,11 @@ class Process:
         drained = [await pipe.drained(patience) for pipe in self._pipes]
         if not self._settled:
             self._settled = True
-            self.meddled = self._launch.meddled()
-            self._launch.close()
+            try:
+                # New packs of git are read through for this, which may take a while.
+                self.meddled = await asyncio.to_thread(self._launch.meddled)
+            finally:
+                self._launch.close()
         self.gone = gone and all(drained)
         return self.gone
 
