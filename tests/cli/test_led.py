@@ -105,7 +105,8 @@ def test_another_program_leads_a_conversation_and_answers_its_gate(tmp_path: Pat
 
 def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    led = Led(shell, decide(act("file_ops.write_file", path="a.py", content="x\n"), respond("Here it is.")))
+    write = decide(act("file_ops.write_file", path="a.py", content="x\n"), respond("Here it is."))
+    led = Led(shell, write, decide(respond("It was not written.")))
     led.tell(type="user", text="create a.py")
     led.until("question")
     assert led.process.stdin

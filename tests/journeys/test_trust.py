@@ -11,6 +11,7 @@ from tests.cli.shell import HELLO, Shell
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("shell.run", command="git status --short"), respond("seen"))
+LEFT_OUT = decide(respond("I could not look."), step="PLANNING")
 HELLOS = [decide(respond("Hello."), step="PLANNING")] * 3
 
 
@@ -80,13 +81,13 @@ async def test_a_program_for_duckflow_itself_is_a_reason(tmp_path: Path) -> None
 def test_headless_the_programs_stay_off_and_that_is_said(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     bring_programs(shell.work)
-    done = shell.run("-p", "look", "-m", shell.script(LOOK))
+    done = shell.run("-p", "look", "-m", shell.script(LOOK, LEFT_OUT))
     assert done.returncode == 3 and "not trusted" in done.stderr and "--trust" in done.stderr
-    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK), "--lang", "ja")
+    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK, LEFT_OUT), "--lang", "ja")
     assert done.returncode == 3 and "信頼されていません" in done.stderr, "not even in full-auto"
-    done = shell.run("-p", "look", "--trust", "-m", shell.script(LOOK))
+    done = shell.run("-p", "look", "--trust", "-m", shell.script(LOOK, LEFT_OUT))
     assert done.returncode == 3 and "not trusted" not in done.stderr, "trust takes away no question of the Gate"
-    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK))
+    done = shell.run("-p", "look", "--mode", "full-auto", "-m", shell.script(LOOK, LEFT_OUT))
     assert done.returncode == 0, done.stderr
     assert "not trusted" not in shell.run("-p", "hello", "-m", shell.script()).stderr, "it is remembered"
 

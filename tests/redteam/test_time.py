@@ -30,8 +30,8 @@ CONTEXTS = (
 )  # fmt: skip
 FACTS = CommandFacts("/work", "/home/me", False)
 JUDGING_SECONDS = 1.5
-LOOP_SECONDS = 0.05
-"""The processor time that the loop may spend at a stretch."""
+LOOP_SECONDS = 0.1
+"""The processor time that the loop may spend at a stretch: twice what is meant, since machines differ."""
 WAITING_SECONDS = 0.5
 """How long the loop may wait for others, on a machine that others use too."""
 
