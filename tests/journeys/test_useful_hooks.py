@@ -101,7 +101,7 @@ async def test_a_guard_refuses_rm(work: Path) -> None:
 @pytest.mark.parametrize("command", ["make lint", "npm run -s lint"])
 async def test_a_linter_by_make_or_npm(work: Path, command: str) -> None:
     if shutil.which(command.split()[0]) is None:
-        pytest.skip(command)
+        pytest.skip(f"{command.split()[0]} is not installed")
     (work / "Makefile").write_text("lint:\n\truff check -q . && echo linted > linted\n")
     scripts = {"name": "pond", "scripts": {"lint": "ruff check -q . && echo linted > linted"}}
     (work / "package.json").write_text(json.dumps(scripts))
@@ -111,7 +111,7 @@ async def test_a_linter_by_make_or_npm(work: Path, command: str) -> None:
 
 async def test_one_in_node(work: Path) -> None:
     if shutil.which("node") is None:
-        pytest.skip("node")
+        pytest.skip("node is not installed")
     (work / ".claude/hooks/look.js").write_text(NODE)
     (work / ".claude/hooks/lib.js").write_text("exports.last = path => path.split('/').pop()\n")
     await told(work, hook("PostToolUse", 'node "$CLAUDE_PROJECT_DIR/.claude/hooks/look.js"', "Write"), WRITE)

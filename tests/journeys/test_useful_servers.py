@@ -68,7 +68,7 @@ async def test_one_that_needs_a_home(tmp_path: Path) -> None:
 def registry() -> str:
     """The address that npm uses here: a private home does not know it."""
     if shutil.which("npx") is None:
-        pytest.skip("npx")
+        pytest.skip("npx is not installed")
     found = subprocess.run(["npm", "config", "get", "registry"], capture_output=True, text=True, check=False)
     return found.stdout.strip()
 
@@ -85,7 +85,7 @@ async def test_one_by_npx(tmp_path: Path, registry: str) -> None:
 @pytest.mark.slow
 async def test_one_by_uvx(tmp_path: Path) -> None:
     if shutil.which("uvx") is None:
-        pytest.skip("uvx")
+        pytest.skip("uvx is not installed")
     names = ("UV_INDEX_URL", "UV_DEFAULT_INDEX", "SSL_CERT_FILE")
     env = {name: f"${{{name}}}" for name in names if name in os.environ}
     entry = {"command": "uvx", "args": ["mcp-server-time"], "env": env}

@@ -22,7 +22,8 @@ MOST_SWITCHED = 20
 
 
 class BroughtPrograms:
-    """Of one conversation. Hooks and servers share it; nothing is loaded before the first of them."""
+    """Runs the programs that a folder brings, hooks and servers, for one conversation. The copies are looked for when
+    the first of them is to run."""
 
     def __init__(
         self,

@@ -303,8 +303,8 @@ class ChatLoop:
         state = self.session.state
         if not state.turn_open:
             return
-        told = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
-        self.session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        crash_note = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
+        self.session.emit(MessageAdded(message=Message(role="system", text=crash_note, turn=state.turn)))
         if state.phase is Phase.AWAITING_APPROVAL and not (state.plan and state.plan.status == "draft"):
             # The Gate that it waited at is gone.
             why = note(state.language, "moved_interrupted")

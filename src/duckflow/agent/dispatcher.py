@@ -124,7 +124,7 @@ class Dispatcher:
         return done
 
     def _only_wonders(self, decision: Decision, said: ActionResult) -> bool:
-        """Whether a text reads like a question that the work itself may answer. A call that asks never does."""
+        """A text may read like a question that the work itself can answer. A call that asks is never taken for one."""
         if said.operation != RESPOND or decision.next_step == "pending_user":
             return False
         return only_wonders(said.said or "", self._session.state.language)
@@ -290,14 +290,14 @@ class Dispatcher:
         await self._finish(_failure(action, self._preparation.tool(action.operation), problem), done, actor, action)
 
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
-        """The others than what the no was said to are given back."""
+        """Ends the actions that the user said no to. Returns the others, which nobody was asked about."""
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
         why_not = "wished" if no.wish else "refused_why" if no.reason else "refused"
-        told = self._note("nobody" if no.nobody else why_not, reason=no.reason)
+        for_model = self._note("nobody" if no.nobody else why_not, reason=no.reason)
         key = LEFT_OUT if no.nobody else "tool.wished" if no.wish else "tool.refused"
         for action in (one.action for one in ready if one.action not in others):
             what = action.about or action.operation
-            why = ToolError(told, key, operation=action.operation, reason=no.reason, what=what)
+            why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=what)
             await self._fail(action, why, done, actor)
         done.stop_for("nobody" if no.nobody else "refused")
         done.refusal, done.wished = no.reason, no.wish

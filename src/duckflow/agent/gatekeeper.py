@@ -47,8 +47,8 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
 
 
 def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
-    """Whether undo brings back what a command does to git: in a repository of the work folder's own, as far as the
-    sandbox spares what undo does not copy."""
+    """Undo brings back git's history only in the work folder's own repository, and only where the sandbox protects the
+    packs, which undo does not copy."""
     here = folder / ".git"
     own = here.is_dir() and not here.is_symlink()
     return own and deed.command is not None and deed.command.spares_packs and not ELSEWHERE.search(command)
@@ -99,15 +99,15 @@ def gate_question(
     intent = tuple(dict.fromkeys(one.action.reasoning for one in risky))
     asked_about = {one.action.action_id for one in risky}
     others = [action.reasoning for action in decision.actions if action.action_id not in asked_about]
-    # The reason of an action that is not asked about has no place here.
-    told = decision.rationale not in intent and not any(reason and reason in decision.rationale for reason in others)
-    told = told and not set(intent).issuperset(decision.rationale.split("; "))
+    # The rationale is shown where it says more than the reasons of these actions, and nothing of other actions.
+    about_others = any(reason and reason in decision.rationale for reason in others)
+    repeated = decision.rationale in intent or set(intent).issuperset(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
         operations=tuple(one.action.operation for one in risky),
         intent=intent,
-        rationale=decision.rationale if told else "",
+        rationale=decision.rationale if not (repeated or about_others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,

@@ -240,7 +240,7 @@ class ToolHooks:
             self._contexts[action_id] = "\n".join(lines)
 
     def follow(self, tool: AnyTool) -> bool:
-        """Whether programs of hooks may run once the tool has done its work."""
+        """Hooks may run their programs after a tool that did more than talk, where there are such hooks."""
         return tool.effect != "talk" and self._hooks.there_are("PostToolUse")
 
     async def after(self, one: Ready, outcome: Done, actor: Actor) -> Done:

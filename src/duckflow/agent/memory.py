@@ -217,11 +217,11 @@ class ConversationMemory(AgentHistory):
 
         gone, state = self._set_aside(), self._session.state
         near = self._found(asked, self._settings.evidence_hits, NEAR)
-        found = select_relevant(near, asked, state.session_id, state.language)
+        relevant = select_relevant(near, asked, state.session_id, state.language)
         # What the user went back from does not come back by itself.
-        found = [one for one in found if one.message_id not in gone]
-        self._refer(found)
-        return quote_hits(found, self._settings.evidence_tokens)
+        hits = [hit for hit in relevant if hit.message_id not in gone]
+        self._refer(hits)
+        return quote_hits(hits, self._settings.evidence_tokens)
 
     def _refer(self, found: Sequence[ArchiveHit]) -> None:
         """What was found is from these conversations: turns of this one by their numbers, others by their names."""

@@ -25,7 +25,7 @@ class Permission(Value):
     operation: str
     pattern: str
     said: str = ""
-    """What a tool of somebody else's server said of itself when it was allowed."""
+    """The description of a server's tool at the time when it was allowed."""
 
     def covers(
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""

@@ -65,13 +65,13 @@ def _only_asks(request: str, language: str) -> bool:
 
 
 def _verbs(language: str) -> Iterator[re.Pattern[str]]:
-    """What a language has of verbs before or after the file."""
+    """The patterns of verbs in this language: those that stand after the file, and those before it."""
     names = ("requests.verb_after", "requests.verb_before")
     return (in_language(language, name) for name in names if has(language, name))
 
 
 def _wish(before: str, after: str, languages: Sequence[str]) -> str:
-    """What is to be done to a file by the words around it: `write`, `read`, `other`, or nothing. The default language
+    """The words around a file say what is to be done to it: `write`, `read`, `other`, or nothing. The default language
     is asked last."""
     for language in reversed(languages):
         wish = _wish_after(language, before, after)
