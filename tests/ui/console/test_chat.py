@@ -59,10 +59,14 @@ def test_what_is_typed_while_it_works_steers_or_waits(tmp_path: Path, opened: li
     words, told = Words(language), "".join
     waiting = [words("chat.unheard", text="twofold"), words("chat.queued", text="threefold")]
     terminal.wait_until(lambda screen: all(told(line.split()) in told(screen.split()) for line in waiting))
-    screen = told(terminal.wait_for("later answer").split())
     order = ["›twofold", told(words("chat.meanwhile").split()), "steeredanswer", "›threefold", "lateranswer"]
-    places = [screen.find(text) for text in order]
-    assert places == sorted(places) and -1 not in places, screen
+
+    def stand_in_order(screen: str) -> bool:
+        """What streams in may be drawn a moment before the line above it is printed."""
+        places = [told(screen.split()).find(text) for text in order]
+        return -1 not in places and places == sorted(places)
+
+    terminal.wait_until(stand_in_order, what="the lines in their order")
     terminal.type("above\x1b\rbelow\x04")
     terminal.wait_until(lambda screen: "above\n  below" in screen, what="a new line at rest")
 
