@@ -1,5 +1,6 @@
 """`duckflow init`: three questions, a commented config and a first AGENTS.md, and nothing that exists is lost."""
 
+import io
 import json
 import re
 import tomllib
@@ -13,6 +14,7 @@ from duckflow.cli.init.set_up import config_text
 from duckflow.config.settings import Settings
 from duckflow.i18n.language import languages, read_piece
 from tests.cli.shell import DUCKFLOW, Shell
+from tests.llm.fake_endpoint import FakeEndpoint, says
 
 
 def asked(shell: Shell, *answers: str) -> tuple[int, str]:
@@ -23,12 +25,13 @@ def asked(shell: Shell, *answers: str) -> tuple[int, str]:
         "/bin/sh", ["-c", line], cwd=where, env=shell.environment, timeout=60, encoding="utf-8", use_poll=True
     )
     process.setecho(False)
+    process.logfile_read = screen = io.StringIO()
     for answer in answers:
         process.expect("› ")
         process.sendline(answer)
     process.expect(pexpect.EOF)
     process.close()
-    return int(process.exitstatus or 0), str(process.before)
+    return int(process.exitstatus or 0), screen.getvalue()
 
 
 def uncommented(text: str) -> str:
@@ -72,7 +75,7 @@ def test_enter_alone_takes_the_first_of_each(bare: Shell) -> None:
 
 
 def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
-    code, told = asked(bare, "1", "3")
+    code, told = asked(bare, "1", "5")
     assert code == 130 and "Nothing was written" in told
     assert not bare.config.exists() and not (bare.work / "AGENTS.md").exists()
 
@@ -126,3 +129,21 @@ def test_an_empty_folder_gets_a_draft_too(bare: Shell) -> None:
 def test_a_folder_that_cannot_be_written_is_told(bare: Shell) -> None:
     done = bare.run("init", "--yes", DUCKFLOW_HOME="/dev/null")
     assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bare: Shell) -> None:
+    models = [{"id": "gpt-5-mini"}, {"id": "gpt-5"}]
+    with FakeEndpoint(says("ok"), models=models, key="sk-right-right-right") as endpoint:
+        bare.environment["OPENAI_BASE_URL"] = endpoint.url
+        code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "1")
+    assert code == 0 and "Incorrect API key" in told and "sk-" not in told
+    assert "gpt-5-mini ($0.25 in, $2 out" in told and "openai:gpt-5-mini answers" in told
+    assert "export OPENAI_API_KEY=" in told.replace("\r\n", "")
+    assert tomllib.loads(bare.config.read_text())["llm"]["model"] == "openai:gpt-5-mini"
+
+
+def test_a_key_that_never_fits_leaves_everything_as_it_was(bare: Shell) -> None:
+    with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}], key="sk-right-right-right") as endpoint:
+        bare.environment["OPENAI_BASE_URL"] = endpoint.url
+        assert asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "")[0] == 130
+    assert not bare.config.exists()

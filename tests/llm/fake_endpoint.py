@@ -28,7 +28,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.endpoint.paths.append(self.path)
-        self.body(self.endpoint.page or {"object": "list", "data": self.endpoint.models})
+        if not self._refused():
+            self.body(self.endpoint.page or {"object": "list", "data": self.endpoint.models})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
@@ -36,11 +37,23 @@ class Exchange(BaseHTTPRequestHandler):
         self.endpoint.received.append(json.loads(raw))
         self.endpoint.headers_seen.append({name.lower(): value for name, value in self.headers.items()})
         self.endpoint.asked.set()
+        if self._refused():
+            return
         try:
             self.endpoint.next_answer()(self)
         except (BrokenPipeError, ConnectionResetError):
             self.endpoint.disconnected.set()
             self.close_connection = True
+
+    def _refused(self) -> bool:
+        """As providers do it: a wrong path before a wrong key."""
+        key = self.endpoint.key
+        if not key or (self.path.startswith("/v1/") and self.headers["authorization"] == f"Bearer {key}"):
+            return False
+        wrong_path = not self.path.startswith("/v1/")
+        message = "Not found" if wrong_path else "Incorrect API key provided"
+        self.body({"error": {"message": message}}, 404 if wrong_path else 401)
+        return True
 
     def body(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
@@ -86,13 +99,16 @@ class FakeEndpoint(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *answers: Answer, models: Sequence[Mapping[str, Any]] = (), page: str = "") -> None:
+    def __init__(
+        self, *answers: Answer, models: Sequence[Mapping[str, Any]] = (), page: str = "", key: str = ""
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Exchange)
         self.received: list[dict[str, Any]] = []
         self.headers_seen: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.models = list(models)
         self.page = page
+        self.key = key
         self.asked = threading.Event()
         self.disconnected = threading.Event()
         self._answers = list(answers)

@@ -28,7 +28,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Question
+from duckflow.state.question import HIDDEN, Question
 from duckflow.store.sessions import Sessions
 
 
@@ -156,7 +156,8 @@ class ChatLoop:
         if question_id and all(question_id != question.question_id for question in self.questions):
             return self.answer(question_id, text)
         if meaning not in ("nothing", "message"):
-            self.session.emit(LineTaken(text=text))
+            secret = meaning == "answer" and self._question(question_id).secret
+            self.session.emit(LineTaken(text=HIDDEN if secret else text))
         match meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):
                 # Heard before the next step it would come too late for what the running one does.
@@ -166,7 +167,7 @@ class ChatLoop:
             case "message":
                 self._turns.submit(text)
             case "answer":
-                return self.answer(question_id or self.questions[0].question_id, text)
+                return self.answer(self._question(question_id).question_id, text)
             case "command":
                 command = "/" + unicodedata.normalize("NFKC", text[1:])
                 self._commands.start(command.split()[0], self.run_command(command))
@@ -175,6 +176,11 @@ class ChatLoop:
             case _:
                 told = self.work.aside(text) or ()
         return _known(Taken(meaning, told))
+
+    def _question(self, question_id: str) -> Question:
+        """The one that a line answers: the first, unless another is named."""
+        named = (question for question in self.questions if question.question_id == question_id)
+        return next(named, self.questions[0])
 
     def reads_as(self, line: str) -> Meaning:
         return read_line(line, self.state, self.questions, self.commands)

@@ -84,6 +84,8 @@ class Questions:
         question = asked.question
         if self._open.pop(question.question_id, None):
             on_record = question.on_record and answer is not None
+            if answer and question.secret:
+                answer = answer.model_copy(update={"text": ""})
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
     def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:

@@ -23,7 +23,9 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
     from duckflow.llm.discover import discover
 
     settings = setup.settings.llm
-    search = partial(discover, settings.second_model if second else setup.model_flag, settings, os.environ)
+    search = partial(
+        discover, settings.second_model if second else setup.model_flag, settings, os.environ, say(setup.model_origin)
+    )
     choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search())
     return await _connect(setup, session, choice)
 

@@ -62,11 +62,14 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
     """From one conversation to another; back to the one that was left when the other cannot be opened."""
     folder = Path.cwd()
     try:
-        model = wanted.model or left.setup.model_flag
+        model, origin = left.setup.model_flag, left.setup.model_origin
+        if wanted.model:
+            model, origin = wanted.model, "model.chosen.chat"
         if wanted.new:
-            return new_session(_in_mode(here(), left.session.state.mode)._replace(model_flag=model))
+            setup = here()._replace(model_flag=model, model_origin=origin)
+            return new_session(_in_mode(setup, left.session.state.mode))
         enter_folder(wanted.journal)
-        setup = here()._replace(model_flag=model)
+        setup = here()._replace(model_flag=model, model_origin=origin)
         if not wanted.fork:
             return resumed_session(wanted.journal, setup)
         branch = Sessions(setup.paths.sessions_of(setup.folder)).fork(wanted.journal)

@@ -19,6 +19,8 @@ from duckflow.store.paths import Paths
 MB = 1_000_000
 NO_MODEL = "model.none_found"
 BY_ITSELF = "model.chosen.embedded"
+OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
+"""The two ways to a model of the user's own, as choices of a question."""
 Search = Callable[[], Awaitable[ModelChoice]]
 
 
@@ -47,9 +49,15 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     model, here = holding.model, holding.complete
     if here and not runtime_missing():
         return choice
-    if not session.state.turn_open or not await _ask_to_fetch(ask, model.size // MB, runtime_missing()):
+    by_itself = choice.why.key == BY_ITSELF
+    way = "no"
+    if session.state.turn_open:
+        way = await _ask_way(ask, model.size // MB, runtime_missing(), by_itself)
+    if way in (choice.key for choice in OWN):
+        return await _own(way, ask, paths, session)
+    if way != "fetch":
         raise ProviderUnreachable(
-            NO_MODEL if choice.why.key == BY_ITSELF else "local.no_weights", name=choice.model, path=str(paths.models)
+            NO_MODEL if by_itself else "local.no_weights", name=choice.model, path=str(paths.models)
         )
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
@@ -67,12 +75,27 @@ def require_weights(name: str, paths: Paths) -> None:
         raise ProviderUnreachable("local.no_weights", name=name, path=str(paths.models))
 
 
-async def _ask_to_fetch(ask: Ask, megabytes: int, runtime: bool) -> bool:
+async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> str:
+    """How the message is to get its model. Where the user has named the local one, only that is offered."""
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
-    ways = (Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
+    ways = (*(OWN if by_itself else ()), Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
     title, about = say("first_run.title"), say("first_run.about")
     answer = await ask(Question(kind="choice", title=title, details=(about,), choices=ways))
-    return answer.choice == "fetch"
+    return answer.choice
+
+
+async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoice:
+    """The model that the user names and whose key they type. It is the one of the config from now on."""
+    from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
+
+    try:
+        own = await find_own_model(way, ask, paths)
+    except OwnModelLeft:
+        raise ProviderUnreachable(NO_MODEL) from None
+    save_settings(own.settings, paths)
+    for phrase in (*own.told, say("own.saved", model=own.choice.name, path=str(paths.user_config))):
+        session.emit(Noticed(what=phrase))
+    return own.choice
 
 
 async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:

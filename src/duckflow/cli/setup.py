@@ -30,6 +30,8 @@ class Setup(NamedTuple):
     """Questions go to another program, which may say yes to everything."""
     home: Path | None = None
     """Where the user's own extensions are; not said: in their home."""
+    model_origin: str = "model.chosen.flag"
+    """The words that say where the name of the model comes from."""
 
     @property
     def home_folder(self) -> Path:

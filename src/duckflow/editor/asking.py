@@ -47,7 +47,7 @@ class Asker:
     def ask(self, question: Question, request: Request) -> None:
         if question.kind == "text":
             self._say(question_text(question, self._words))
-            self._want(question, "", self._words("duck.words"))
+            self._want(question, "", self._words("editor.secret" if question.secret else "duck.words"))
             return
         if question.kind == "edit":
             self._say(f"{question_text(question, self._words)}\n\n{fenced(question.text)}")

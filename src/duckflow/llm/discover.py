@@ -7,9 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
-from duckflow.errors import ProviderUnreachable, UsageError
+from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
+from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.keys import Key, find_key, key_in_environment
 from duckflow.llm.settings import LlmSettings
@@ -37,20 +38,37 @@ async def first_listed(endpoints: Sequence[Endpoint], seconds: float) -> Listed 
 
 async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     """The models to chat with; none when nothing answers in time, or something else than a model server does."""
+    try:
+        return await fetch_models(endpoint, key, seconds)
+    except ModelError:
+        return []
+
+
+async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
+    """The models to chat with; a ModelError says why there are none."""
     # In a thread: it is slow to load, and somebody may be typing.
     await asyncio.to_thread(import_module, "duckflow.llm.client")
     import httpx
 
-    from duckflow.llm.client import open_client
+    from duckflow.llm.client import open_client, setback_of
 
-    async with open_client(endpoint, key, seconds) as client:
-        try:
-            async with asyncio.timeout(seconds):
-                response = await client.get(f"{endpoint.base_url}/models")
-            entries: Any = as_table(response.json()).get("data") if response.is_success else None
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
-            return []
-    return _chatting(endpoint, entries)
+    failures = Failures(endpoint, "", key)
+    try:
+        async with open_client(endpoint, key, seconds) as client, asyncio.timeout(seconds):
+            response = await client.get(f"{endpoint.base_url}/models")
+    except TimeoutError:
+        raise failures.timed_out(seconds).error from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise setback_of(error, endpoint, failures, seconds).error from None
+    if not response.is_success:
+        raise failures.of_status(response.status_code, response.headers, response.text).error
+    try:
+        models = _chatting(endpoint, as_table(response.json()).get("data"))
+    except (ValueError, RecursionError):
+        models = []
+    if not models:
+        raise failures.garbage(response.text).error
+    return models
 
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
@@ -85,9 +103,12 @@ EMBEDDED_PACKAGE = "xllamacpp"
 LISTING_SECONDS = 5.0
 
 
-async def discover(flag: str, settings: LlmSettings, environ: Mapping[str, str]) -> ModelChoice:
-    """The model to use. `flag` is what the command line says, empty when it says nothing."""
-    return await Discovery(settings, environ).choose(flag)
+async def discover(
+    name: str, settings: LlmSettings, environ: Mapping[str, str], origin: Phrase | None = None
+) -> ModelChoice:
+    """The model to use. `name` is the one that the user wants, by the command line unless `origin` says where; empty
+    when they have named none."""
+    return await Discovery(settings, environ).choose(name.strip(), origin or say("model.chosen.flag"))
 
 
 class Discovery:
@@ -99,9 +120,9 @@ class Discovery:
         self._known = catalogue(settings.endpoints, environ)
         self._notes: list[Phrase] = []
 
-    async def choose(self, flag: str) -> ModelChoice:
-        if flag.strip():
-            return await self.named(flag.strip(), say("model.chosen.flag"))
+    async def choose(self, name: str, origin: Phrase) -> ModelChoice:
+        if name:
+            return await self.named(name, origin)
         if self._settings.model.strip():
             return await self.named(self._settings.model.strip(), say("model.chosen.config"))
         return await self._by_environment() or await self._by_server() or self._embedded()

@@ -134,7 +134,7 @@ def catalogue(own: Mapping[str, EndpointSettings], environ: Mapping[str, str]) -
 def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
     if given.base_url:
         # A key is for the address it was made for: another address gets only the key that is named for it.
-        url = _checked(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
+        url = checked_address(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
         known = endpoint.base_url or endpoint.kind == "bridge"
         endpoint = endpoint._replace(
             base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False, responses=False
@@ -153,7 +153,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             name = "OPENAI_BASE_URL" if environ.get("OPENAI_BASE_URL", "").strip() else "OPENAI_API_BASE"
             if not environ.get(name, "").strip():
                 return endpoint
-            url = _checked(environ[name], name)
+            url = checked_address(environ[name], name)
             if url == endpoint.base_url:
                 return endpoint
             # Another server: whether it wants a key, what it calls things and what it serves is not known.
@@ -172,7 +172,8 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             return endpoint
 
 
-def _checked(url: str, origin: str) -> str:
+def checked_address(url: str, origin: str) -> str:
+    """The address without a slash at its end; a UsageError where it is none."""
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
@@ -186,7 +187,7 @@ def _checked(url: str, origin: str) -> str:
 
 def _ollama_url(host: str) -> str:
     """The address behind OLLAMA_HOST, which may lack scheme and port, and may be where the server listens."""
-    parts = urlsplit(_checked(host if "://" in host else f"http://{host}", "OLLAMA_HOST"))
+    parts = urlsplit(checked_address(host if "://" in host else f"http://{host}", "OLLAMA_HOST"))
     name = parts.hostname or "127.0.0.1"
     if name in ("0.0.0.0", "::"):
         name = "127.0.0.1"

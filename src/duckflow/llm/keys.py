@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,36 +42,50 @@ def may_be_stored(endpoint: Endpoint) -> bool:
 def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     for name in endpoint.key_names:
         if secret := environ.get(name, "").strip():
-            return _usable(secret, name)
+            return usable_key(secret, name)
     return None
 
 
 def key_in_keyring(endpoint: Endpoint) -> Key | None:
     """A key stored with `keyring set duckflow ENDPOINT`."""
     secret = read_keyring(endpoint.name)
-    return _usable(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
+    return usable_key(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
+
+
+def store_key(endpoint: Endpoint, key: Key) -> bool:
+    """Whether the keyring has taken the key and gives it back."""
+
+    def store() -> str:
+        import keyring
+
+        keyring.set_password(KEYRING_SERVICE, endpoint.name, key.secret)
+        return _stored(endpoint.name) or ""
+
+    return _in_time(store) == key.secret
 
 
 def read_keyring(name: str) -> str:
-    """What is kept under this name; nothing where that cannot be told at once.
+    """The secret of this name; nothing where that cannot be told at once."""
+    return _in_time(lambda: _stored(name) or "").strip()
 
-    A keyring may be locked, broken or waiting for somebody to type: it gets a moment in a thread of its own, and a
-    locked one is left alone, since it would open a window.
-    """
-    found: list[str] = []
 
-    def look() -> None:
-        # A keyring can fail in as many ways as there are desktops; without it there is simply no key.
+def _in_time(look: Callable[[], str]) -> str:
+    """A keyring may be locked, broken or waiting for somebody to type: it gets a moment in a thread of its own. It can
+    fail in as many ways as there are desktops; then there is simply no key."""
+    secrets: list[str] = []
+
+    def work() -> None:
         with contextlib.suppress(Exception):
-            found.append(_stored(name) or "")
+            secrets.append(look())
 
-    seeker = threading.Thread(target=look, daemon=True)
+    seeker = threading.Thread(target=work, daemon=True)
     seeker.start()
     seeker.join(KEYRING_SECONDS)
-    return found[0].strip() if found else ""
+    return secrets[0] if secrets else ""
 
 
-def _usable(secret: str, source: str) -> Key:
+def usable_key(secret: str, source: str) -> Key:
+    """The key, or a UsageError where it could not be sent."""
     # A key goes into a header; the library's own complaint about a strange character would print the whole key.
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError("model.key_malformed", source=source)

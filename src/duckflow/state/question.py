@@ -74,6 +74,10 @@ class Choice(Value):
     """It makes sense only with words of the user's own."""
 
 
+HIDDEN = "••••••••"
+"""A screen shows this in place of a secret."""
+
+
 class Question(Value):
     """Something a person must answer before the work goes on."""
 
@@ -91,6 +95,8 @@ class Question(Value):
     job: str = ""
     """The background job that waits for the answer, or nothing: the conversation itself."""
     job_name: str = ""
+    secret: bool = False
+    """The answer is a secret: no screen shows it, and it is kept nowhere but where it belongs."""
     on_record: bool = False
     """Whether the question and its answer are kept in the journal: Gates and Duck Calls are; keys, trust and what
     servers ask for are not."""

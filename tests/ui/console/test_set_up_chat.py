@@ -19,15 +19,15 @@ def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path
     terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
     terminal.wait_for("Three ways")
     terminal.enter("make me a game")
-    screen = terminal.wait_for("2. not now")
-    assert "OPENAI_API_KEY" in screen and "Ollama" in screen and "1. yes, fetch it" in screen
+    screen = terminal.wait_for("4. not now")
+    assert "OPENAI_API_KEY" in screen and "Ollama" in screen and "3. the small local model" in screen
     terminal.answer("perhaps")
     terminal.wait_for("one of the numbers")
-    terminal.answer("１")
+    terminal.answer("３")
     terminal.wait_for("could not be fetched")
     terminal.enter("again")
-    terminal.wait_until(lambda shown: shown.count("2. not now") == 2)
-    terminal.answer("2")
+    terminal.wait_until(lambda shown: shown.count("4. not now") == 2)
+    terminal.answer("4")
     terminal.wait_until(lambda shown: shown.count("Three ways") == 2)
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0

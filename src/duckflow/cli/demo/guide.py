@@ -82,6 +82,9 @@ class Guide:
     def reads_on(self) -> bool:
         return self._chat.reads_on()
 
+    def hides(self) -> bool:
+        return self._chat.hides()
+
     def worth_keeping(self, text: str) -> bool:
         return self._chat.worth_keeping(text)
 

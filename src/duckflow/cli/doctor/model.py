@@ -52,20 +52,23 @@ def _keys() -> Iterator[DoctorFinding]:
         yield good("model", say("doctor.keys", names=", ".join(names)))
 
 
-async def _answer(choice: ModelChoice, settings: Settings, paths: Paths) -> DoctorFinding:
-    """Ask for one word, once, with little patience."""
+async def try_out(choice: ModelChoice, settings: Settings, paths: Paths) -> float:
+    """Asks for one word, once, with little patience; the seconds until it came. A DuckflowError says why none did."""
     here = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
-    seconds = HERE_SECONDS if here else ANSWER_SECONDS
-    began = time.monotonic()
+    began, seconds = time.monotonic(), HERE_SECONDS if here else ANSWER_SECONDS
     try:
         async with asyncio.timeout(seconds):
             await _ask(choice, _impatient(settings.llm, seconds), settings, paths)
     except TimeoutError:
-        slow = say("doctor.model_slow", model=choice.name, seconds=round(seconds))
-        return DoctorFinding("model", "bad", slow, say("fix.slow"))
+        raise ProviderUnreachable("doctor.model_slow", model=choice.name, seconds=round(seconds)) from None
+    return time.monotonic() - began
+
+
+async def _answer(choice: ModelChoice, settings: Settings, paths: Paths) -> DoctorFinding:
+    try:
+        took = round(await try_out(choice, settings, paths), 1)
     except DuckflowError as problem:
         return broken("model", problem)
-    took = round(time.monotonic() - began, 1)
     return good("model", say("doctor.model_answers", model=choice.name, seconds=took))
 
 

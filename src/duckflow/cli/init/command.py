@@ -2,10 +2,12 @@
 
 import asyncio
 import sys
+from getpass import getpass
 from pathlib import Path
 
-from duckflow.agent.questions import FREE, read_choice
-from duckflow.cli.init.interview import LEAVE, InterviewLeft
+from duckflow.agent.questions import FREE, read_choice, read_words
+from duckflow.cli.init.interview import InterviewLeft
+from duckflow.cli.init.own_model import LEAVE
 from duckflow.cli.init.set_up import CHANGE, set_up
 from duckflow.cli.parser import Options
 from duckflow.i18n.plain import plain
@@ -52,7 +54,10 @@ class _Asking:
         return self._answered(question)
 
     def _answered(self, question: Question) -> Answer:
-        print_out("\n" + plain(self._words.phrase(question.title)))
+        for line in (question.title, *question.details):
+            print_out("\n" + plain(self._words.phrase(line)))
+        if question.kind == "text":
+            return self._typed(question)
         for number, choice in enumerate(question.choices, 1):
             print_out(plain(f"  {number}. {self._words.phrase(choice.label)}"))
         while True:
@@ -64,3 +69,12 @@ class _Asking:
             if answer.choice != FREE:
                 return answer
             print_out(self._words("choice.unclear"))
+
+    def _typed(self, question: Question) -> Answer:
+        """Words of the user's own; nothing typed leaves. A secret is not shown."""
+        print_out(self._words("own.enter_leaves"))
+        try:
+            text = getpass("› ") if question.secret else input("› ")
+        except EOFError:
+            text = ""
+        return read_words(text, question, self._words.language) if text.strip() else Answer(choice=LEAVE)

@@ -51,9 +51,9 @@ CHANGE = "change"
 
 async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
     """What was written and what was left alone."""
-    wishes = await interview(ask, given, words.language)
-    words.language = wishes.language
+    wishes = await interview(ask, given, words, paths)
     return [
+        *wishes.told,
         await _config(ask, wishes, paths.user_config),
         await _agents(ask, words, folder),
         say("init.next"),
@@ -62,7 +62,10 @@ async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths:
 
 async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
     if not path.exists():
-        write_text(path, config_text(wishes.language, wishes.model, wishes.mode))
+        text = config_text(wishes.language, wishes.model, wishes.mode)
+        for key, value in wishes.settings:
+            text = set_value(text, key, value)
+        write_text(path, text)
         return say("init.written", path=str(path))
     text = read_text(path)
     for key, value in _differing(wishes, path):
@@ -94,7 +97,7 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
 def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
     layer = read_toml(path)
     wanted = (("language",), wishes.language), (("llm", "model"), wishes.model), (("safety", "mode"), wishes.mode)
-    for key, value in wanted:
+    for key, value in (*wanted, *wishes.settings):
         place = layer
         for name in key[:-1]:
             place = place.get(name, {})

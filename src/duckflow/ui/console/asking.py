@@ -10,7 +10,7 @@ from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer, read_whole
 from duckflow.i18n.patterns import fullmatch
 from duckflow.i18n.words import Words
-from duckflow.state.question import Question
+from duckflow.state.question import HIDDEN, Question
 from duckflow.ui.console.keyboard import edit_text
 from duckflow.ui.console.line import Line
 from duckflow.ui.console.screen import Screen
@@ -33,6 +33,10 @@ class Asking:
         self._shown = ""
         self._asked_at = 0.0
         self._taken_away_at = 0.0
+
+    def hides(self) -> bool:
+        """Whether what is typed now is a secret."""
+        return any(question.secret for question in self._conversation.questions[:1])
 
     def show(self) -> Question | None:
         """What is open now. Gives it back where it is to be edited at once: at the terminal that asked for it."""
@@ -64,7 +68,7 @@ class Asking:
         """An answer is for the question that is shown, and for no other."""
         meaning = self._conversation.reads_as(text)
         if meaning not in ("nothing", "message"):
-            self._typed.append(text.strip())
+            self._typed.append(HIDDEN if meaning == "answer" and self.hides() else text.strip())
         return self._conversation.take(text, self._shown if meaning == "answer" else "")
 
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:

@@ -133,6 +133,9 @@ class Chat:
     def worth_keeping(self, text: str) -> bool:
         return self._conversation.reads_as(text) != "answer"
 
+    def hides(self) -> bool:
+        return self._asking.hides()
+
     def busy(self) -> bool:
         return self._conversation.busy
 

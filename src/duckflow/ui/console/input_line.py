@@ -60,6 +60,7 @@ class InputLine:
             complete_while_typing=Condition(self._completes),
             reserve_space_for_menu=MENU_LINES,
             prompt_continuation="  ",
+            is_password=Condition(lambda: self._handler is not None and self._handler.hides()),
             erase_when_done=True,
             enable_suspend=True,
             search_ignore_case=True,

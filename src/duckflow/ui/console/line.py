@@ -46,6 +46,10 @@ class LineHandler(Protocol):
         """Whether it goes into the history: an answer to a question does not."""
         ...
 
+    def hides(self) -> bool:
+        """Whether what is typed is a secret, which the line does not show."""
+        ...
+
     def busy(self) -> bool: ...
 
     def ready(self) -> bool:

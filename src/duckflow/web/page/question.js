@@ -129,11 +129,11 @@ export function Card({ question, session, first, alone, tell }) {
 					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
 				)}
 			</div>
-			${first && !alone && !mode && !typed ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
+			${first && !alone && !mode && !typed && !question.secret ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
 				<label class="unseen" for=${`${id}-words`}>${label}</label>
 				${mode === "edit"
 					? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
-					: html`<input id=${`${id}-words`} ref=${field} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
+					: html`<input id=${`${id}-words`} ref=${field} type=${question.secret ? "password" : "text"} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
 				<button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
 			</form>`}
 		</footer>

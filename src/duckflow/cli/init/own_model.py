@@ -1,0 +1,194 @@
+"""A model reached by the user's own key or at the address of their own server: asked for, tried at once, and kept."""
+
+import os
+import re
+from typing import NamedTuple
+
+from duckflow.cli.doctor.model import try_out
+from duckflow.config.edit import read_text, set_value, write_text
+from duckflow.config.settings import Settings
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.events.ports import Ask
+from duckflow.llm.choice import ModelChoice
+from duckflow.llm.discover import fetch_models
+from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
+from duckflow.llm.facts import facts_of, models_of
+from duckflow.llm.keys import Key, may_be_stored, store_key, usable_key
+from duckflow.state.phrase import Phrase, quote, said, say
+from duckflow.state.question import Choice, Question
+from duckflow.store.paths import Paths
+
+MOST_LISTED = 8
+LISTING_SECONDS = 15.0
+LEAVE, OTHER = "leave", "other"
+Setting = tuple[tuple[str, ...], str]
+
+
+class OwnModelLeft(Exception):
+    """The user has left the questions; nothing has been kept."""
+
+
+class OwnModel(NamedTuple):
+    """A model that has answered. `settings` lead to it from now on."""
+
+    choice: ModelChoice
+    settings: tuple[Setting, ...]
+    told: tuple[Phrase, ...]
+
+
+async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
+    """Asks on until a model has answered or the user leaves. A key goes to the keyring where there is one."""
+    endpoint, key = await (_keyed(ask) if way == "key" else _addressed(ask))
+    while True:
+        try:
+            choice = await _chosen_model(ask, endpoint, key)
+            seconds = await try_out(choice, Settings(), paths)
+            break
+        except DuckflowError as problem:
+            # Some endpoints list their models for any key, so a wrong one may show itself only here.
+            key = await _typed_key(ask, endpoint, said(problem))
+    told = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+    settings, kept = _kept(endpoint, choice)
+    return OwnModel(choice, settings, (told, *kept))
+
+
+def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
+    """Writes them into the user's config; everything else in it stays."""
+    text = read_text(paths.user_config)
+    for name, value in settings:
+        text = set_value(text, name, value)
+    write_text(paths.user_config, text)
+
+
+async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
+    endpoints = catalogue({}, os.environ)
+    providers = [Choice(key=name, label=quote(name)) for name in KEYED]
+    endpoint = endpoints[await _choose(ask, say("own.ask.provider"), providers)]
+    return endpoint, await _typed_key(ask, endpoint, None)
+
+
+async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
+    """The endpoint at an address that lists its models, with the key that it wants."""
+    problem: Phrase | None = None
+    while True:
+        address = await _typed(ask, say("own.ask.address"), problem)
+        try:
+            return await _reached(ask, address)
+        except DuckflowError as error:
+            problem = said(error)
+
+
+async def _reached(ask: Ask, address: str) -> tuple[Endpoint, Key | None]:
+    """Servers list their models below `/v1`, which people leave out."""
+    base = checked_address(address if "://" in address else f"http://{address}", "address")
+    endpoint = Endpoint(_name_of(base), base, (), key_needed=False)
+    problem: DuckflowError | None = None
+    for url in dict.fromkeys((base, f"{base.removesuffix('/v1')}/v1")):
+        endpoint = endpoint._replace(base_url=url)
+        try:
+            await fetch_models(endpoint, None, LISTING_SECONDS)
+            return endpoint, None
+        except DuckflowError as error:
+            if _about_key(error):
+                return endpoint, await _typed_key(ask, endpoint, said(error))
+            problem = problem or error
+    raise problem or UsageError("model.bad_address", origin=address)
+
+
+async def _typed_key(ask: Ask, endpoint: Endpoint, problem: Phrase | None) -> Key:
+    """A key that is fit to be sent; it is shown nowhere."""
+    while True:
+        title = say("own.ask.key", endpoint=endpoint.where if endpoint.base_url else endpoint.name)
+        secret = await _typed(ask, title, problem, secret=True)
+        try:
+            return usable_key(secret, "own.typed")
+        except UsageError as error:
+            problem = said(error)
+
+
+async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelChoice:
+    why = say("model.chosen.config")
+    if endpoint.kind == "bridge":
+        names = list(models_of(endpoint.name))
+    else:
+        listed = await fetch_models(endpoint, key, LISTING_SECONDS)
+        names = [model.model for model in listed]
+        if len(listed) == 1:
+            endpoint = endpoint._replace(window=endpoint.window or listed[0].window)
+    if len(names) == 1:
+        return ModelChoice(endpoint.kind, names[0], why, endpoint, key)
+    best = sorted(names, key=lambda name: (name != endpoint.model, not _suits(endpoint, name)))
+    choices = [Choice(key=name, label=_described(endpoint, name)) for name in best[:MOST_LISTED]]
+    other = Choice(key=OTHER, label=say("own.other", count=len(names)))
+    name = await _choose(ask, say("own.ask.model"), [*choices, other])
+    if name == OTHER:
+        name = await _typed(ask, say("own.ask.name", endpoint=endpoint.name), None)
+    return ModelChoice(endpoint.kind, name, why, endpoint, key)
+
+
+def _suits(endpoint: Endpoint, model: str) -> bool:
+    """Whether it is known to call tools."""
+    facts = facts_of(endpoint.name, model)
+    return facts.known and bool(facts.has("t"))
+
+
+def _described(endpoint: Endpoint, model: str) -> Phrase:
+    facts = facts_of(endpoint.name, model)
+    if not facts.known or not facts.price:
+        return quote(model)
+    return say(
+        "own.priced",
+        model=model,
+        input=f"{facts.price.input:g}",
+        output=f"{facts.price.output:g}",
+        window=facts.window // 1000,
+    )
+
+
+def _kept(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
+    """What leads to the model from now on. Without a keyring the user is told how to hand over the key."""
+    settings: list[Setting] = [(("llm", "model"), choice.name)]
+    known = endpoint.name in catalogue({}, os.environ)
+    if not known:
+        settings.append((("llm", "endpoints", endpoint.name, "base_url"), endpoint.base_url))
+    if choice.key is None:
+        return tuple(settings), ()
+    if may_be_stored(endpoint) and store_key(endpoint, choice.key):
+        return tuple(settings), (say("own.in_keyring"),)
+    variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
+    if not known:
+        settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
+    return tuple(settings), (say("own.export", variable=variable),)
+
+
+def _name_of(address: str) -> str:
+    """A name for the config: the host's first word, and none that is taken."""
+    host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0]
+    word = "" if re.fullmatch(r"[\d.]+", host) else host.split(".")[0].lower()
+    name = re.sub(r"[^a-z0-9-]", "", word) or "server"
+    return f"my-{name}" if name in catalogue({}, {}) or name in ("local", "scripted", "localhost") else name
+
+
+def _variable_name(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()
+
+
+def _about_key(error: DuckflowError) -> bool:
+    return error.key.startswith("model.key_")
+
+
+async def _choose(ask: Ask, title: Phrase, choices: list[Choice]) -> str:
+    leave = Choice(key=LEAVE, label=say("own.leave"))
+    answer = await ask(Question(kind="choice", title=title, choices=(*choices, leave)))
+    if answer.choice not in (choice.key for choice in choices):
+        raise OwnModelLeft
+    return answer.choice
+
+
+async def _typed(ask: Ask, title: Phrase, problem: Phrase | None, secret: bool = False) -> str:
+    leave = Choice(key=LEAVE, label=say("own.leave"))
+    details = (problem,) if problem else ()
+    answer = await ask(Question(kind="text", title=title, details=details, choices=(leave,), secret=secret))
+    if answer.choice != "text":
+        raise OwnModelLeft
+    return answer.text.strip()

@@ -1,0 +1,53 @@
+"""The first five minutes with a key or a server of one's own: typed, tried at once, kept, and never shown."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from duckflow.i18n.words import Words
+from tests.journeys.story import decide, respond
+from tests.llm.fake_endpoint import FakeEndpoint, says
+from tests.ui.console.terminal import Terminal, open_terminal
+from tests.ui.console.test_set_up_chat import NOWHERE
+
+KEY = "sk-the-users-own-key-0123456789"
+MODELS = [{"id": "duck-large"}, {"id": "duck-small"}]
+
+
+def leaks(top: Path) -> list[Path]:
+    """The files below a folder that hold the key."""
+    return [path for path in top.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
+    tmp_path: Path, opened: list[Terminal], language: str
+) -> None:
+    words = Words(language)
+    answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
+    with FakeEndpoint(says("ok"), says(answer), models=MODELS, key=KEY) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, "--lang", language, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for("4. ")
+        terminal.answer("2")
+        terminal.wait_for("http://192.168.1.5:8000/v1")
+        terminal.answer("127.0.0.1:9")
+        terminal.wait_for("http://127.0.0.1:9")
+        terminal.answer(endpoint.url.removeprefix("http://").removesuffix("/v1"))
+        terminal.wait_for("Incorrect API key")
+        terminal.answer("sk-wrong-wrong-wrong")
+        terminal.wait_until(lambda screen: screen.count("Incorrect API key") == 2)
+        terminal.answer(KEY)
+        terminal.wait_for("2. duck-small")
+        terminal.answer("2")
+        screen = terminal.wait_for("Quack, here I am.")
+        assert KEY not in screen and "sk-wrong" not in screen and KEY.encode() not in terminal.raw
+        assert "export SERVER_API_KEY=" in "".join(screen.split("\n")) and words("own.leave") in screen
+        terminal.enter("/quit")
+        assert terminal.wait_for_end() == 0
+    settings = tomllib.loads((tmp_path / "home/config/config.toml").read_text())["llm"]
+    assert settings["model"] == "server:duck-small"
+    assert settings["endpoints"]["server"] == {"base_url": endpoint.url, "key_env": "SERVER_API_KEY"}
+    assert not leaks(tmp_path)
