@@ -148,7 +148,7 @@ async def page(url):
     async with httpx.AsyncClient(timeout=None) as http:
         top = (await http.get(url)).headers["location"]
         base = url.partition("/?")[0] + top
-        session = (await http.get(base + "api/sessions")).json()[0]["id"]
+        session = (await http.get(base + "api/sessions")).json()["sessions"][0]["id"]
         heard = 0
         async with http.stream("GET", f"{base}api/sessions/{session}/events?after=0") as answer:
             print("open", flush=True)

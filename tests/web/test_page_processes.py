@@ -95,7 +95,7 @@ async def test_an_old_session_goes_on_in_a_process_of_its_own(shell: Shell) -> N
     shell.write_config(f'[llm]\nmodel = "{shell.script(HELLO)}"\n')
     program = Program(shell)
     browser = await program.visit()
-    (entry,) = await browser.get("sessions")
+    (entry,) = (await browser.get("sessions"))["sessions"]
     assert entry["state"] == "old"
     await browser.post("sessions", session=entry["id"])
     assert (await browser.get(f"sessions/{entry['id']}"))["writable"]
@@ -116,7 +116,7 @@ async def test_a_chat_is_led_from_a_page_beside_it_and_only_that_chat(tmp_path: 
         assert found, shown
         browser = Browser(f"http://127.0.0.1:{found[1]}")
         browser.top = (await browser.http.get(f"/?token={found[2]}")).headers["location"]
-        (entry,) = await browser.get("sessions")
+        (entry,) = (await browser.get("sessions"))["sessions"]
         async with browser.reading(entry["id"]) as reader:
             await browser.post(f"sessions/{entry['id']}/say", text="said on the page")
             await reader.until(lambda: reader.turns_over)

@@ -1,14 +1,18 @@
 """An open page asks for nothing by itself: what happens comes over its stream."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.cli.shell import Shell
+from tests.fleet.test_commands import FleetShell, wait_for, write_and_sleep
 from tests.journeys.plans import PROPOSE, SNAKE, run_step
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import Tab, browsing, needs_chromium, visit
 from tests.web.site import Site, Talk
+from tests.web.test_page_processes import HELLO, Program
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -19,10 +23,9 @@ PANELS = ("work", "changes", "health", "audit", "layers")
 
 async def asked_for(tab: Tab) -> list[str]:
     """The requests of twenty seconds in which nobody touches the page."""
-    asked: list[str] = []
-    tab.page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
+    asked = Requests(tab)
     await tab.page.wait_for_timeout(QUIET_MS)
-    return asked
+    return asked.addresses
 
 
 @pytest.mark.parametrize("panel", PANELS)
@@ -54,6 +57,85 @@ async def test_a_running_job_is_seen_without_asking(tmp_path: Path, panel: str) 
         assert await asked_for(tab) == []
         assert await latest_tick(tab) > before + 20
         assert tab.problems == []
+
+
+async def test_the_list_tells_what_changes_and_asks_for_nothing(tmp_path: Path) -> None:
+    question = decide(act("shell.run", command="touch made.txt"))
+    async with Talk(tmp_path, [question], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/")
+        await talk.built.conversation.take("make it")
+        await tab.see(".session .state", "waits")
+        assert await asked_for(tab) == []
+        asked = Requests(tab)
+        talk.built.conversation.interrupt()
+        await tab.gone(".session.st-waiting")
+        assert asked.addresses == [] and tab.problems == []
+
+
+async def test_a_fleet_is_followed_without_asking(tmp_path: Path) -> None:
+    shell = FleetShell(tmp_path)
+    shell.add("tax", write_and_sleep("74.5"))
+    run = shell.begin("run", "tasks.toml")
+    program = await asyncio.to_thread(Program, shell)
+    try:
+        await asyncio.to_thread(wait_for, "sleep 74.5")
+        async with browsing() as browser:
+            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
+            task = await tab.see(".tasks-of > .job", "tax")
+            await task.locator(".closer > summary").click()
+            await task.locator(".closer .out").wait_for()
+            assert await asked_for(tab) == []
+            asked = Requests(tab)
+            await asyncio.to_thread(shell.fleet, "cancel", "tax")
+            await tab.see(".tasks-of .badge", "cancelled")
+            assert asked.addresses == [] and tab.problems == []
+    finally:
+        program.kill()
+        run.kill()
+        run.communicate()
+
+
+async def test_an_old_session_goes_on_with_a_few_requests(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    model = shell.script(HELLO)
+    ran = await asyncio.to_thread(shell.run, "-p", "hi", "-m", model)
+    assert ran.returncode == 0, ran.stderr
+    shell.write_config(f'[llm]\nmodel = "{model}"\n')
+    program = await asyncio.to_thread(Program, shell)
+    try:
+        async with browsing() as browser:
+            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/")
+            await (await tab.see(".session a")).click()
+            button = await tab.see(".read-only button")
+            asked = Requests(tab)
+            await button.click()
+            await tab.see(".composer textarea")
+            await tab.page.wait_for_timeout(QUIET_MS)
+            # The click itself, the stream that it opens, and at most one more when the old one ends.
+            assert len(asked.addresses) <= 3, asked.addresses
+    finally:
+        program.stop()
+
+
+async def test_a_server_that_is_gone_is_asked_ever_more_seldom(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, browsing() as browser:
+        async with Site(talk.paths) as site:
+            tab = await visit(browser, site, "#/")
+            await tab.see("h1")
+            asked = Requests(tab)
+        await tab.see(".problem")
+        await tab.page.wait_for_timeout(QUIET_MS)
+        assert 3 <= len(asked.addresses) <= 8, asked.addresses
+        async with Site(talk.paths, port=site.place.port):
+            await tab.gone(".problem")
+
+
+class Requests:
+    """The addresses that a page asks for from now on."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.addresses: list[str] = []
+        tab.page.on("request", lambda request: self.addresses.append(f"{request.method} {request.url}"))
 
 
 async def latest_tick(tab: Tab) -> int:

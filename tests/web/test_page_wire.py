@@ -33,7 +33,7 @@ async def test_a_conversation_is_seen_and_led_from_a_page(tmp_path: Path) -> Non
             gate = await asked(reader)
             assert gate["gate"]["impacts"][0]["path"] == "a.txt" and "+one" in gate["gate"]["diff"]
             assert all(isinstance(one["label"], str) and one["label"] for one in gate["choices"])
-            (entry,) = await browser.get("sessions")
+            (entry,) = (await browser.get("sessions"))["sessions"]
             assert entry["state"] == "waiting" and entry["question"] == gate["title"] and entry["vitals"]["mood"] > 0
             taken = await browser.post(f"sessions/{ID}/answer", question_id=gate["question_id"], choice="yes")
             assert taken["taken"] == "answer"
@@ -178,7 +178,7 @@ async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_p
         kept = talk.session.number
     async with Site(talk.paths) as site:
         browser = await site.visit()
-        (entry,) = await browser.get("sessions")
+        (entry,) = (await browser.get("sessions"))["sessions"]
         assert entry["state"] == "old" and entry["title"] == "write it"
         snapshot = await browser.get(f"sessions/{ID}")
         assert (snapshot["number"], snapshot["writable"]) == (kept, False)
@@ -303,8 +303,8 @@ async def test_what_is_done_to_a_fleet_is_one_of_few_things(tmp_path: Path) -> N
         await browser.post("fleet/change", what="merge", fleet="f", attempt="2")
         for wrong in ({"what": "retry"}, {"what": "worker", "task": "t"}, {"what": ["merge"], "task": "t"}):
             assert (await browser.post("fleet/change", 400, fleet="f", **wrong))["error"]
-        (report,) = (await browser.get("fleet/task?fleet=f&task=t"))["attempts"]
-        assert "3" in report["open"] and (await browser.get("fleet/task?fleet=f&task=t&attempt=2"))["diff"] == "f t 2"
+        (report,) = (await browser.get("fleet?open=f/t"))["closely"]["f/t"]["attempts"]
+        assert "3" in report["open"] and (await browser.get("fleet/diff?fleet=f&task=t&attempt=2"))["diff"] == "f t 2"
     assert fleet.done == [
         *((what, "f", "t", 2) for what in ("pick", "merge", "cancel", "retry")),
         ("merge", "f", "", 0),

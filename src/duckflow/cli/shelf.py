@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,17 @@ class SessionShelf:
         entries = [entry.summary() for entry in Sessions(self._paths.sessions_of(Path.cwd())).all()]
         found = [entry for entry in entries if self._shows(entry.session_id)]
         return sorted(found, key=lambda entry: entry.updated, reverse=True)
+
+    def mark(self) -> object:
+        """The places and times of all journals and sockets. Reading leaves an empty write-ahead file behind: that is no
+        change."""
+        marks: set[tuple[str, int]] = set()
+        for path in self._folder.glob("*/*"):
+            if path.suffix in (".db", ".db-wal", SUFFIX):
+                with suppress(OSError):
+                    file = path.stat()
+                    marks |= {(str(path), file.st_mtime_ns)} if file.st_size or path.suffix == SUFFIX else set()
+        return marks, frozenset(self._only or ())
 
     def running(self) -> frozenset[str]:
         names = (path.stem for path in self._folder.glob(f"*/*{SUFFIX}"))

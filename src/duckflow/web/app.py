@@ -11,18 +11,18 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from duckflow.web import doing, fleet, reading
+from duckflow.web import doing, fleet, listing, reading
 from duckflow.web.desk import Handler, PageDesk, handled
-from duckflow.web.listing import sessions
+from duckflow.web.following import followed
 
 PAGE = Path(__file__).parent / "page"
 LEAST_PACKED = 2000
 ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
     "/api/me": reading.me,
-    "/api/sessions": sessions,
-    "/api/fleet": fleet.fleets,
-    "/api/fleet/task": fleet.task,
+    "/api/sessions": followed(listing.sessions, listing.mark),
+    "/api/fleet": followed(fleet.fleets, fleet.mark),
+    "/api/fleet/diff": fleet.diff,
     ONE: reading.snapshot,
     f"{ONE}/events": reading.events,
     f"{ONE}/record": reading.record,

@@ -4,29 +4,42 @@ from typing import Any
 
 from starlette.requests import Request
 
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.web.desk import PageDesk, number_of, read_body
 from duckflow.web.doing import is_enough
 from duckflow.web.ports import Fleets
 from duckflow.web.telling import worded
 
 CARRIED_OUT = ("cancel", "retry", "merge")
+MOST_OPEN = 50
 ALL_OF_IT = ("cancel", "merge")
 """What can be done to a whole fleet."""
 
 
+def mark(desk: PageDesk) -> object:
+    """Fleets may live in a database elsewhere: they are always read."""
+    return object()
+
+
 async def fleets(desk: PageDesk, request: Request) -> Any:
+    """All of them, and closely the tasks that the page has open (`open=FLEET/TASK`)."""
     known = _fleets(desk)
-    return worded({"asked": list(await known.inbox()), "fleets": list(await known.fleets())}, desk.words)
+    closely: dict[str, Any] = {}
+    for place in request.query_params.getlist("open")[:MOST_OPEN]:
+        fleet, _, name = place.partition("/")
+        try:
+            closely[place] = dict(await known.task(fleet, name))
+        except DuckflowError as problem:
+            closely[place] = {"problem": desk.words.error(problem)}
+    facts = {"asked": list(await known.inbox()), "fleets": list(await known.fleets()), "closely": closely}
+    return worded(facts, desk.words)
 
 
-async def task(desk: PageDesk, request: Request) -> Any:
-    """Its attempts closely; with the number of one, what that has changed."""
-    given, number = request.query_params, number_of(request, "attempt")
-    fleet, name = given.get("fleet", ""), given.get("task", "")
-    if number:
-        return {"diff": worded(await _fleets(desk).diff(fleet, name, number), desk.words)}
-    return worded(dict(await _fleets(desk).task(fleet, name)), desk.words)
+async def diff(desk: PageDesk, request: Request) -> Any:
+    """The change that an attempt has made."""
+    place = request.query_params
+    text = await _fleets(desk).diff(place.get("fleet", ""), place.get("task", ""), number_of(request, "attempt"))
+    return {"diff": worded(text, desk.words)}
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:

@@ -16,6 +16,10 @@ ORDER = {"waiting": 0, "running": 1, "idle": 2, "old": 3}
 JOIN_SECONDS = 3.0
 
 
+def mark(desk: PageDesk) -> object:
+    return desk.shelf.mark()
+
+
 async def sessions(desk: PageDesk, request: Request) -> Any:
     known = await asyncio.to_thread(desk.shelf.all)
     running = desk.shelf.running()
@@ -23,7 +27,8 @@ async def sessions(desk: PageDesk, request: Request) -> Any:
     held = await asyncio.gather(*(_held(desk, session_id, by_id.get(session_id)) for session_id in running))
     seen = {one["id"] for one in held if one}
     listed = [one for one in held if one] + [_old(one) for key, one in by_id.items() if key not in seen]
-    return worded(sorted(listed, key=lambda one: (ORDER[one["state"]], -one["updated"])), desk.words)
+    listed.sort(key=lambda one: (ORDER[one["state"]], -one["updated"]))
+    return {"sessions": worded(listed, desk.words)}
 
 
 def _old(one: SessionSummary) -> dict[str, Any]:
@@ -32,7 +37,6 @@ def _old(one: SessionSummary) -> dict[str, Any]:
         "title": one.title or one.asked,
         "folder": one.folder,
         "updated": one.updated,
-        "age": max(0.0, time.time() - one.updated),
         "turns": one.turns,
         "cost": one.cost_usd,
         "here": one.here,

@@ -31,6 +31,10 @@ class Shelf(Protocol):
         """Newest first."""
         ...
 
+    def mark(self) -> object:
+        """Another one after a session has changed, has come or has gone."""
+        ...
+
     def running(self) -> frozenset[str]:
         """Those that a process holds, by their ids."""
         ...

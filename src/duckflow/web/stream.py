@@ -106,7 +106,7 @@ class Pages:
         self._tell_passing()
         if self._stale:
             before, self._facts, self._stale = self._facts, self._read_facts(), False
-            if changed := _difference(before, self._facts):
+            if changed := changed_facts(before, self._facts):
                 self._send({"number": 0, "items": [], "facts": changed})
         # A long reply or plan takes long to be drawn anew.
         self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began))
@@ -133,9 +133,9 @@ def _passes(item: Item) -> bool:
     )
 
 
-def _difference(before: Facts, after: Facts) -> Facts:
+def changed_facts(before: Facts, after: Facts) -> Facts:
     """The facts that have changed; of the state only the fields that have."""
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     if "state" in changed and "state" in before:
-        changed["state"] = _difference(before["state"], changed["state"])
+        changed["state"] = changed_facts(before["state"], changed["state"])
     return changed

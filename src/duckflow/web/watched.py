@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
@@ -244,11 +244,12 @@ class Watching:
         self._watched: dict[str, WatchedSession] = {}
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
-        self._closed = False
+        self._lists = 0
+        self._closed = asyncio.Event()
 
     async def get(self, session_id: str) -> WatchedSession:
         """Joined, where a process holds it."""
-        if self._closed:
+        if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
         async with self._joining.setdefault(session_id, asyncio.Lock()):
@@ -274,15 +275,30 @@ class Watching:
 
     def require_room(self) -> None:
         """For one more stream."""
-        if sum(watched.streams for watched in self._watched.values()) >= MOST_STREAMS:
+        if self._lists + sum(watched.streams for watched in self._watched.values()) >= MOST_STREAMS:
             raise UsageError("serve.too_many")
+
+    @contextmanager
+    def one_more_list(self) -> Generator[None]:
+        """A stream that follows a list, not a session."""
+        self._lists += 1
+        try:
+            yield
+        finally:
+            self._lists -= 1
+
+    async def closes_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closed.wait()
+        return self._closed.is_set()
 
     def held(self, session_id: str) -> WatchedSession | None:
         """Only what is looked at already."""
         return self._watched.get(session_id)
 
     async def aclose(self) -> None:
-        self._closed = True
+        self._closed.set()
         if self._sweeping:
             self._sweeping.cancel()
         for watched in self._watched.values():

@@ -3,27 +3,19 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { LaterDiff } from "./diff.js";
 import { Icon, Spinner } from "./icons.js";
+import { useFacts, useTick } from "./facts.js";
 import { Card } from "./question.js";
 import { get, post } from "./requests.js";
 import { clock, duration, money, moment, t, thousands, visible } from "./words.js";
 
-const AGAIN_MS = 3000;
 const SIGNS = { done: "check", merged: "check", failed: "cross", cancelled: "cross", budget: "warn", choose: "gate", queued: "ring", waiting: "ring" };
 
-export function Fleet({ tell }) {
-	const [data, setData] = useState(null);
-	const [problem, setProblem] = useState("");
-	const read = useRef(() => {});
-	read.current = () =>
-		get("api/fleet").then(
-			(found) => (setData(found), setProblem("")),
-			(error) => setProblem(error.status ? error.message : t("page.lost")),
-		);
-	useEffect(() => {
-		read.current();
-		const timer = setInterval(() => document.hidden || read.current(), AGAIN_MS);
-		return () => clearInterval(timer);
-	}, []);
+export function Fleet({ tell, lock }) {
+	const [open, setOpen] = useState([]);
+	const [data, problem, again] = useFacts(`api/fleet?${new URLSearchParams(open.map((place) => ["open", place]))}`, lock);
+	useTick(1000, (data?.fleets ?? []).some((fleet) => !fleet.ended));
+	const look = (place, looks) => setOpen((places) => [...places.filter((other) => other !== place), ...(looks ? [place] : [])]);
+	const common = { again, tell, look, closely: data?.closely ?? {} };
 	const asked = data?.asked ?? [];
 	useEffect(() => {
 		document.title = `${asked.length ? "● " : ""}${t("page.fleet")} · Duckflow`;
@@ -35,21 +27,21 @@ export function Fleet({ tell }) {
 		${problem ? html`<p class="problem" role="status">${visible(problem)}</p>` : null}
 		<section aria-labelledby="inbox"><h2 id="inbox">${t("page.inbox")} ${asked.length ? html`<span class="count">${asked.length}</span>` : null}</h2>
 			${data && !asked.length ? html`<p class="nothing">${t("page.inbox_empty")}</p>` : null}
-			${shown.map((one, place) => html`<${Asked} key=${one.asked_id} asked=${one} same=${one.same ? asked.filter((other) => other.same === one.same).length - 1 : 0} first=${place === 0} read=${read} tell=${tell} />`)}
+			${shown.map((one, place) => html`<${Asked} key=${one.asked_id} asked=${one} same=${one.same ? asked.filter((other) => other.same === one.same).length - 1 : 0} first=${place === 0} again=${again} tell=${tell} />`)}
 		</section>
-		${(data?.fleets ?? []).map((fleet) => html`<${FleetTasks} key=${fleet.fleet} fleet=${fleet} read=${read} tell=${tell} />`)}
+		${(data?.fleets ?? []).map((fleet) => html`<${FleetTasks} key=${fleet.fleet} fleet=${fleet} ...${common} />`)}
 		${data && !data.fleets.length ? html`<p class="nothing">${t("page.no_fleet")}</p>` : null}
 	</main>`;
 }
 
-function Asked({ asked, same, first, read, tell }) {
+function Asked({ asked, same, first, again, tell }) {
 	const [all, setAll] = useState(false);
 	const { question, task, attempt } = asked;
 	const desk = {
 		writable: true,
 		answer: async (_, answer) => {
 			const taken = await post("api/fleet/answer", { asked: asked.asked_id, for_all_same: all, ...answer });
-			read.current();
+			again();
 			return { told: taken.taken === "closed" ? [t("question.elsewhere")] : [], ...taken };
 		},
 	};
@@ -63,14 +55,14 @@ function Asked({ asked, same, first, read, tell }) {
 const Sign = ({ state }) => (state === "running" ? html`<${Spinner} label=${t("fleet.state.running")} />` : html`<${Icon} name=${SIGNS[state] ?? "ring"} label=${t(`fleet.state.${state}`)} />`);
 
 /** What can be done; a second click does it, once it was said what happens then. */
-function Deeds({ deeds, place, doing, read, tell }) {
+function Deeds({ deeds, place, doing, again, tell }) {
 	const [sure, setSure] = useState(null);
 	const leave = useRef(null);
 	useEffect(() => leave.current?.focus(), [sure]);
 	const change = async ({ what, more }) => {
 		setSure(null);
 		await post("api/fleet/change", { what, ...place, ...more }).catch((error) => tell(error.message, "warn"));
-		read.current();
+		again();
 	};
 	if (doing === "merge" || doing === "cancel") return html`<p class="what" role="status"><${Spinner} /> ${t(`page.doing_${doing}`)}</p>`;
 	if (sure)
@@ -107,7 +99,7 @@ function Task({ task, fleet, ...common }) {
 		<ul class="tasks">${task.attempts.map((one) => html`<${Attempt} key=${one.number} one=${one} task=${task} place=${place} ...${common} />`)}</ul>
 		${task.told ? html`<p class="what came" role="status">${visible(task.told)}</p>` : null}
 		<${Deeds} deeds=${deeds} place=${place} doing=${task.doing} ...${common} />
-		<${Closer} place=${place} moved=${task.attempts.map((one) => one.state + one.doing).join()} />
+		<${Closer} place=${place} ...${common} />
 	</li>`;
 }
 
@@ -134,15 +126,12 @@ function Attempt({ one, task, place, ...common }) {
 		<${Deeds} deeds=${deeds} place=${place} ...${common} /></li>`;
 }
 
-/** What came of the attempts, side by side and one by one, and the log; read when somebody looks. */
-function Closer({ place, moved }) {
-	const [open, setOpen] = useState(false);
-	const [data, setData] = useState(null);
-	const path = `api/fleet/task?${new URLSearchParams(place)}`;
-	useEffect(() => {
-		if (open) get(path).then(setData, (error) => setData({ problem: error.message }));
-	}, [open, moved]);
-	return html`<details class="closer" onToggle=${(event) => setOpen(event.target.open)}><summary>${t("page.closer")}</summary>
+/** What came of the attempts, side by side and one by one, and the log; told while somebody looks. */
+function Closer({ place, closely, look }) {
+	const name = `${place.fleet}/${place.task}`;
+	const data = closely[name];
+	const path = `api/fleet/diff?${new URLSearchParams(place)}`;
+	return html`<details class="closer" onToggle=${(event) => look(name, event.target.open)}><summary>${t("page.closer")}</summary>
 		${data?.problem ? html`<p class="problem">${visible(data.problem)}</p>` : null}
 		${data?.attempts?.length > 1 ? html`<div class="wide" tabindex="0" role="region" aria-label=${t("page.side_by_side")}><table class="data">${data.rows.map((row, at) => html`<tr>${row.map((cell, column) => ((at && column) || !cell ? html`<td>${visible(cell)}</td>` : html`<th scope=${at ? "row" : "col"}>${visible(cell)}</th>`))}</tr>`)}</table></div>` : null}
 		${(data?.attempts ?? []).map((report, at) => html`<${Report} key=${data.numbers[at]} report=${report} number=${data.numbers[at]} path=${path} />`)}

@@ -1,31 +1,19 @@
 // All sessions of this machine; those that wait for the person come first.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { html, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
-import { get, post } from "./requests.js";
+import { useFacts, useTick } from "./facts.js";
+import { post } from "./requests.js";
 import { ago, money, t, visible } from "./words.js";
 
-const AGAIN_MS = 4000;
+const MINUTE_MS = 60000;
 
-export function SessionList({ go, tell, folder }) {
-	const [sessions, setSessions] = useState(null);
-	const [problem, setProblem] = useState("");
+export function SessionList({ go, tell, lock, folder }) {
+	const [facts, problem] = useFacts("api/sessions", lock);
+	useTick(MINUTE_MS);
 	const [wanted, setWanted] = useState("");
-	useEffect(() => {
-		const read = () =>
-			document.hidden ||
-			get("api/sessions").then(
-				(found) => (setSessions(found), setProblem("")),
-				(error) => setProblem(error.status ? error.message : t("page.lost")),
-			);
-		read();
-		const timer = setInterval(read, AGAIN_MS);
-		document.addEventListener("visibilitychange", read);
-		return () => {
-			clearInterval(timer);
-			document.removeEventListener("visibilitychange", read);
-		};
-	}, []);
+	const sessions = facts?.sessions;
+	const now = facts ? facts.now + (performance.now() - facts.at) / 1000 : 0;
 	const words = wanted.trim().toLowerCase();
 	const shown = (sessions ?? []).filter((one) => !words || `${one.title} ${one.folder}`.toLowerCase().includes(words));
 	return html`<main class="page" id="main" tabindex="-1">
@@ -36,16 +24,16 @@ export function SessionList({ go, tell, folder }) {
 			? html`<label class="search"><span class="unseen">${t("page.search")}</span><input type="search" placeholder=${t("page.search")} value=${wanted} onInput=${(event) => setWanted(event.target.value)} /></label>`
 			: null}
 		${sessions && !shown.length ? html`<p class="nothing">${t("page.no_sessions")}</p>` : null}
-		<ul class="sessions">${shown.map((one) => html`<${Row} key=${one.id} session=${one} />`)}</ul>
+		<ul class="sessions">${shown.map((one) => html`<${Row} key=${one.id} session=${one} now=${now} />`)}</ul>
 	</main>`;
 }
 
-const Row = ({ session }) => html`<li class=${`session st-${session.state}`}>
+const Row = ({ session, now }) => html`<li class=${`session st-${session.state}`}>
 	<a href=${`#/s/${encodeURIComponent(session.id)}`}>
 		<span class=${`state st-${session.state}`}>${t(`page.state.${session.state}`)}</span>
 		<span class="title">${visible(session.title || t("page.untitled"))}</span>
 		${session.question ? html`<span class="question">${session.asker ? html`<span class="chip">${visible(session.asker)}</span> ` : null}${visible(session.question)}</span>` : null}
-		<span class="meta"><span class="folder">${visible(session.folder)}</span><span>${ago(session.age)}</span>${session.cost ? html`<span>${money(session.cost)}</span>` : null}<${Vitals} vitals=${session.vitals} /></span>
+		<span class="meta"><span class="folder">${visible(session.folder)}</span><span>${ago(now - session.updated)}</span>${session.cost ? html`<span>${money(session.cost)}</span>` : null}<${Vitals} vitals=${session.vitals} /></span>
 	</a>
 </li>`;
 

@@ -1,6 +1,7 @@
 // The plan as a tree with what shows that its steps are done, and its jobs with what they print just now.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { html, useState } from "./vendor/htm-preact.js";
+import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
 import { Tail, elapsed } from "./tail.js";
 import { money, percent, t, thousands, visible } from "./words.js";
@@ -59,13 +60,8 @@ const WISHES = { running: ["pause", "cancel"], paused: ["resume", "cancel"], int
 const WISH_ICONS = { pause: "pause", resume: "play", cancel: "cross" };
 
 function Job({ job, session, tell }) {
-	const [, tick] = useState(0);
 	const [open, setOpen] = useState(false);
-	useEffect(() => {
-		if (job.status !== "running") return undefined;
-		const timer = setInterval(() => tick((count) => count + 1), 1000);
-		return () => clearInterval(timer);
-	}, [job.status]);
+	useTick(1000, job.status === "running");
 	const plan = session.state.plans?.[job.plan_id];
 	const steps = (plan?.steps ?? []).filter((step) => job.step_ids.includes(step.step_id));
 	const done = steps.filter((step) => step.status === "completed").length;

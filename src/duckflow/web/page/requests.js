@@ -20,7 +20,9 @@ export const post = (path, body = {}) =>
 	call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 const SILENT_MS = 40000;
-const LONGEST_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 10000;
+const STEADY_MS = 5000;
+const MOST_HIDDEN = 3;
 
 /** What happens after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
 export class Stream {
@@ -33,8 +35,29 @@ export class Stream {
 		this.closed = false;
 	}
 
+	/** Opens it. A browser has only few connections for all its pages: those that were seen longest ago give theirs up. */
+	start() {
+		const later = new Set();
+		const me = Math.random();
+		this.others = new BroadcastChannel("duckflow-pages");
+		this.others.onmessage = ({ data }) => {
+			later.add(data);
+			if (document.hidden && later.size >= MOST_HIDDEN) this.rest();
+		};
+		this.seen = () => {
+			if (document.hidden) return;
+			later.clear();
+			this.others.postMessage(me);
+			if (this.resting) this.open();
+		};
+		document.addEventListener("visibilitychange", this.seen);
+		this.open();
+		this.seen();
+	}
+
 	open() {
-		this.closed = false;
+		clearTimeout(this.timer);
+		this.closed = this.resting = false;
 		this.stop?.abort();
 		this.stop = new AbortController();
 		const { stop } = this;
@@ -42,7 +65,13 @@ export class Stream {
 	}
 
 	close() {
-		this.closed = true;
+		this.rest();
+		this.others.close();
+		document.removeEventListener("visibilitychange", this.seen);
+	}
+
+	rest() {
+		this.closed = this.resting = true;
 		clearTimeout(this.timer);
 		clearTimeout(this.watch);
 		this.stop?.abort();
@@ -57,7 +86,9 @@ export class Stream {
 			return;
 		}
 		this.tell("lost", problem);
-		this.tries += 1;
+		// A stream that is cut as soon as it was opened counts as a try: only one that has lasted begins anew.
+		this.tries = this.since && performance.now() - this.since > STEADY_MS ? 1 : this.tries + 1;
+		this.since = 0;
 		clearTimeout(this.timer);
 		this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, 200 * 2 ** Math.min(this.tries, 6)));
 	}
@@ -72,7 +103,7 @@ export class Stream {
 			const data = await answer.json().catch(() => ({}));
 			throw new Refused(answer.status, data.error || answer.statusText);
 		}
-		this.tries = 0;
+		this.since = performance.now();
 		this.tell("open");
 		const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
 		let rest = "";

@@ -8,7 +8,6 @@ const OLDER = 600;
 const MOST_ITEMS = 1500;
 const KEPT_ITEMS = 900;
 const DRAW_MS = 40;
-const MOST_HIDDEN = 3;
 
 export class Session {
 	constructor(id, changed) {
@@ -36,35 +35,13 @@ export class Session {
 		await this.older(OPENED_WITH);
 		const address = (after) => `${this.path}/events?after=${after}&panel=${this.panel}`;
 		this.stream = new Stream(address, this.last, (told) => this.hear(told), (how, problem) => this.linked(how, problem));
-		this.stream.open();
-		this.shareConnections();
+		this.stream.start();
 	}
 
 	close() {
 		this.stream?.close();
-		this.others?.close();
 		clearTimeout(this.drawing);
-		document.removeEventListener("visibilitychange", this.seen);
 		this.changed = () => {};
-	}
-
-	/** A browser has only few connections for all its pages: those that were seen longest ago give theirs up. */
-	shareConnections() {
-		const later = new Set();
-		const me = Math.random();
-		this.others = new BroadcastChannel("duckflow-pages");
-		this.others.onmessage = ({ data }) => {
-			later.add(data);
-			if (document.hidden && later.size >= MOST_HIDDEN) this.stream.close();
-		};
-		this.seen = () => {
-			if (document.hidden) return;
-			later.clear();
-			this.others.postMessage(me);
-			if (this.stream.closed && this.link !== "refused") this.stream.open();
-		};
-		this.seen();
-		document.addEventListener("visibilitychange", this.seen);
 	}
 
 	/** What is shown beside the conversation comes over the stream, too. */

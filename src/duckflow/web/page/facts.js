@@ -1,0 +1,34 @@
+// Lists as the server tells them: it says what has changed, and nobody asks.
+
+import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { Stream } from "./requests.js";
+import { t } from "./words.js";
+
+/** The facts by now (`now`: the server's time when they came), what is wrong, and a way to hear all of them anew. */
+export function useFacts(address, lock) {
+	const [facts, setFacts] = useState(null);
+	const [problem, setProblem] = useState("");
+	const stream = useRef(null);
+	useEffect(() => {
+		const hear = (messages) =>
+			setFacts((known) => messages.reduce((before, { facts: changed, now }) => ({ ...before, ...changed, now, at: performance.now() }), known));
+		const tell = (how, error) => {
+			if (how === "refused" && error.status === 401) lock();
+			setProblem({ open: "", refused: error?.message }[how] ?? t("page.lost"));
+		};
+		stream.current = new Stream(() => address, 0, hear, tell);
+		stream.current.start();
+		return () => stream.current.close();
+	}, [address]);
+	return [facts, problem, () => stream.current.open()];
+}
+
+/** Draws again after each such time, so that ages and durations go on. */
+export function useTick(milliseconds, on = true) {
+	const [, tick] = useState(0);
+	useEffect(() => {
+		if (!on) return undefined;
+		const timer = setInterval(() => tick((count) => count + 1), milliseconds);
+		return () => clearInterval(timer);
+	}, [on]);
+}
