@@ -16,6 +16,8 @@ from pathlib import Path
 from benchmarks.revisions import TOP, unpack
 
 SMALL = 40
+MAKERS = ("agent", "work", "store", "remote")
+"""Rooms that make events, keep them, or carry a conversation to another process."""
 
 Graph = Mapping[str, set[str]]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -245,11 +247,19 @@ def read_revision(revision: str) -> House:
         return read_house(Path(folder) / "src/duckflow")
 
 
+def _interpreters(house: House) -> str:
+    """Modules outside the rooms that make events or keep them: of these rooms only `view` should have one."""
+    names = [name for name, module in house.modules.items() if module.room not in MAKERS and house.interprets(module)]
+    return f"{len(names)} ({', '.join(name.removeprefix('duckflow.') for name in names)})"
+
+
 def main() -> None:
     revisions = sys.argv[1:]
     house = read_house(TOP / "src/duckflow")
     print(f"Trees: {', '.join([*revisions, 'the working tree'])}. Every file counts, `__init__.py` too.\n")
-    print(table([*map(read_revision, revisions), house]))
+    houses = [*map(read_revision, revisions), house]
+    print(table(houses))
+    print(f"\nInterpreters of events for people: {' → '.join(map(_interpreters, houses))}")
     named = {
         "Cycles": [*house.module_cycles, *house.lazy_cycles, *house.package_cycles],
         "Class names twice": [[name, *modules] for name, modules in house.doubled_classes.items()],
