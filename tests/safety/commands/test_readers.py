@@ -102,6 +102,17 @@ def test_a_reader_that_writes_or_runs_something_is_not_safe(command: str) -> Non
         "ps aux",
         "basename /some/where",
         "node -v",
+        "numfmt --to=iec 1000",
+        "comm -12 a.txt b.txt",
+        "join -t , -1 2 a.txt b.txt",
+        "fold -s -w 80 a.txt",
+        "hexdump -C a.bin",
+        "nm -C a.out",
+        "free -h",
+        "pr -3 a.txt",
+        "sha256sum -c sums.txt",
+        "cd /somewhere/else",
+        "cd ..",
     ],
 )
 def test_the_same_readers_are_safe_otherwise(command: str) -> None:
@@ -275,6 +286,13 @@ ls | tee x
 ls -la | sh
 printenv API_KEY
 nm --plugin=x y
+lsblk --sysroot x
+hexdump -f format a
+jq --arg x 1 env
+pr /etc/passwd
+numfmt < /etc/passwd
+cd / && head etc/passwd
+cd ..; test -f x
 getent hosts x
 curl x
 wget x

@@ -29,57 +29,96 @@ LOG_OPTIONS = (
     "--numbered --email --group " + DIFF_OPTIONS
 )
 TABLE = r"""
-cat | AbeEnstTuv --number --number-nonblank --show-all --squeeze-blank --show-ends --show-tabs | least=1
-head | qvz 0-9 c: n: --lines: --bytes: --quiet --verbose | least=1
-tail | fFqrvz 0-9 b: c: n: s: --lines: --bytes: --follow --quiet --verbose --pid: --retry | least=1
+cat | AbeEnstTuv --number --number-nonblank --show-all --squeeze-blank --show-ends --show-tabs --show-nonprinting |
+  least=1
+head | qvz 0-9 c: n: --lines: --bytes: --quiet --silent --verbose --zero-terminated | least=1
+tail | fFqrvz 0-9 b: c: n: s: --lines: --bytes: --follow --quiet --silent --verbose --pid: --retry --sleep-interval:
+  --zero-terminated | least=1
 wc | clLmw --lines --words --bytes --chars --max-line-length
-nl | p b: d: f: h: i: l: n: s: v: w: | least=1
-cut | nsz b: c: d: f: --delimiter: --fields: --characters: --bytes: --complement --output-delimiter:
+nl | p b: d: f: h: i: l: n: s: v: w: --body-numbering: --number-format: --number-width: --starting-line-number: |
+  least=1
+cut | nsz b: c: d: f: --delimiter: --fields: --characters: --bytes: --complement --output-delimiter: --only-delimited
+  --zero-terminated
 sort | bcCdfghiMmnRrsuVz k: t: --key: --field-separator: --numeric-sort --reverse --unique --ignore-case --stable
   --human-numeric-sort --version-sort --zero-terminated --check --general-numeric-sort --month-sort --random-sort
-uniq | cdDiuz f: s: w: --count --repeated --unique --ignore-case | most=1 last
-column | tnxeJ s: c: o: N: R: H: O: --table --separator: --output-separator: --json
-shuf | erz n: i: --head-count: --input-range: --echo --repeat
-paste | sz d: --delimiters: --serial
-tr | cCdst --delete --squeeze-repeats --complement | text
-rev, tac, comm, join, fold, fmt, expand, unexpand, tsort, hexdump, nm, size, who, eza, exa |
-od | abcdosxvw 0-9 A: t: N: j: S:
+  --dictionary-order --ignore-leading-blanks --ignore-nonprinting --merge --sort: --debug
+uniq | cdDiuz f: s: w: --count --repeated --unique --ignore-case --all-repeated --group --check-chars: --skip-chars:
+  --skip-fields: --zero-terminated | most=1 last
+column | tnxeJdL s: c: o: N: R: H: O: l: T: W: E: r: i: p: --table --separator: --output-separator: --json
+  --output-width: --table-columns: --table-right: --table-hide: --table-order: --table-noheadings --table-truncate:
+  --table-wrap:
+shuf | erz n: i: --head-count: --input-range: --echo --repeat --zero-terminated
+paste | sz d: --delimiters: --serial --zero-terminated
+tr | cCdst --delete --squeeze-repeats --complement --truncate-set1 | text
+rev, tsort, eza, exa |
+tac | br s: --before --regex --separator:
+comm | z 0-9 --check-order --nocheck-order --output-delimiter: --total --zero-terminated
+join | iz 1: 2: a: e: j: o: t: v: --check-order --header --ignore-case --nocheck-order --zero-terminated
+fold | bs 0-9 w: --bytes --spaces --width:
+fmt | cstu 0-9 g: p: w: --crown-margin --goal: --prefix: --split-only --tagged-paragraph --uniform-spacing --width:
+expand, unexpand | ai t: --all --first-only --initial --tabs:
+hexdump | bcCdovx e: n: s: --canonical --length: --skip: --format: --no-squeezing
+nm | aABCDgjlnoprsSuUP f: t: --debug-syms --defined-only --demangle --dynamic --extern-only --format: --just-symbols
+  --line-numbers --no-sort --numeric-sort --print-file-name --print-size --radix: --reverse-sort --size-sort
+  --undefined-only
+size | ABGdoxt --common --format: --radix: --totals
+who | abdHlmpqrstTuw --all --boot --count --heading --ips --login --message --process --runlevel --short --time
+  --users
+od | abcdfilosxvw 0-9 A: t: N: j: S: --address-radix: --endian: --format: --output-duplicates --read-bytes:
+  --skip-bytes: --width
 xxd | a b e E i p u c: g: l: s: | most=1 last single
-strings | af 0-9 n: t: e: --all --bytes: --radix:
+strings | afow 0-9 n: t: e: s: --all --bytes: --radix: --encoding: --print-file-name --include-all-whitespace
 base64, base32 | di w: --decode --wrap: --ignore-garbage
-md5sum, cksum, shasum, sha1sum, sha256sum, sha512sum, b2sum | btz --tag --binary --text --zero | least=1
-cmp | bls i: n: --silent --quiet --verbose --bytes: --print-bytes
+md5sum, cksum, shasum, sha1sum, sha224sum, sha256sum, sha384sum, sha512sum, b2sum, sum | btzcwrs a: l: --tag --binary
+  --text --zero --check --ignore-missing --quiet --status --strict --warn --algorithm: --length: | least=1
+cmp | bls i: n: --ignore-initial: --silent --quiet --verbose --bytes: --print-bytes
 diff | abBcdeEfiNpPqrstTuwy 0-9 U: C: L: I: x: W: F: --unified --brief --recursive --side-by-side --color --new-file
   --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --text --exclude: --width: --label:
-  --suppress-common-lines --report-identical-files --strip-trailing-cr
-ls | aAbBcCdDfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1 --all --almost-all --human-readable --recursive --reverse --sort --time
-  --time-style: --group-directories-first --full-time --classify --directory --inode --size --color --ignore: --hide:
+  --suppress-common-lines --report-identical-files --strip-trailing-cr --context --normal --minimal --expand-tabs
+  --initial-tab --ignore-trailing-space --ignore-tab-expansion --ignore-matching-lines: --left-column --no-dereference
+  --show-c-function --show-function-line: --speed-large-files --tabsize:
+ls, dir, vdir | aAbBcCdDfFgGhHiIklLmnNopqQrRsStTuUvwxXZ1 --all --almost-all --human-readable --recursive --reverse
+  --sort --time --time-style: --group-directories-first --full-time --classify --directory --inode --size --color
+  --ignore: --hide: --author --block-size: --context --dereference --escape --file-type --format: --hyperlink
+  --ignore-backups --indicator-style: --kibibytes --literal --no-group --numeric-uid-gid --quote-name --quoting-style:
+  --si --tabsize: --width: --zero
 tree | adfilpsughDFACnrtvxqNQSUcJX L: P: I: --dirsfirst --noreport --gitignore --prune --charset: --filelimit: --du
   --si --sort --ignore-case --matchdirs
-file | bhiLnNrsv0 e: F: f@ --brief --mime --mime-type --mime-encoding --dereference | least=1
+file | bhiklLnNrsv0 e: F: f@ --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension
+  --keep-going --no-pad --raw --separator: --print0 | least=1
 stat | Ltxr f@ c: --format: --printf: --terse --dereference --file-system
 du | abcDhHklLmPsSx0 d: t: B: --max-depth: --exclude: --summarize --human-readable --apparent-size --total --all
-  --bytes --si --one-file-system --block-size: --threshold:
-df | ahHiklPT t: x: B: --human-readable --total --type: --output --inodes --print-type --local
-basename | az s: --suffix: --multiple | text
+  --bytes --si --one-file-system --block-size: --threshold: --count-links --dereference --inodes --null
+  --separate-dirs --time --time-style:
+df | ahHiklPT t: x: B: --human-readable --total --type: --output --inodes --print-type --local --all --block-size:
+  --exclude-type: --no-sync --portability --si
+basename | az s: --suffix: --multiple --zero | text
 dirname | z --zero | text
 realpath | emqszLP --relative-to@ --relative-base@ --canonicalize-existing --canonicalize-missing --no-symlinks
-readlink | efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing
-pwd | LP | most=0
-cd | LP | most=1
+  --logical --physical --quiet --strip --zero
+readlink | efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent
+  --verbose --zero
+pwd | LP --logical --physical | most=0
+cd | LP | text most=1
 which, type | afptP --all | text least=1
 grep, egrep, fgrep | abcEFGhHiIlLnoPqrRsTuUvVwxyzZ 0-9 A: B: C: e: m: d: D: f@ --regexp: --file@ --max-count:
   --context --after-context --before-context --include: --exclude: --exclude-dir: --color --line-number --recursive
   --ignore-case --count --files-with-matches --files-without-match --with-filename --no-filename --only-matching
   --invert-match --word-regexp --extended-regexp --fixed-strings --perl-regexp --quiet --no-messages --text --null
-  | pattern least=1 instead=-e,-f,--regexp,--file
+  --basic-regexp --binary-files: --byte-offset --colour --dereference-recursive --directories: --devices:
+  --exclude-from@ --group-separator: --initial-tab --label: --line-buffered --line-regexp --no-group-separator
+  --no-ignore-case --null-data --silent | pattern least=1 instead=-e,-f,--regexp,--file
 rg | abcFHhilLnNopPqsSuUvVwxI0. 0-9 e: g: t: T: A: B: C: m: M: j: r: E: d: f@ --glob: --iglob: --type: --type-not:
   --regexp: --file@ --max-depth: --max-count: --after-context: --before-context: --context: --color: --sort: --sortr:
   --max-columns: --encoding: --threads: --replace: --max-filesize: --ignore-file@ --files --type-list --hidden
   --no-ignore --no-ignore-vcs --ignore-case --smart-case --case-sensitive --line-number --no-line-number
   --with-filename --no-filename --heading --no-heading --count --files-with-matches --files-without-match
   --only-matching --invert-match --word-regexp --fixed-strings --multiline --pcre2 --json --vimgrep --stats --quiet
-  --text --follow --column --no-messages | pattern least=1 instead=-e,-f,--regexp,--file,--files,--type-list
+  --text --follow --column --no-messages --byte-offset --colors: --context-separator: --count-matches --crlf --engine:
+  --glob-case-insensitive --include-zero --line-regexp --max-columns-preview --multiline-dotall --no-config
+  --no-ignore-dot --no-ignore-parent --no-ignore-global --no-unicode --null --one-file-system --passthru
+  --path-separator: --pretty --print0 --trim --type-add: --unrestricted --debug | pattern least=1
+  instead=-e,-f,--regexp,--file,--files,--type-list
 fd, fdfind | HIuspaLgFi0 d: e: E: t: c: S: j: --hidden --no-ignore --case-sensitive --ignore-case --glob --regex
   --fixed-strings --absolute-path --follow --full-path --print0 --max-depth: --min-depth: --exclude: --type:
   --extension: --size: --changed-within: --changed-before: --color: --max-results: | pattern
@@ -90,22 +129,37 @@ echo, true, false, :, expr | | text any
 printf | | text least=1
 test | | any match=(?:[^-](?s:.*))?|-\d*|-[bcdefghkLnNoOpGrsStuwxza]|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)
 find, gfind | name: iname: path: ipath: wholename: iwholename: regex: iregex: type: xtype: size: mtime: mmin: atime:
-  amin: ctime: cmin: user: group: uid: gid: perm: maxdepth: mindepth: printf: lname: ilname: links: inum: fstype: used:
-  regextype: newer@ anewer@ cnewer@ samefile@ print print0 ls prune quit not a and o or empty follow depth d xdev mount
-  true false readable writable executable nouser nogroup daystart noleaf H L P E | single
+  amin: ctime: cmin: user: group: uid: gid: perm: maxdepth: mindepth: printf: lname: ilname: links: inum: fstype:
+  used: regextype: newer@ anewer@ cnewer@ samefile@ print print0 ls prune quit not a and o or empty follow depth d
+  xdev mount true false readable writable executable nouser nogroup daystart noleaf H L P E | single
 sed, gsed | nErsuz --quiet --silent --regexp-extended --null-data | pattern least=1
 awk, gawk, mawk, nawk | F: v: --field-separator: --assign: | pattern least=1
 command | vV | text listing=-v,-V least=1
-printenv | 0 | text least=1 most=1
+printenv | 0 --null | text least=1 most=1
+numfmt | d: z --from: --to: --from-unit: --to-unit: --field: --format: --padding: --suffix: --delimiter: --header
+  --round: --invalid: --grouping | text
+pr | 0-9 abdfFmtTJrv h: l: w: W: o: s: N: --columns: --length: --width: --header: --omit-header | least=1
+factor, pathchk, hostid, users | | text
 seq | w 0-9 f: s: --separator: --equal-width --format: | text
-sleep, nproc, whoami, groups, uptime, arch, tty, logname, sw_vers, vm_stat, getconf, free, lsblk, lscpu, locale | | text
-id | agGnruz --user --group --groups --name --real | text
-uname | asnrvmpio --all --kernel-name --kernel-release --machine --operating-system | text
-hostname | s --short | most=0
+sleep, whoami, groups, arch, logname, sw_vers, vm_stat, getconf | | text
+nproc | --all --ignore: | text
+uptime | ps --pretty --since | text
+tty | s --quiet --silent | text
+free | bkmghtlwv --bytes --kibi --mebi --gibi --human --si --total --wide --lohi --committed | text
+lsblk | aAbdDfiJlmMnNOpPrsStTz e: I: o: x: --all --bytes --fs --json --list --nodeps --noheadings --output:
+  --output-all --paths --raw --topology --tree --sort:
+lscpu | abcexyBCJ --all --bytes --caches --extended --hex --json --online --offline --physical | text
+locale | ackm --all-locales --category-name --charmaps --keyword-name | text
+id | agGnruzZ --user --group --groups --name --real --zero --context | text
+uname | asnrvmpio --all --kernel-name --kernel-release --machine --operating-system --kernel-version --nodename
+  --processor --hardware-platform | text
+hostname | sfdiIA --short --fqdn --long --domain --ip-address --all-ip-addresses | most=0
 ps | AaefFHjlLNTwy C: o: p: u: U: g: G: s: t: --sort: --forest --no-headers --pid: --ppid: --format: | text
   match=[aAxuwfjl]+|\d+
-pgrep | acfilnovx d: u: U: g: G: P: s: t: --full --list-name --list-full --count --exact | text
-date | uR d: r@ --date: --utc --universal --iso-8601 --rfc-3339 --rfc-email --reference@ | text match=\+.*
+pgrep | acfilnovx d: u: U: g: G: P: s: t: --full --list-name --list-full --count --exact --parent: --newest --oldest
+  --inverse --ignore-case --delimiter: --uid: --euid: --group: --session: --terminal: | text
+date | uRI d: r@ --debug --resolution --date: --utc --universal --iso-8601 --rfc-3339 --rfc-email --reference@ | text
+  match=\+.*
 """
 GIT_TABLE = f"""
 git log, git show, git whatchanged, git rev-list, git shortlog | {LOG_OPTIONS} sne

@@ -76,13 +76,15 @@ class _Arguments:
     """Arguments held against a row of the table; `paths` are values of options."""
 
     given: set[str]
+    leading: set[str]
+    """Options before the first operand. Some programs take what follows it for operands."""
     unknown: list[str]
     operands: list[Word]
     paths: list[Word]
 
 
 def _read_strictly(call: Call, reader: Reader) -> _Arguments:
-    read, waiting = _Arguments(set(), [], [], []), list(call.arguments)[::-1]
+    read, waiting = _Arguments(set(), set(), [], [], []), list(call.arguments)[::-1]
     single = "single" in reader.limits
     while waiting:
         word = waiting.pop()
@@ -102,6 +104,8 @@ def _read_strictly(call: Call, reader: Reader) -> _Arguments:
             last = next((place for place, one in enumerate(names) if reader.options.get(one) != "flag"), len(names) - 1)
             names, value = names[: last + 1], text[last + 2 :]
         read.given.update(names)
+        if not read.operands:
+            read.leading.update(names)
         kind = reader.options.get(names[-1])
         if kind is None:
             read.unknown.append(text)
@@ -125,7 +129,7 @@ def _doubt_arguments(call: Call, reader: Reader, scene: Scene) -> Iterator[Comma
         yield ask("waits_for_input", program=call.program)
     if (
         ("last" in limits and operands and call.words[-1] is not operands[-1])
-        or ("listing" in limits and operands and read.given.isdisjoint(reader.listed("listing")))
+        or ("listing" in limits and operands and read.leading.isdisjoint(reader.listed("listing")))
         or len(operands) > int(limits.get("most", len(operands)))
         or not all(re.fullmatch(limits.get("match", "(?s:.*)"), word.text) for word in operands)
     ):
@@ -138,7 +142,7 @@ def _doubt_arguments(call: Call, reader: Reader, scene: Scene) -> Iterator[Comma
 
 
 def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[CommandFinding]:
-    if scene.place == "elsewhere" and call.program != "cd":
+    if scene.place == "elsewhere":
         yield ask("reads_elsewhere")
     for word in words:
         if is_secret(word.text) or is_secret(re.split("[=:]", word.text)[-1]):
