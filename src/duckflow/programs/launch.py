@@ -16,6 +16,8 @@ START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.mai
 HERE = str(Path(__file__).parent)
 UNRESTRICTED = (0, 0, 0)
 AT_ONCE = 64 * 1024
+MIB = 1024 * 1024
+SHARE_OF_MEMORY = 0.9
 
 Stream = int | IO[bytes]
 
@@ -32,7 +34,13 @@ class Limits(NamedTuple):
     """0: nine tenths of the machine's."""
     file_mib: int
     free_mib: int
-    """So much must stay free on the disk of its folder."""
+    """So much must stay free on the disks of its folder and of its temporary files."""
+    temporary_mib: int
+    """For the temporary files that it leaves."""
+
+    def memory_bytes(self) -> int:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        return self.memory_mib * MIB or int(machine * SHARE_OF_MEMORY)
 
 
 @dataclass
@@ -44,6 +52,8 @@ class Launch:
     folder: Path
     environment: Mapping[str, str]
     limits: Limits | None = None
+    temporary: Path | None = None
+    """Where its temporary files lie, seen from outside."""
     leaves_rest: bool = False
     """What the program has started and left behind goes on after its end."""
     fds: tuple[int, ...] = ()

@@ -10,16 +10,16 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.programs.launch import Limits
+from duckflow.programs.launch import MIB, Launch, Limits
 from duckflow.programs.launcher import descendants
 
-MIB = 1024 * 1024
 FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.2, 1.0
-SHARE_OF_MEMORY = 0.9
+BLOCK = 512
+FIRST_FILES = 5000
 
 
 class Overrun(NamedTuple):
-    """A limit that was passed: `too_many_processes`, `too_much_memory` or `disk_full`."""
+    """A limit that was passed: `too_many_processes`, `too_much_memory`, `too_much_temporary` or `disk_full`."""
 
     kind: str
     limit: int
@@ -29,17 +29,16 @@ class LimitWatch:
     """Looks at a command until it has `ended`, and calls `end` when it takes too much; `overrun` says of what."""
 
     def __init__(
-        self, limits: Limits, folder: Path, pid: int, ended: Callable[[], bool], end: Callable[[], Awaitable[bool]]
+        self, limits: Limits, launch: Launch, pid: int, ended: Callable[[], bool], end: Callable[[], Awaitable[bool]]
     ) -> None:
         self.overrun: Overrun | None = None
         self._limits = limits
-        self._folder = folder
         self._pid = pid
         self._ended = ended
         self._end = end
-        self._memory = limits.memory_mib * MIB or int(_machine_memory() * SHARE_OF_MEMORY)
-        self._watches_disk = _free(folder) > limits.free_mib * MIB
-        """A disk that was full before is not the command's doing."""
+        self._temporary = launch.temporary
+        self._disks = {path: _free(path) for path in (launch.folder, launch.temporary) if path}
+        """How much was free when it began. A disk that was full before is not the command's doing."""
         if sys.platform == "linux":
             self._task = asyncio.create_task(self._watch(), name="limits")
 
@@ -75,24 +74,25 @@ class LimitWatch:
         most = self._limits.processes
         if len(family) > most:
             return Overrun("too_many_processes", most)
+        memory = self._limits.memory_bytes()
+        in_files = _unnamed_files(family)
         # Memory that several share counts once; to find that out takes long, so it is only done where it matters.
-        if _memory(family) > self._memory and _memory(family, fairly=True) > self._memory:
-            return Overrun("too_much_memory", self._memory // MIB)
-        if self._watches_disk and _free(self._folder) < self._limits.free_mib * MIB:
-            return Overrun("disk_full", self._limits.free_mib)
+        if sum(map(_resident, family)) + in_files > memory and sum(map(_fair_share, family)) + in_files > memory:
+            return Overrun("too_much_memory", memory // MIB)
+        for path, before in self._disks.items():
+            if (free := _free(path)) < self._limits.free_mib * MIB < before:
+                return Overrun("disk_full", self._limits.free_mib)
+            most = self._limits.temporary_mib * MIB
+            if path == self._temporary and _size_of(path, thoroughly=before - free > most) > most:
+                return Overrun("too_much_temporary", self._limits.temporary_mib)
         return None
 
 
-def _memory(family: Iterable[int], fairly: bool = False) -> int:
-    return sum(_fair_share(pid) if fairly else _own_pages(pid) for pid in family)
-
-
-def _own_pages(pid: int) -> int:
+def _resident(pid: int) -> int:
     try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except (OSError, ValueError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, ValueError, IndexError):
         return 0
-    return (int(resident) - int(shared)) * os.sysconf("SC_PAGESIZE")
 
 
 def _fair_share(pid: int) -> int:
@@ -100,11 +100,34 @@ def _fair_share(pid: int) -> int:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
-    return _own_pages(pid)
+    return _resident(pid)
 
 
-def _machine_memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+def _unnamed_files(family: Iterable[int]) -> int:
+    """The memory in files without a name (`memfd_create`), which belongs to no process until it is mapped."""
+    sizes: dict[int, int] = {}
+    for pid in family:
+        with contextlib.suppress(OSError):
+            for handle in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if str(handle.readlink()).startswith("/memfd:"):
+                        about = handle.stat()
+                        sizes[about.st_ino] = about.st_blocks * BLOCK
+    return sum(sizes.values())
+
+
+def _size_of(folder: Path, thoroughly: bool) -> int:
+    """Of the first files only, unless the disk says that there is a reason to look at all of them."""
+    blocks, looked_at, waiting = 0, 0, [os.fspath(folder)]
+    while waiting and (thoroughly or looked_at < FIRST_FILES):
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                looked_at += 1
+                with contextlib.suppress(OSError):
+                    blocks += entry.stat(follow_symlinks=False).st_blocks
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+    return blocks * BLOCK
 
 
 def _own_processes() -> list[str]:

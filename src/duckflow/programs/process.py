@@ -38,7 +38,7 @@ class Process:
         self._stopped = 0.0
         self._watch: LimitWatch | None = None
         if launch.limits:
-            self._watch = LimitWatch(launch.limits, launch.folder, child.pid, self._has_ended, self.end)
+            self._watch = LimitWatch(launch.limits, launch, child.pid, self._has_ended, self.end)
         self.stood_seconds = 0.0
         """How long it was made to stand still, all in all."""
         self.gone = False

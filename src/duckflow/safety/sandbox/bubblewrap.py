@@ -22,7 +22,9 @@ from duckflow.state.phrase import say
 
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+SHARED = Path("/dev/shm")
 NO_REPOSITORIES = Repositories((), ())
+SHARED_MEMORY = 256 * 1024 * 1024
 
 
 class Bubblewrap(Sandbox):
@@ -30,8 +32,10 @@ class Bubblewrap(Sandbox):
 
     kind = "bubblewrap"
 
-    def __init__(self, program: str, machine: Machine, paths: SandboxPaths) -> None:
+    def __init__(self, program: str, machine: Machine, paths: SandboxPaths, sizes: bool = True) -> None:
         super().__init__(paths, say("sandbox.bubblewrap"))
+        self._sizes = sizes
+        """Whether this bubblewrap can limit the size of a mount in memory."""
         self._program = program
         self._machine = machine
         self._packs: list[Packs] = []
@@ -47,7 +51,7 @@ class Bubblewrap(Sandbox):
             self._packs[:] = [packs]
         mounts = Mounts(self.paths, writes)
         try:
-            mounts.lay()
+            mounts.lay(_shared_memory(launch) if self._sizes else 0)
             if not secrets:
                 mounts.cover(self.paths.covered())
             mounts.guard([*found.guarded(), *packs.guarded()])
@@ -65,6 +69,7 @@ class Bubblewrap(Sandbox):
         return replace(
             launch,
             argv=argv,
+            temporary=self.paths.scratch.folder,
             environment=self.environment(launch, "/tmp"),
             fds=(*launch.fds, *mounts.fds),
             meddled=lambda: found.meddled(before, self.paths.folder) + self._forged(packs),
@@ -99,8 +104,8 @@ class Mounts:
         self._hidden = frozenset[Path]()
         self._closed: tuple[Path, ...] = ()
 
-    def lay(self) -> None:
-        """The file system of every command."""
+    def lay(self, shared_memory: int) -> None:
+        """The file system of every command. `shared_memory`: the size of /dev/shm, 0 where it cannot be limited."""
         scratch = str(self._paths.scratch.folder)
         folder = self._paths.folder
         self._at = {
@@ -108,6 +113,7 @@ class Mounts:
             # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
             Path("/proc"): ("--proc", "/proc", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
+            SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         self._closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
@@ -147,8 +153,9 @@ class Mounts:
 
     def arguments(self) -> list[str]:
         mounts = [word for path in sorted(self._at) for word in self._at[path]]
-        # At last, since mounting in them makes folders there.
-        return mounts + [word for path in self._closed for word in ("--remount-ro", str(path))]
+        # At last, since mounting in them makes folders there. What lies in memory takes it from everybody.
+        in_memory = [path for path in sorted(self._at) if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
+        return mounts + [word for path in in_memory for word in ("--remount-ro", str(path))]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
@@ -175,6 +182,10 @@ class Mounts:
             raise NotADirectoryError(str(path))
         self.fds.append(handle)
         self._at[path] = (option, str(handle), str(path))
+
+
+def _shared_memory(launch: Launch) -> int:
+    return launch.limits.memory_bytes() // 4 if launch.limits else SHARED_MEMORY
 
 
 def _lies_in(folders: Sequence[Path], path: Path) -> bool:

@@ -71,10 +71,10 @@ def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
     if wanted != "landlock" and (program := find_program("bwrap", paths.folder)):
         from duckflow.safety.sandbox.bubblewrap import Bubblewrap
 
-        bubblewrap = Bubblewrap(program, known, paths)
-        problem = failure(bubblewrap)
-        if not problem:
-            return bubblewrap
+        for sizes in (True, False):
+            problem = failure(bubblewrap := Bubblewrap(program, known, paths, sizes))
+            if not problem:
+                return bubblewrap
     if wanted != "bubblewrap" and (landlock := _landlock(paths, known, _second_best(wanted, problem))):
         return landlock
     missing = problem == NOT_INSTALLED

@@ -80,6 +80,7 @@ class Landlock(Sandbox):
         )
         return replace(
             restricted,
+            temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
             meddled=lambda: found.meddled(before, self.paths.folder),
         )

@@ -54,6 +54,7 @@ class Unconfined(Sandbox):
         before = found.traces()
         return replace(
             on_lifeline(launch) if sys.platform == "linux" else launch,
+            temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
             meddled=lambda: found.meddled(before, self.paths.folder),
         )

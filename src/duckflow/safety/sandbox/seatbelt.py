@@ -32,6 +32,7 @@ class Seatbelt(Sandbox):
         return replace(
             launch,
             argv=(PROGRAM, "-p", text, *launch.argv),
+            temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
             meddled=lambda: found.meddled(before, self.paths.folder),
         )

@@ -357,7 +357,13 @@ def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, networ
     """A command line in the work folder, not confined yet."""
     folder, allowed = sandbox.paths.folder, network or sandbox.paths.settings.network
     variables = environment(os.environ, settings.environment, allowed) | settings.set_environment
-    limits = Limits(settings.max_processes, settings.max_memory_mib, settings.max_file_mib, settings.min_free_mib)
+    limits = Limits(
+        processes=settings.max_processes,
+        memory_mib=settings.max_memory_mib,
+        file_mib=settings.max_file_mib,
+        free_mib=settings.min_free_mib,
+        temporary_mib=settings.max_temporary_mib,
+    )
     return Launch((find_shell(folder), "-c", command), folder, variables, limits)
 
 

@@ -24,7 +24,9 @@ class ShellSettings(BaseModel):
     max_file_mib: int = Field(default=51_200, ge=1)
     """No file that a command writes grows larger."""
     min_free_mib: int = Field(default=256, ge=0)
-    """A command that leaves less free on the disk of the work folder is ended."""
+    """A command that leaves less free on the disk of the work folder, or of its temporary files, is ended."""
+    max_temporary_mib: int = Field(default=20_480, ge=1)
+    """A command that fills /tmp with more is ended."""
     background_jobs: int = Field(default=8, ge=0)
     environment: tuple[str, ...] = ()
     """Further variables that commands may see, `*` for any ending. What looks like a secret must be named in full."""
