@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from duckflow.web.access import MOST_REQUESTS, ServedAt
-from duckflow.web.serving import SILENT_SECONDS
+from duckflow.web.serving import MOST_CONNECTIONS, SILENT_SECONDS
 from duckflow.web.visitors import TRIES, Visitors
 from tests.journeys.story import decide, respond
 from tests.web.site import ID, Browser, Site, Talk
@@ -168,6 +168,33 @@ async def test_connections_that_ask_nothing_are_ended(tmp_path: Path) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", site.place.port)
             writer.write(begun)
             await asyncio.wait_for(reader.read(), 4 * SILENT_SECONDS)
+            writer.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "",
+        "G",
+        "GET / HTTP/1.1\r\n",
+        "GET / HTTP/1.1\r\nHost: {host}\r\nX-A: b\r\n",
+        "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: {host}\r\n\r\nGET / HT",
+        "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\nab",
+        "POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
+    ],
+)
+async def test_connections_that_are_left_open_lock_nobody_out(tmp_path: Path, begun: str) -> None:
+    async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
+        known = await site.visit()
+        writers = list[asyncio.StreamWriter]()
+        for _ in range(MOST_CONNECTIONS + 20):
+            _, writer = await asyncio.open_connection("127.0.0.1", site.place.port)
+            writer.write(begun.format(host=site.place.authority).encode())
+            writers.append(writer)
+        assert (await known.get("me")) and await site.visit()
+        for writer in writers:
             writer.close()
 
 

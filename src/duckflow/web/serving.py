@@ -19,29 +19,39 @@ from duckflow.web.watched import Watching
 
 BACKLOG = 128
 LAST_SECONDS, SILENT_SECONDS = 1, 10.0
-MOST_CONNECTIONS = 400
+MOST_CONNECTIONS, MOST_SILENT = 400, 100
 OUTSIDE = ("192.0.2.1", 9)
 """An address that nobody has; nothing is sent there."""
 
 
 class PatientProtocol(H11Protocol):
-    """Ends a connection on which nothing is asked for long: whoever has no cookie could keep all of them."""
+    """Ends a connection on which nothing is asked for long, and the oldest of those that are too many: whoever has no
+    cookie could keep all of them otherwise."""
+
+    begun = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
+        self.begun = self.loop.time()
+        protocols = [each for each in self.connections if isinstance(each, PatientProtocol)]
+        silent = [each for each in protocols if each.is_silent()]
+        if len(silent) > MOST_SILENT:
+            min(silent, key=lambda connection: connection.begun).transport.abort()
         self._later(None)
+
+    def is_silent(self) -> bool:
+        return not self.cycle or self.cycle.response_complete
 
     def _later(self, seen: object) -> None:
         self.loop.call_later(SILENT_SECONDS, self._look, seen)
 
     def _look(self, seen: object) -> None:
-        cycle = self.cycle
         if self.transport.is_closing():
             return
-        if cycle is seen and (seen is None or cycle.response_complete):
+        if self.cycle is seen and self.is_silent():
             self.transport.close()
         else:
-            self._later(cycle)
+            self._later(self.cycle)
 
 
 class PageServer(uvicorn.Server):
