@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from duckflow.cli.arguments import parse
 from duckflow.cli.last_resort import report_crash
+from duckflow.i18n.words import Words
 from tests.cli.shell import Shell
 from tests.journeys.story import decide, respond
 
@@ -162,3 +164,24 @@ def test_even_a_broken_installation_says_what_to_do(bare: Shell, capsys: pytest.
     assert report_crash(ImportError("no pydantic")) == 1
     told = capsys.readouterr().err
     assert "ImportError" in told and "pip install" in told and len(told.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["--lang", "ja", "doctor"], "doctor"),
+        (["--lang=ja", "-m", "local", "doctor"], "doctor"),
+        (["--mode", "plan", "--trust", "acp"], "acp"),
+        (["-c", "web"], ""),
+        (["-p", "doctor"], ""),
+        (["-r", "web"], ""),
+    ],
+)
+def test_flags_may_stand_before_a_subcommand_that_knows_them(argv: list[str], name: str) -> None:
+    assert parse(argv, Words("en"))[0] == name
+
+
+def test_a_proxy_that_is_not_there_is_told_at_once(bare: Shell) -> None:
+    proxy = {"HTTPS_PROXY": "http://127.0.0.1:9", "OPENAI_API_KEY": "sk-0123456789abcdef"}
+    done = bare.run("-p", "hi", **proxy)
+    assert done.returncode != 0 and "HTTPS_PROXY" in done.stderr and "again" not in done.stderr

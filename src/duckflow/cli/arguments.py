@@ -21,6 +21,7 @@ NEAR = 0.75
 
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:
     """The subcommand, or nothing for a conversation; and its options."""
+    argv = _command_first(argv, words)
     first = argv[0] if argv else ""
     if first == "mcp" and "--" in argv:
         # What follows is somebody else's command line.
@@ -35,6 +36,22 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
     if near := _nearest(first):
         raise UsageError("usage.near_command", word=first, near=near)
     return "", make_parser("", words).read(argv)
+
+
+def _command_first(argv: list[str], words: Words) -> list[str]:
+    """`--lang ja doctor` as `doctor --lang ja`. Where the subcommand does not know the flags, its name is a message."""
+    if not argv or not argv[0].startswith("-") or not any(word in SUBCOMMANDS for word in argv):
+        return argv
+    valued = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
+    place = 0
+    while place < len(argv) and argv[place].startswith("-"):
+        place += 2 if argv[place] in valued else 1
+    name = argv[place] if place < len(argv) else ""
+    if name not in SUBCOMMANDS:
+        return argv
+    known = {flag_name for flag in make_parser(name, words).flags() for flag_name in flag.names}
+    used = {word.partition("=")[0] for word in argv[:place] if word.startswith("-")}
+    return [name, *argv[:place], *argv[place + 1 :]] if used <= known else argv
 
 
 def _nearest(word: str) -> str:

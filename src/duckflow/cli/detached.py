@@ -72,7 +72,7 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     # It goes on over there: nothing was cut off, and what is open is asked here.
     before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
-    line = open_line(paths.history)
+    line = open_line(paths.history, words)
     with line.printing(), leave_on_signals(line):
         typing, over = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
         chat = Chat(remote, line, words, settings.ui)

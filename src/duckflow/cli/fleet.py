@@ -207,6 +207,8 @@ def _wanted_fleet(engine: Engine, options: Options) -> str:
 
 def _change(engine: Engine, options: Options, words: Words) -> int:
     fleet, task = wanted_task(engine, options.words)
+    if options.attempt and not task:
+        raise UsageError("fleet.attempt_usage", what=options.what)
     if options.what == "cancel":
         count, number = engine.cancel(fleet, task, options.attempt or 0), options.attempt
         left = [one for one in engine.attempts(fleet, task) if one.number == (number or one.number) and one.live]

@@ -30,7 +30,7 @@ async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
     from duckflow.cli.signals import leave_on_signals
     from duckflow.ui.console.plain_line import open_line
 
-    line = open_line(paths.history)
+    line = open_line(paths.history, words)
     with line.printing(), leave_on_signals(line):
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:

@@ -163,7 +163,7 @@ async def _to_its_end(running: asyncio.Task[int], headless: Headless, conversati
 async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
     from duckflow.ui.console.plain_line import open_line
 
-    line = open_line(chosen.setup.paths.history)
+    line = open_line(chosen.setup.paths.history, chosen.setup.words)
     with line.printing(), leave_on_signals(line):
         return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
 

@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
 
 import httpx
 
@@ -52,9 +54,12 @@ def not_connected(error: Exception, endpoint: Endpoint, failures: Failures) -> S
     causes = _causes(error)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return failures.no_connection("model.certificate_refused", str(error), again=False)
-    if any(isinstance(cause, ConnectionRefusedError) for cause in causes) and endpoint.is_loopback:
-        # Nobody starts a server while we pause: whoever waits is told at once.
-        return failures.no_connection("model.nothing_listens", again=False)
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        # Nobody starts a server or a proxy while we pause: whoever waits is told at once.
+        if endpoint.is_loopback:
+            return failures.no_connection("model.nothing_listens", again=False)
+        if urlsplit(endpoint.base_url).scheme in getproxies_environment():
+            return failures.no_connection("model.proxy_failed", str(error), again=False)
     return failures.no_connection("model.no_connection", str(error))
 
 

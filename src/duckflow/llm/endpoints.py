@@ -166,6 +166,8 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
                 tools=False,
                 responses=False,
             )
+        case "anthropic" if address := environ.get("ANTHROPIC_BASE_URL", "").strip():
+            return endpoint._replace(base_url=checked_address(address, "ANTHROPIC_BASE_URL"), in_keyring=False)
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
             return endpoint._replace(base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
         case _:

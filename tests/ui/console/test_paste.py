@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.i18n.words import Words
 from duckflow.ui.console.pastes import Pastes
 
 
 def test_a_short_paste_is_itself_and_a_long_one_a_mark_that_is_expanded() -> None:
-    pastes = Pastes()
+    pastes = Pastes(Words("en"))
     assert pastes.take("one\r\ntwo") == "one\ntwo"
     assert pastes.take("x\x1b[31m\x07y") == "x[31my"
     long = "\n".join(map(str, range(10_000)))
@@ -18,8 +19,14 @@ def test_a_short_paste_is_itself_and_a_long_one_a_mark_that_is_expanded() -> Non
     assert pastes.expand(f"see {mark} and {mark}") == f"see {long} and {long}"
 
 
+def test_a_mark_speaks_the_language_of_the_chat() -> None:
+    pastes = Pastes(Words("ja"))
+    mark = pastes.take("行\n" * 20)
+    assert mark == "[貼り付け #1: 21 行]" and pastes.expand(f"これ {mark}") == "これ " + "行\n" * 20
+
+
 def test_what_only_looks_like_a_mark_stays() -> None:
-    assert Pastes().expand("[pasted #7: 3 lines]") == "[pasted #7: 3 lines]"
+    assert Pastes(Words("en")).expand("[pasted #7: 3 lines]") == "[pasted #7: 3 lines]"
 
 
 @pytest.mark.parametrize(
@@ -40,4 +47,4 @@ def test_what_only_looks_like_a_mark_stays() -> None:
 def test_the_path_of_a_picture_becomes_a_mention(tmp_path: Path, pasted: str, put: str) -> None:
     for name in ("shot.png", "my shot.PNG", "notes.txt"):
         (tmp_path / name).write_bytes(b"x")
-    assert Pastes().take(pasted.format(top=tmp_path)) == put.format(top=tmp_path)
+    assert Pastes(Words("en")).take(pasted.format(top=tmp_path)) == put.format(top=tmp_path)

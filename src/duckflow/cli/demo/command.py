@@ -93,7 +93,7 @@ def _looks(paths: Paths) -> UiSettings:
 
 async def _toured(top: Path, looks: UiSettings, words: Words) -> None:
     live = sys.stdin.isatty() and sys.stdout.isatty()
-    line = open_line(None) if live else Autoplay()
+    line = open_line(None, words) if live else Autoplay()
     with line.printing(), leave_on_signals(line):
         typing = asyncio.create_task(line.run())
         try:

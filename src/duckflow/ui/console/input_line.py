@@ -17,6 +17,7 @@ from prompt_toolkit.filters import Always, Condition
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.styles import Style
 
+from duckflow.i18n.words import Words
 from duckflow.ui.console.history import input_history
 from duckflow.ui.console.keyboard import keyboard
 from duckflow.ui.console.keys import key_bindings
@@ -44,8 +45,8 @@ STYLE = Style.from_dict(
 class InputLine:
     """Lines typed before somebody listens are kept for them."""
 
-    def __init__(self, history: Path | None) -> None:
-        self.pastes = Pastes()
+    def __init__(self, history: Path | None, words: Words) -> None:
+        self.pastes = Pastes(words)
         self._handler: LineHandler | None = None
         self._early: list[tuple[str, float]] = []
         self._begun = 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 LINES, CHARACTERS = 8, 1200
 HINT_SECONDS = 4.0
 LONGEST_PATHS = 2000
-MARK = re.compile(r"\[(?:pasted|picture) #(\d+): [^\]\n]{1,60}\]")
+MARK = re.compile(r"\[[^\[\]\n]{1,80}\]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 PATHS = re.compile(r"\s*['\"]?(?:/|~/|file://)[^\n]*\.(?:png|jpe?g|gif|webp)['\"]?\s*", re.IGNORECASE)
 
@@ -17,8 +17,9 @@ PATHS = re.compile(r"\s*['\"]?(?:/|~/|file://)[^\n]*\.(?:png|jpe?g|gif|webp)['\"
 class Pastes:
     """What was pasted in this session, by its mark."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: Callable[..., str]) -> None:
         self._texts: dict[str, str] = {}
+        self._words = words
 
     def take(self, pasted: str) -> str:
         """What to put into the line: the text itself when it is short, else a mark. A picture that was dropped onto
@@ -29,7 +30,9 @@ class Pastes:
         lines = text.count("\n") + 1
         if lines <= LINES and len(text) <= CHARACTERS:
             return text
-        return self._marked("pasted", f"{lines} lines" if lines > 1 else f"{len(text)} characters", text)
+        if lines > 1:
+            return self._marked("paste.lines", text, lines=lines)
+        return self._marked("paste.characters", text, characters=len(text))
 
     async def paste_picture(self, insert: Callable[[str], None], hint: Callable[[str, float], None]) -> None:
         """From the clipboard, as soon as it is there."""
@@ -52,14 +55,14 @@ class Pastes:
         picture = Picture(digest="", name="", media=media, size=len(data), width=width, height=height)
         path = self._folder / f"clipboard-{len(self._texts) + 1}.{media.removeprefix('image/')}"
         path.write_bytes(data)
-        return self._marked("picture", picture.describe(), f'@"{path}"')
+        return self._marked("paste.picture", f'@"{path}"', picture=picture.describe())
 
     def expand(self, line: str) -> str:
         """The line with every mark replaced by what it stands for; what only looks like a mark stays."""
         return MARK.sub(lambda mark: self._texts.get(mark[0], mark[0]), line)
 
-    def _marked(self, kind: str, what: str, text: str) -> str:
-        mark = f"[{kind} #{len(self._texts) + 1}: {what}]"
+    def _marked(self, key: str, text: str, **values: str | int) -> str:
+        mark = self._words(key, number=len(self._texts) + 1, **values)
         self._texts[mark] = text
         return mark
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from duckflow.i18n.words import Words
 from duckflow.ui.console.line import Line, LineHandler
 
 READ_AT_ONCE = 65536
@@ -97,10 +98,10 @@ class PlainLine:
 DUMB = ("dumb", "unknown", "")
 
 
-def open_line(history: Path | None) -> Line:
+def open_line(history: Path | None, words: Words) -> Line:
     """One that draws where the terminal can be drawn on, else one that only prints."""
     if os.name == "posix" and os.environ.get("TERM", "").lower() in DUMB:
         return PlainLine()
     from duckflow.ui.console.input_line import InputLine
 
-    return InputLine(history)
+    return InputLine(history, words)
