@@ -10,6 +10,7 @@ import pytest
 from duckflow.errors import UsageError
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key, find_key, key_in_environment
+from duckflow.state.known_keys import without_keys
 
 ENDPOINT = Endpoint("duckland", "https://ducks.example/v1", ("DUCK_KEY", "OLD_DUCK_KEY"))
 RING = """
@@ -57,8 +58,9 @@ def test_the_first_variable_that_is_set_wins() -> None:
 def test_a_key_never_shows_itself() -> None:
     key = Key("sk-1234", "DUCK_KEY")
     assert "sk-1234" not in f"{key!r} {key} {[key]}"
-    assert key.hidden_in("you sent sk-1234!") == "you sent ***!"
-    assert Key("x", "DUCK_KEY").hidden_in("the quota is exceeded") == "the quota is exceeded", "a word for any"
+    assert without_keys("you sent sk-1234!") == "you sent ***!"
+    assert Key("x", "DUCK_KEY") and Key("lm-studio", "DUCK_KEY")
+    assert without_keys("x of lm-studio is exceeded") == "x of lm-studio is exceeded", "a word for any"
 
 
 @pytest.mark.parametrize("secret", ["鍵", "two words", "line\nbreak", "esc\x1b[0m"])

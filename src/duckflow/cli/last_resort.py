@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 
 import duckflow
+from duckflow.state.known_keys import without_keys
 
 CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
@@ -30,7 +31,7 @@ def write_traceback(problem: BaseException) -> str:
     try:
         handle, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.writelines(traceback.format_exception(problem))
+            file.write(without_keys("".join(traceback.format_exception(problem))))
     except OSError:
         return "–"
     return path

@@ -20,8 +20,9 @@ class Discreet(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         from duckflow.safety.secrets import redacted
+        from duckflow.state.known_keys import without_keys
 
-        return redacted(super().format(record))
+        return redacted(without_keys(super().format(record)))
 
 
 class Log:

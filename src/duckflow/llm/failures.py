@@ -11,6 +11,7 @@ from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.json_fields import as_table, first_table
 from duckflow.llm.keys import KEYRING_SERVICE, Key, may_be_stored
 from duckflow.llm.retry import Setback, asked_wait
+from duckflow.state.known_keys import without_keys
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 
@@ -129,8 +130,7 @@ class Failures:
 
     def detail(self, answer: str) -> str:
         """One line of what the endpoint said, without keys and without what a terminal would obey."""
-        text = self._key.hidden_in(answer) if self._key else answer
-        text = _message(text).rstrip(" .。\n")
+        text = without_keys(_message(answer)).rstrip(" .。\n")
         return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
 
     @property

@@ -8,23 +8,22 @@ from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.llm.endpoints import Endpoint
+from duckflow.state.known_keys import remember_key
 
 KEYRING_SERVICE = "duckflow"
 KEYRING_SECONDS = 2.0
-SHORTEST_SECRET = 7
 ASKS_THE_USER = ("keyring.backends.kwallet", "keyrings.alt.file")
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret and where it came from. It never shows itself."""
+    """A secret and where it came from. It never shows itself, and nothing that is stored shows it."""
 
     secret: str = field(repr=False)
     source: str
 
-    def hidden_in(self, text: str) -> str:
-        """A short one is no secret, but a word for servers that want any (`x`, `ollama`)."""
-        return text.replace(self.secret, "***") if len(self.secret) >= SHORTEST_SECRET else text
+    def __post_init__(self) -> None:
+        remember_key(self.secret)
 
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
+from duckflow.state.known_keys import without_keys
 from duckflow.state.message import Message
 from duckflow.store.paths import make_private, private_folder
 
@@ -92,7 +93,7 @@ class Gravel:
         return self._only_ours and not self._path.exists()
 
     def add(self, session: str, message: Message) -> None:
-        text = message.whole if message.whole.isascii() else _sound(message.whole)
+        text = without_keys(message.whole if message.whole.isascii() else _sound(message.whole))
         about = (message.message_id, session, message.role, message.operation, message.at)
         row = (len(text.encode()), *about, text)
         try:

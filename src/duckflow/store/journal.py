@@ -15,6 +15,7 @@ from typing import NamedTuple
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded, SessionOpened, UsageReported
 from duckflow.state.agent import AgentState
+from duckflow.state.known_keys import without_keys
 from duckflow.state.noun import Line100, Value
 from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
 from duckflow.store.paths import make_private, private_folder
@@ -173,6 +174,7 @@ class Journal(JournalReader):
         return self.append_row(event.kind, event.model_dump_json())
 
     def append_row(self, kind: str, body: str) -> int:
+        body = without_keys(body)
         try:
             self._db.execute(
                 "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, checksum(kind, body))
@@ -183,6 +185,7 @@ class Journal(JournalReader):
         return self.last_seq
 
     def save_snapshot(self, seq: int, body: str) -> None:
+        body = without_keys(body)
         try:
             self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, checksum("", body)))
             self._db.execute(
@@ -195,7 +198,7 @@ class Journal(JournalReader):
     def save_headline(self, body: str) -> None:
         """What a list of sessions shows of this one, so that the list need not read the journal."""
         try:
-            self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (body,))
+            self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (without_keys(body),))
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unwritable", self.path) from problem
 

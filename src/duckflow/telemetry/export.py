@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from duckflow import __version__
+from duckflow.state.known_keys import without_keys
 from duckflow.telemetry.spans import listed
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -94,7 +95,7 @@ class Exporter:
         }
         headers = {"content-type": "application/json", **self._collector.headers}
         try:
-            request = Request(self._collector.url, json.dumps(told).encode(), headers)
+            request = Request(self._collector.url, without_keys(json.dumps(told)).encode(), headers)
             with build_opener().open(request, timeout=SEND_SECONDS) as answer:
                 answer.read()
             self._failed = False
