@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.i18n.answer_words import yes_or_no
-from duckflow.i18n.answers import read_answer, read_whole
+from duckflow.i18n.answers import named_in, read_answer, read_whole
 
 PHRASES = [json.loads(line) for line in Path("tests/words/answers.jsonl").read_text("utf-8").splitlines()]
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]
@@ -132,3 +132,11 @@ def test_an_answer_made_to_be_slow_is_read_at_once(begin: str, piece: str) -> No
     started = time.process_time()
     read_whole(begin + (piece * 300)[: 295 - len(begin)])
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("language", "about", "names"),
+    [("en", "the tests", ("test",)), ("en", "test and testing", ("test", "and", "test")), ("ja", "テスト", ("test",))],
+)
+def test_what_a_scope_names_is_found_and_found_at_once(language: str, about: str, names: tuple[str, ...]) -> None:
+    assert named_in(about, language) == names

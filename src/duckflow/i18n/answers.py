@@ -172,9 +172,12 @@ def _without(name: str, text: str, left: str, language: str) -> tuple[str, list[
     taken: list[re.Match[str]] = []
     for spoken in languages_in(text, language):
         for pattern in fitting(spoken, name, text):
-            while (found := pattern.search(text)) and found[0]:
+            place = 0
+            while (found := pattern.search(text, place)) and found[0]:
                 taken.append(found)
                 text = text[: found.start()] + left + text[found.end() :]
+                # What stands in its place may look the same, so the search goes on behind it.
+                place = found.start() + len(left)
     return text, taken
 
 
