@@ -259,7 +259,7 @@ async def test_new_instructions_reach_the_work_before_its_next_task(tmp_path: Pa
     replies = [
         body("a.py", delay=0.1),
         when("Change it like this: use c.py", revised, delay=0.1),
-        when("New instructions: use c.py", write_tasks("c.py")),
+        when("New instructions: write c.py and not b.py", {"answer": "It is c.py now.", **write_tasks("c.py")}),
         revise,
         body("c.py"),
         decide(respond("It will be c.py.")),

@@ -83,10 +83,10 @@ def _tasks(parts: ToolParts) -> list[AnyTool]:
 
 
 def _jobs(parts: ToolParts) -> list[AnyTool]:
-    from duckflow.tools.plan.task_tools import CancelJob, JobStatus, PauseJob, ResumeJob, RunTasks
+    from duckflow.tools.plan.task_tools import CancelJob, JobStatus, MessageJob, PauseJob, ResumeJob, RunTasks
 
-    state, jobs = parts.session.state, parts.jobs
-    return [RunTasks(state, jobs), JobStatus(state), PauseJob(jobs), ResumeJob(jobs), CancelJob(jobs)]
+    state, jobs, message = parts.session.state, parts.jobs, MessageJob(parts.session.state, parts.session.emit)
+    return [RunTasks(state, jobs), JobStatus(state), message, PauseJob(jobs), ResumeJob(jobs), CancelJob(jobs)]
 
 
 def _agents(parts: ToolParts) -> list[AnyTool]:

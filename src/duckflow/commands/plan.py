@@ -71,9 +71,7 @@ async def _edit(context: CommandContext, now: Plan) -> str:
 
 
 def _change(context: CommandContext, new: Plan) -> str:
-    """A paused job looks at the plan again before its next task, so it may be changed under it; a running one not."""
-    if any(job.status == "running" for job in context.conversation.state.live_jobs()):
-        raise UsageError("plan.running")
+    """A job looks at the plan again before its next task, so the plan may be changed under it."""
     context.conversation.work.change_plan(new)
     return "" if new.status in SHOWN_WHEN_CHANGED else plan_tree(new, context.words)
 

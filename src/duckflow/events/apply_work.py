@@ -10,6 +10,7 @@ from duckflow.events.work import (
     JobEnded,
     JobStarted,
     StepChanged,
+    StepTold,
     TaskChanged,
     TasksPlanned,
     WorkEvent,
@@ -36,6 +37,9 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
                 step.task_list.tasks = [task.model_copy() for task in event.tasks]
         case StepChanged():
             _change_step(state, event)
+        case StepTold():
+            if step := _step(state, event.plan_id, event.step_id):
+                step.said = [*step.said, event.words]
         case TaskChanged():
             step = _step(state, event.plan_id, event.step_id)
             for task in step.tasks if step else ():
@@ -138,6 +142,8 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
         for job in state.jobs.values():
             job.messages = [message for message in job.messages if message.step != step.step_id]
     step.status, step.evidence, step.found = event.status, event.evidence, event.found
+    if event.status == "completed":
+        step.answered = len(step.said)
     if all(one.status == "completed" for one in plan.steps):
         plan.status = "completed"
     elif plan.status in ("approved", "completed"):

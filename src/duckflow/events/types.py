@@ -20,6 +20,7 @@ from duckflow.events.work import (
     JobEnded,
     JobStarted,
     StepChanged,
+    StepTold,
     TaskChanged,
     TasksPlanned,
 )
@@ -323,6 +324,7 @@ JOURNALED: tuple[type[Event], ...] = (
     PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
     Intervened, Reviewed, ContextReferred,
-    TurnEnded, TasksPlanned, StepChanged, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,
+    TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted,
+    AgentEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

@@ -37,6 +37,17 @@ class StepChanged(WorkEvent):
     found: str = ""
 
 
+class StepTold(WorkEvent):
+    """The user has said something about a step that is at work. Its next request has these words."""
+
+    kind = "step_told"
+    plan_id: str
+    step_id: str
+    step: str
+    """Its name."""
+    words: str
+
+
 class TaskChanged(WorkEvent):
     kind = "task_changed"
     plan_id: str

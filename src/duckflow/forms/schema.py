@@ -65,10 +65,12 @@ def _delta() -> Schema:
     return _object({name: texts if name in lists else text for name in StateDelta.model_fields})
 
 
-def tasks_schema(operations: Sequence[Operation]) -> Schema:
-    """The schema of a list of tasks: actions without a Decision around them."""
+def tasks_schema(operations: Sequence[Operation], answers: bool = False) -> Schema:
+    """The schema of a list of tasks: actions without a Decision around them, and an answer to the user where they have
+    said something."""
     actions = _actions(operations)
-    return _object({"tasks": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}})
+    tasks: Schema = {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}
+    return _object({"answer": TEXT, "tasks": tasks} if answers else {"tasks": tasks})
 
 
 def strict_schema(schema: Schema) -> Schema:

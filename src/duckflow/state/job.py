@@ -9,6 +9,8 @@ from duckflow.state.noun import Noun, Value, new_id
 from duckflow.state.question import Question
 
 JobStatus = Literal["running", "paused", "completed", "failed", "cancelled", "interrupted"]
+OPEN: tuple[JobStatus, ...] = ("running", "paused", "interrupted")
+"""A job with such a status runs, or can be resumed."""
 ENDED: frozenset[JobStatus] = frozenset({"completed", "failed", "cancelled"})
 
 

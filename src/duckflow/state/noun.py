@@ -66,3 +66,12 @@ def folded(text: str) -> str:
 
 def holds(text: str, words: str) -> bool:
     return folded(words) in folded(text)
+
+
+def same_words(one: str, other: str) -> bool:
+    """Says whether two texts differ only in quotes, spaces and other signs: a model may set those differently."""
+    return _letters(one) == _letters(other)
+
+
+def _letters(text: str) -> str:
+    return "".join(sign for sign in folded(text) if sign.isalnum())

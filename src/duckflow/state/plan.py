@@ -71,6 +71,10 @@ class Step(Noun):
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
     found: str = ""
     """What the agent that carried it out had to say in the end."""
+    said: list[str] = Field(default_factory=list[str])
+    """What the user said to it while it was carried out, word for word."""
+    answered: int = 0
+    """It was completed with so many of these words heard."""
     began: float = 0.0
     added: bool = False
     """Duckflow put it there, not the model."""
@@ -79,6 +83,11 @@ class Step(Noun):
     @property
     def tasks(self) -> list[Task]:
         return self.task_list.tasks
+
+    @property
+    def open_words(self) -> list[str]:
+        """What the user said to it since it was last completed."""
+        return self.said[self.answered :]
 
     @property
     def unverified(self) -> bool:

@@ -174,6 +174,9 @@ class View:
                 item = self._workers.agents.get(event.agent_id)
                 over = [item._replace(status=event.status, report=event.report)] if item else []
                 return [*self._deeds.leave(event.agent_id), *over]
+            case happened.StepTold():
+                told = say("step.told", step=event.step, text=event.words)
+                return [self._notice(number, event, "noticed", told)]
             case happened.StepChanged():
                 return [self._notice(number, event, "step", None, event.step_id)]
             case _:

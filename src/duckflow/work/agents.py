@@ -79,6 +79,8 @@ class AgentTask(NamedTuple):
     """The turn's that it works for. Without one it has its own."""
     earlier: tuple[Message, ...] = ()
     """The messages of an earlier agent whose work it goes on with."""
+    meanwhile: Callable[[], str] = lambda: ""
+    """Gives what the user has said to it since it was last asked."""
 
 
 class AgentContext(StateOwner):
@@ -130,12 +132,13 @@ class AgentWork:
     """One agent, from its beginning to its report."""
 
     def __init__(
-        self, context: AgentContext, actor: Actor, make_turn: Callable[[AgentContext, Actor], Turn], asked: str
+        self, context: AgentContext, actor: Actor, make_turn: Callable[[AgentContext, Actor], Turn], task: AgentTask
     ) -> None:
         self._context = context
         self._actor = actor
         self._make_turn = make_turn
-        self._asked = asked
+        self._asked = task.asked
+        self._meanwhile = task.meanwhile
 
     async def run(self, seconds: float | None = None) -> AgentReport:
         """Runs the agent until it is done or cannot go on; raises a TimeoutError when it takes longer. Its questions
@@ -143,7 +146,7 @@ class AgentWork:
         request = self._asked
         async with self._actor.at_most(seconds) as actor:
             turn = self._make_turn(self._context, actor)
-            while (outcome := await turn.run(request, (), lambda: "", None)) == "pending_user":
+            while (outcome := await turn.run(request, (), self._meanwhile, None)) == "pending_user":
                 request = await _answer(self._context, actor)
                 if not request:
                     break
@@ -191,7 +194,7 @@ class Agents:
     def begin(self, task: AgentTask, actor: Actor) -> AgentWork:
         context = AgentContext(actor, self._state(task))
         inner = replace(actor, emit_event=context.emit, put_question=context.ask, inner=True)
-        return AgentWork(context, inner, partial(self._turn, task), task.asked)
+        return AgentWork(context, inner, partial(self._turn, task), task)
 
     def _state(self, task: AgentTask) -> AgentState:
         outer = self._outer

@@ -19,7 +19,7 @@ from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note, render
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.state.action import REMEMBER, REVISE_PLAN, Action, Decision, TaskProfile
+from duckflow.state.action import REMEMBER, STEERING, Action, Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.message import Message
@@ -27,6 +27,7 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
+from duckflow.tools.plan.steering import tell_unheard
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.job_report import count_results, tell_end, write_report
 
@@ -226,6 +227,7 @@ class JobRunner:
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
         state, emit = self._session.state, self._session.emit
         emit(JobEnded(job_id=job.job_id, status=status, report=report))
+        tell_unheard(emit, steps_of(state, job))
         text = tell_end(state.language, job, status, report)
         emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
         if status != "cancelled":
@@ -254,9 +256,9 @@ class JobRunner:
                 pause = running.actor.pause
                 (pause.pause if event.status == "paused" else pause.resume)()
             case DecisionMade():
-                if all(action.operation != REVISE_PLAN for action in event.decision.actions):
+                if all(action.operation not in STEERING for action in event.decision.actions):
                     self._let_go()
-            case ActionFinished() if event.result.operation == REVISE_PLAN:
+            case ActionFinished() if event.result.operation in STEERING:
                 self._let_go()
             case TurnEnded():
                 self._let_go()

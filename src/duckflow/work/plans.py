@@ -1,7 +1,6 @@
 """The plan and its jobs as the user controls them, and the checks that keep a completed step completed."""
 
 import asyncio
-import unicodedata
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -21,11 +20,13 @@ from duckflow.i18n.typed import wish_in
 from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.message import Message
+from duckflow.state.noun import same_words
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Choice, Question
 from duckflow.tools.plan.ports import Folder, Jobs
+from duckflow.tools.plan.steering import tell_changed_steps
 from duckflow.work.jobs import JobRunner
 
 
@@ -67,7 +68,7 @@ class PlanApproval:
             raise ToolError("there is no draft that waits for a yes", "plan.none")
         if newest is None or newest.message_id == self._heard_before:
             raise ToolError(note(state.language, "approve_too_early"), "plan.not_approved", name=plan.name)
-        if _compared(words) != _compared(newest.text):
+        if not same_words(words, newest.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
         answer = read_whole(newest.text, state.language)
         if not answer.may_be_yes or (answer.verdict != "yes" and not await self._confirmed(plan)):
@@ -96,14 +97,10 @@ class PlanApproval:
         return newest.message_id if newest else ""
 
 
-def _compared(text: str) -> str:
-    """A model may set other quotes and spaces; the words must be the same."""
-    return "".join(sign for sign in unicodedata.normalize("NFKC", text).casefold() if sign.isalnum())
-
-
 class PlanAnswer(Policy):
     """Takes a message as the word on a draft: yes approves and no drops it. A word for waiting leaves it as it is.
-    Everything else goes to the model, which may answer, revise the draft or pass on a yes."""
+    Everything else goes to the model, which may answer, revise the draft or pass on a yes. Where a job is at work the
+    model is told how to hand the message on to it."""
 
     def __init__(self, approval: PlanApproval) -> None:
         self._approval = approval
@@ -111,7 +108,7 @@ class PlanAnswer(Policy):
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
         plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
-            return None
+            return turn.note("job_listens") if turn.request and turn.state.live_jobs() else None
         said, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
         if said.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
@@ -194,7 +191,9 @@ class PlannedWork:
         self._approval.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
+        before = self._session.state.plans[plan.plan_id]
         self._session.emit(PlanChanged(plan=plan))
+        tell_changed_steps(self._session.emit, self._session.state, before)
 
     async def settle(self) -> None:
         await self._jobs.settle()

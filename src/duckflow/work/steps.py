@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from duckflow.agent.actor import Actor
@@ -19,7 +19,7 @@ from duckflow.events.work import JobChanged, StepChanged
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.state.action import Action, succeeded
+from duckflow.state.action import RESPOND, Action, succeeded
 from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 STARTS = 2
 """A job begins a step at most so often: a check of another step may open it again, but not for ever."""
+REMINDERS = 2
+"""An agent is asked so often to answer what the user said to its step."""
 CAUSE = 160
 PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
 """Times and addresses: they differ each time something fails in the same way."""
@@ -69,6 +71,27 @@ class StepEnds(Policy):
         return turn.note("step_not_shown", lacking=lacking)
 
 
+class AnswersUser(Policy):
+    """Keeps an agent's step from ending before it has heard what the user said to it, and has said in a text what it
+    did about that."""
+
+    def __init__(self, unheard: Callable[[], str], words: Callable[[], Sequence[str]]) -> None:
+        """`words` gives all that the user has said to the step."""
+        self._unheard = unheard
+        self._words = words
+        self._reminders = 0
+        self.answered = False
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
+        if ending.outcome != "done" or not self._words():
+            return None
+        self.answered = turn.last.done.ran(RESPOND) and not self._unheard()
+        if self.answered or self._reminders == REMINDERS:
+            return None
+        self._reminders += not self._unheard()
+        return turn.note("step_answer")
+
+
 def _more_follows(turn: TurnSoFar) -> bool:
     """The model must have said `continue` itself: calls alone do not mean that more follows."""
     decision = turn.last.decision
@@ -95,6 +118,8 @@ class StepWork:
         """The step was opened again with all its tasks done: it needs other tasks."""
         self._mended = ""
         """The last failure on the way, in words for the report and for later steps."""
+        self._answer = ""
+        """What was drafted says this about the user's words to the step."""
 
     async def carry_out(self) -> bool:
         """Gives whether the step is completed, or gone from the plan."""
@@ -108,7 +133,7 @@ class StepWork:
             step = self._tasks.step()
             if step is None:
                 return True
-            if next_task(step):
+            if next_task(step) and not self._tasks.unheard():
                 await self._tasks.run(self._actor)
             elif self._over(step):
                 return self._end(step)
@@ -117,7 +142,10 @@ class StepWork:
         return ended
 
     def _over(self, step: Step) -> bool:
-        """The model need not be asked where everything succeeded and shows what it should, or the user refused."""
+        """The model need not be asked where everything succeeded and shows what it should, or the user refused. What
+        the user has said since must be heard first."""
+        if self._tasks.unheard():
+            return False
         if any(task.status == "failed" for task in step.tasks):
             return self._tasks.unwanted
         return not self._anew and not self._lacking() and any(task.effect != "read" for task in step.tasks)
@@ -132,7 +160,8 @@ class StepWork:
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
-            if self._repaired or (step.tasks and not (_failed_task(step) or self._anew)):
+            told, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
+            if not told and (self._repaired or not needs_tasks):
                 return self._end(step)
             await self._draft(step)
             self._anew = False
@@ -147,10 +176,12 @@ class StepWork:
         return None
 
     async def _draft(self, step: Step) -> None:
-        """Drafts tasks for a step that has none, or once, with the cause, in place of a task that failed."""
+        """Drafts tasks for a step that has none, or once, with the cause, in place of a task that failed; and anew
+        whenever the user has said something to the step."""
         failed = _failed_task(step)
         await self._runner.read_files(self._tasks.plan, step)
-        tasks = await self._drafter.tasks(self._tasks.plan, step)
+        tasks, answer = await self._drafter.tasks_for(self._tasks.plan, step, self._tasks.hear())
+        self._answer = " ".join(filter(None, (self._answer, answer)))
         if failed:
             self._note_failure(step)
             self._repaired = True
@@ -159,10 +190,19 @@ class StepWork:
 
     async def _run_agent(self, step: Step) -> AgentReport:
         await self._runner.read_files(self._tasks.plan, step)
+        self._tasks.hear()
         request = self._drafter.step_request(self._tasks.plan, step)
         constraints = tuple(self._state.five.constraints)
-        task = AgentTask(request, step.name, self, (StepEnds(self._lacking),), constraints)
-        return await self._agents.run(task, self._runner.actor_of(step))
+        answers = AnswersUser(self._tasks.unheard, self._words)
+        policies = (StepEnds(self._lacking), answers)
+        task = AgentTask(request, step.name, self, policies, constraints, meanwhile=self._tasks.hear)
+        report = await self._agents.run(task, self._runner.actor_of(step))
+        self._answer = report.found if answers.answered else ""
+        return report
+
+    def _words(self) -> list[str]:
+        step = self._tasks.step()
+        return step.open_words if step else []
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Carries out an agent's reply: its calls become the tasks of the step, beside those that are done."""
@@ -184,7 +224,8 @@ class StepWork:
     def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
         """Answers the calls that were not made: each call of a reply must have an answer."""
         ran = {result.action_id for result in done.results}
-        key = f"not_run_{done.stop}" if done.stop in ("refused", "nobody") else "not_run_error"
+        stopped = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
+        key = f"not_run_{done.stop if done.stop in ('refused', 'nobody') else stopped}"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:
@@ -212,6 +253,8 @@ class StepWork:
         if step is None:
             return True
         match report.outcome:
+            case "done" if self._tasks.unheard():
+                return None
             case "done" if not _failed_task(step):
                 return self._completed(step, report.found)
             case "pacemaker":
@@ -238,7 +281,12 @@ class StepWork:
         if not evidence and self._lacking() and not any(task.effect != "read" for task in step.tasks):
             # It has only looked around, and what it was to reach is not there.
             return self._failed(step, found)
-        self._mark("completed", evidence, " ".join(filter(None, (self._mended, found))))
+        if step.open_words and not self._answer:
+            self._actor.emit(Noticed(what=say("step.unanswered", step=step.name)))
+            return self._failed(step, found)
+        if step.open_words:
+            self._actor.emit(Noticed(what=say("step.answers", step=step.name, text=self._answer)))
+        self._mark("completed", evidence, " ".join(filter(None, (self._mended, found or self._answer))))
         shown = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
             self._actor.emit(Noticed(what=shown if evidence else say("plan.step_unverified", step=step.name)))

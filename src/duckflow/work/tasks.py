@@ -167,6 +167,8 @@ class StepTasks:
         self._loops = 0
         self.unwanted = False
         """The user has refused a task without a word about what they want instead."""
+        self._heard = 0
+        """So many of the user's words to the step have stood in a request."""
 
     @property
     def plan(self) -> Plan:
@@ -176,20 +178,31 @@ class StepTasks:
         """Gives the step as it is now; nothing when it has left the plan."""
         return next((step for step in self.plan.steps if step.step_id == self.step_id), None)
 
+    def unheard(self) -> str:
+        """Gives what the user has said to the step and no request has told the model yet."""
+        step = self.step()
+        return "\n".join(step.open_words[self._heard :]) if step else ""
+
+    def hear(self) -> str:
+        """Gives the same once: the caller puts it into a request."""
+        words, step = self.unheard(), self.step()
+        self._heard = len(step.open_words) if step else 0
+        return words
+
     def plan_anew(self, tasks: list[Task]) -> None:
         """Replaces the step's tasks; those that are done must be among the new ones."""
         self._actor.emit(TasksPlanned(plan_id=self.plan_id, step_id=self.step_id, tasks=tuple(tasks)))
 
     async def run(self, actor: Actor, why: str = "") -> Dispatched:
-        """Runs the open tasks when no other list touches their files. `why` is what an agent says of them; the user
-        reads it at the Gate."""
+        """Runs the open tasks when no other list touches their files, until the user says something to the step. `why`
+        is what an agent says of them; the user reads it at the Gate."""
         done = Dispatched()
         async with self._locks.when_free(self.step_id):
-            while (step := self.step()) and (task := next_task(step)):
+            while (step := self.step()) and (task := next_task(step)) and not self.unheard():
                 await actor.wait_until_clear()
                 if not actor.inner:
                     await self._beat()
-                if (step := self.step()) is None or next_task(step) is not task:
+                if (step := self.step()) is None or next_task(step) is not task or self.unheard():
                     continue
                 if await self._may_run(task):
                     await self._run_task(step, task, done, actor, why or step.name)

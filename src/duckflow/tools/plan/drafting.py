@@ -109,6 +109,13 @@ class Drafter:
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
+        return (await self._drafted_tasks(plan, step, changes, answers=False))[0]
+
+    async def tasks_for(self, plan: Plan, step: Step, words: str) -> tuple[list[Task], str]:
+        """The same with what the user has said to the step, and what the model says to that."""
+        return await self._drafted_tasks(plan, step, words, answers=bool(words))
+
+    async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:
         from duckflow.tools.plan.step_context import material
 
         operations = await self._offered()
@@ -116,18 +123,19 @@ class Drafter:
         language = self.state.language
         values = self._told_of(plan, step) | {
             "changes": changes,
+            "answer": note(language, "tasks_answer") if answers else "",
             "operations": listed(operations, language),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
             "material": material(plan, step, self.folder, language, inline),
         }
-        tasks = await drafted(
+        tasks, answer = await drafted(
             self.think,
             "tasks",
             values,
-            tasks_schema(operations),
-            lambda text: self._tasks_from(text, operations, inline),
+            tasks_schema(operations, answers),
+            lambda text: self._tasks_from(text, operations, inline, answers),
         )
-        return [task for task in step.tasks if task.status == "completed"] + tasks
+        return [task for task in step.tasks if task.status == "completed"] + tasks, answer
 
     async def writes_texts(self) -> bool:
         """Whether tasks come with the texts of their files; else those are asked for when the task runs."""
@@ -156,6 +164,7 @@ class Drafter:
             "description": step.description,
             "success": step.success,
             "before": left_behind(plan, step),
+            "said": " / ".join(step.open_words),
             "done": "; ".join(task.line for task in step.tasks if task.status == "completed"),
             "failed": "; ".join(task.line for task in step.tasks if task.status == "failed"),
             "conversation": conversation(self.state),
@@ -163,11 +172,17 @@ class Drafter:
             "facts": facts(self.folder),
         }
 
-    def _tasks_from(self, text: str, operations: tuple[Operation, ...], inline: bool) -> list[Task]:
+    def _tasks_from(
+        self, text: str, operations: tuple[Operation, ...], inline: bool, answers: bool
+    ) -> tuple[list[Task], str]:
         from duckflow.tools.plan.drafts import TasksDraft, read_draft
         from duckflow.tools.plan.task_check import task_problems
 
         draft = read_draft(text, TasksDraft)
+        if answers and not draft.answer.strip():
+            raise ReplyUnusable(note(self.state.language, "tasks_answer"))
+        if not (draft.tasks or answers):
+            raise ReplyUnusable("tasks: at least one is needed")
         known = {operation.name: operation for operation in operations}
         tasks: list[Task] = []
         for one in draft.tasks:
@@ -191,7 +206,7 @@ class Drafter:
             tasks.append(Task.of(operation, args, one.reasoning))
         if problems := task_problems(tasks, operations, self.folder.exists):
             raise ReplyUnusable("; ".join(problems))
-        return tasks
+        return tasks, draft.answer.strip()
 
 
 def _takes_text(operation: Operation) -> bool:

@@ -73,7 +73,8 @@ class TaskDraft(Draft):
 
 
 class TasksDraft(Draft):
-    tasks: list[TaskDraft] = Field(min_length=1)
+    tasks: list[TaskDraft] = Field(default_factory=list[TaskDraft])
+    answer: str = ""
 
 
 class ReportDraft(Draft):

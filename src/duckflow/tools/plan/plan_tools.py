@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field, WithJsonSchema
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.types import PlanChanged
-from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.events.work import StepChanged
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
@@ -15,6 +15,7 @@ from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.drafting import Drafter, as_listed
 from duckflow.tools.plan.ports import Approval, Folder
 from duckflow.tools.plan.proof import lacking, proof
+from duckflow.tools.plan.steering import tell_changed_steps, words_of_user
 from duckflow.tools.tool import A, Args, Done, Tool
 
 
@@ -129,7 +130,7 @@ class GetPlan(PlanTool[IdArgs]):
 
 
 class Revise(PlanTool[ReviseArgs]):
-    """Changes the plan in words; work that is going on gets new tasks before its next one."""
+    """Changes the plan in words; work that is going on hears of it before its next task."""
 
     operation = "plan_tool.revise"
     when = ("draft", "approved", "over")
@@ -149,10 +150,9 @@ class Revise(PlanTool[ReviseArgs]):
         plan = up_to_date(plan, the_plan(self._state), reopened)
         if plan.status != "draft" and (weaker := weakened(the_plan(self._state), plan)):
             return self._ask_for_yes(plan, weaker)
+        before = the_plan(self._state)
         self._emit(PlanChanged(plan=plan))
-        for step in plan.steps:
-            if step.status == "in_progress" and any(task.status == "pending" for task in step.tasks):
-                await self._replan(plan, step, args.text)
+        tell_changed_steps(self._emit, self._state, before, words_of_user(self._state, args.text))
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
     def asks(self, args: ReviseArgs, language: str) -> bool:
@@ -172,14 +172,6 @@ class Revise(PlanTool[ReviseArgs]):
             f"The user approved {weaker}: they must say yes to the weaker plan:\n{as_listed(plan)}",
             say("plan.weakened", name=plan.name, what=weaker),
         )
-
-    async def _replan(self, plan: Plan, step: Step, changes: str) -> None:
-        """Other tasks for what is left of a step; the one that runs now is not touched."""
-        drafted = await self._drafter.tasks(plan, step, changes)
-        now = the_step(the_plan(self._state), step.step_id)
-        begun = [task for task in now.tasks if task.status != "pending"]
-        tasks = (*begun, *drafted[step.tasks_done() :])
-        self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
 
 
 class Approve(PlanTool[ApproveArgs]):
@@ -288,5 +280,6 @@ def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
     for step in revised.steps:
         if old := reached.get(step.step_id):
             step.status, step.evidence, step.task_list = old.status, old.evidence, old.copied().task_list
+            step.said, step.answered = old.said, old.answered
     unfinished = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
     return revised.model_copy(update={"status": "in_progress" if unfinished else now.status})

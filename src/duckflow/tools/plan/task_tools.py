@@ -1,8 +1,11 @@
 """`task_tool.generate_list` plans the tasks of a step; `task_loop` runs them in the background and steers that."""
 
+from pydantic import Field
+
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.work import StepChanged, TasksPlanned
+from duckflow.i18n.template import note
 from duckflow.prompts.layers import job_line
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
@@ -10,6 +13,7 @@ from duckflow.state.plan import Plan
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs
+from duckflow.tools.plan.steering import steps_that_hear, tell_step, words_of_user
 from duckflow.tools.tool import Done
 
 
@@ -84,6 +88,32 @@ class JobStatus(PlanTool[IdArgs]):
         jobs = [job for job in self._state.jobs.values() if args.id in (None, job.job_id)]
         told = [job_line(self._state, job) for job in jobs[-5:]]
         return Done("\n".join(told) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
+
+
+class MessageArgs(IdArgs):
+    """What a job, or one of its steps, is told."""
+
+    text: str = Field(min_length=1)
+
+
+class MessageJob(PlanTool[MessageArgs]):
+    """Tells a step at work what the user has said about it. Their newest words go with it, whole."""
+
+    operation = "task_loop.message"
+    when = ("jobs",)
+    args = MessageArgs
+
+    def __init__(self, state: AgentState, emit: Emit) -> None:
+        self._state = state
+        self._emit = emit
+
+    async def run(self, args: MessageArgs) -> Done:
+        words = words_of_user(self._state, args.text)
+        heard = steps_that_hear(self._state, args.id or "", words)
+        for plan, step in heard:
+            tell_step(self._emit, plan, step, words)
+        names = ", ".join(step.name for _, step in heard)
+        return Done(note(self._state.language, "step_hears", step=names), say("step.passed_on", step=names))
 
 
 class PauseJob(PlanTool[IdArgs]):

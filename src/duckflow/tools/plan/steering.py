@@ -1,0 +1,83 @@
+"""What the user says about a step that is at work goes to that step, word for word."""
+
+from duckflow.errors import ToolError
+from duckflow.events.ports import Emit
+from duckflow.events.types import Noticed
+from duckflow.events.work import StepTold
+from duckflow.i18n.template import note
+from duckflow.state.agent import AgentState
+from duckflow.state.job import OPEN, Job
+from duckflow.state.noun import same_words
+from duckflow.state.phrase import say
+from duckflow.state.plan import Plan, Step
+from duckflow.state.schedule import startable
+
+
+def words_of_user(state: AgentState, text: str) -> str:
+    """Gives the user's newest message of this turn, whole, with what the model makes of it where that differs."""
+    newest = next((message for message in reversed(state.messages) if message.role == "user"), None)
+    if newest is None or newest.turn != state.turn or same_words(newest.text, text):
+        return newest.text if newest and newest.turn == state.turn else text
+    return note(state.language, "passed_on", words=newest.text, text=text)
+
+
+def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
+    emit(StepTold(plan_id=plan.plan_id, step_id=step.step_id, step=step.name, words=words))
+
+
+def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str = "") -> None:
+    """Tells the steps at work that the plan was changed under them; without `words` they hear their new text. Of a step
+    that has ended the user hears that the change came too late."""
+    after, old = state.plans[before.plan_id], {step.step_id: step for step in before.steps}
+    changed = [step for step in after.steps if step.step_id in old and _text(step) != _text(old[step.step_id])]
+    other_steps = old.keys() != {step.step_id for step in after.steps}
+    for step in after.steps if words and not (changed or other_steps) else changed:
+        if step.status == "in_progress" and _jobs_of(state, step):
+            tell_step(emit, after, step, words or _edited(state.language, step))
+        elif step.status in ("completed", "failed") and step in changed:
+            emit(Noticed(what=say("step.too_late", step=step.name, text=words or step.description)))
+
+
+def tell_unheard(emit: Emit, steps: list[Step]) -> None:
+    """Tells the user what they said to steps that have ended without it."""
+    for step in steps:
+        if step.status != "completed" and (words := "\n".join(step.open_words)):
+            emit(Noticed(what=say("step.too_late", step=step.name, text=words)))
+
+
+def steps_that_hear(state: AgentState, wanted: str, words: str) -> list[tuple[Plan, Step]]:
+    """Gives the steps at work that are meant: those of a job, or one by its id, number or name. Between two steps it is
+    the next one. Where there is none any more, a ToolError tells both the user and the model."""
+    jobs = [job for job in state.jobs.values() if job.status in OPEN]
+    named = [job for job in jobs if wanted in ("", job.job_id, job.name)]
+    step = state.plan.step(wanted) if state.plan and not named else None
+    if step and (step.status in ("completed", "failed") or not _jobs_of(state, step)):
+        raise _too_late(state, step.name, words)
+    if step and state.plan:
+        return [(state.plan, step)]
+    heard = [(state.plans[job.plan_id], step) for job in named for step in _hearing(state, job)]
+    if not heard:
+        raise _too_late(state, named[0].name if named else wanted or "-", words)
+    return heard
+
+
+def _hearing(state: AgentState, job: Job) -> list[Step]:
+    plan = state.plans[job.plan_id]
+    open_steps = startable(plan, job.step_ids)
+    return [step for step in open_steps if step.status == "in_progress"] or open_steps[:1]
+
+
+def _jobs_of(state: AgentState, step: Step) -> list[Job]:
+    return [job for job in state.jobs.values() if job.status in OPEN and step.step_id in job.step_ids]
+
+
+def _too_late(state: AgentState, step: str, words: str) -> ToolError:
+    return ToolError(note(state.language, "step_over", step=step), "step.too_late", step=step, text=words)
+
+
+def _text(step: Step) -> tuple[str, str, str]:
+    return step.name, step.description, step.success
+
+
+def _edited(language: str, step: Step) -> str:
+    return note(language, "step_edited", step=step.name, description=step.description, success=step.success)
