@@ -1,10 +1,8 @@
 """Traces as a collector receives them, read by the official protobuf."""
 
-import base64
-import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
@@ -13,15 +11,16 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+from duckflow.cli.setup import traced
+from duckflow.llm.scripted import Line
 from duckflow.state.question import Answer
-from duckflow.telemetry.export import CONTENTS, ENDPOINT, Exporter, collector_of
-from duckflow.telemetry.spans import Tracer
+from duckflow.telemetry.spans import CONTENTS, LEAVE_SECONDS
 from tests.journeys.cast import calls, hand, on_stage
 from tests.journeys.story import Story, act, decide, respond
 
 # Generated code without types.
-PARSE: Any = import_module("google.protobuf.json_format").ParseDict
 OFFICIAL: Any = import_module("opentelemetry.proto.collector.trace.v1.trace_service_pb2").ExportTraceServiceRequest
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 SECRET = "the word nobody may hear"
 LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
 SCRIPT = [
@@ -36,7 +35,9 @@ class TraceServer:
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
-        self.raw = ""
+        self.raw = b""
+        self.headers: dict[str, str] = {}
+        self.resource: dict[str, str] = {}
         self.came = threading.Event()
         outer = self
 
@@ -46,8 +47,11 @@ class TraceServer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                outer.raw += body.decode()
-                outer.spans += _official(json.loads(body))
+                outer.raw += body
+                outer.headers |= dict(self.headers)
+                for told in OFFICIAL.FromString(body).resource_spans:
+                    outer.resource |= {one.key: one.value.string_value for one in told.resource.attributes}
+                    outer.spans += told.scope_spans[0].spans
                 self.send_response(200)
                 self.end_headers()
                 outer.came.set()
@@ -61,16 +65,6 @@ class TraceServer:
         self._server.server_close()
 
 
-def _official(told: dict[str, Any]) -> list[Any]:
-    """In OTLP's JSON ids are hexadecimal, in that of protobuf base64: they are all that differs."""
-    for span in told["resourceSpans"][0]["scopeSpans"][0]["spans"]:
-        for name in ("traceId", "spanId", "parentSpanId"):
-            if name in span:
-                span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
-    parsed = PARSE(told, OFFICIAL())
-    return list(parsed.resource_spans[0].scope_spans[0].spans)
-
-
 @pytest.fixture
 def server() -> Iterator[TraceServer]:
     one = TraceServer()
@@ -78,15 +72,14 @@ def server() -> Iterator[TraceServer]:
     one.close()
 
 
-async def traced(top: Path, environ: dict[str, str]) -> None:
-    collector = collector_of(environ)
-    assert collector
-    exporter = Exporter(collector)
-    story = Story(top, SCRIPT, mode="ask")
+async def told(top: Path, patch: pytest.MonkeyPatch, environ: dict[str, str], script: Sequence[Line] = SCRIPT) -> None:
+    for name, value in environ.items():
+        patch.setenv(name, value)
+    story = Story(top, script, mode="ask")
     story.answers = [Answer(choice="yes"), Answer(choice="stop")]
-    story.chat.hear(Tracer("s", exporter.take, collector.contents).hear)
-    assert await story.tell("write a.txt and look around") == "pacemaker"
-    exporter.close()
+    end = traced(story.chat, story.session.emit)
+    await story.tell("write a.txt and look around")
+    end()
 
 
 def drawn(spans: list[Any]) -> list[str]:
@@ -105,8 +98,10 @@ def drawn(spans: list[Any]) -> list[str]:
     return lines
 
 
-async def test_a_turn_with_a_gate_and_a_duck_call(tmp_path: Path, server: TraceServer) -> None:
-    await traced(tmp_path, {ENDPOINT: server.url})
+async def test_a_turn_with_a_gate_and_a_duck_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    await told(tmp_path, monkeypatch, {ENDPOINT: server.url})
     assert drawn(server.spans) == snapshot(
         [
             "invoke_agent duckflow > chat",
@@ -130,17 +125,20 @@ async def test_a_turn_with_a_gate_and_a_duck_call(tmp_path: Path, server: TraceS
     assert {one.trace_id for one in server.spans} == {agent.trace_id} and len(agent.trace_id) == 16
     assert all(agent.start_time_unix_nano <= one.start_time_unix_nano for one in server.spans)
     assert {one.key for one in agent.attributes} >= {"duckflow.vitals.mood", "duckflow.vitals.stamina"}
-    assert SECRET not in server.raw and "look around" not in server.raw
+    assert SECRET.encode() not in server.raw and b"look around" not in server.raw
 
 
-async def test_an_agent_is_inside_its_turn(tmp_path: Path) -> None:
-    told: list[dict[str, Any]] = []
+async def test_an_agent_is_inside_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    monkeypatch.setenv(ENDPOINT, server.url)
     main = [calls(hand("look")), decide(respond("finished"))]
     story, _ = on_stage(tmp_path, main, {"explore-1": [calls(act("file_ops.list_files")), decide(respond("It."))]})
-    story.chat.hear(Tracer("s", told.append).hear)
+    end = traced(story.chat, story.session.emit)
     assert await story.tell("look around") == "done"
-    names = {span["spanId"]: span["name"] for span in told}
-    drawn_in = [f"{names.get(span.get('parentSpanId', ''), '')} > {span['name'].strip()}" for span in told]
+    end()
+    names = {span.span_id: span.name for span in server.spans}
+    drawn_in = [f"{names.get(span.parent_span_id, '')} > {span.name.strip()}" for span in server.spans]
     assert drawn_in == snapshot(
         [
             "invoke_agent duckflow > chat",
@@ -156,56 +154,55 @@ async def test_an_agent_is_inside_its_turn(tmp_path: Path) -> None:
     )
 
 
-async def test_contents_are_told_when_they_are_asked_for(tmp_path: Path, server: TraceServer) -> None:
-    await traced(tmp_path, {ENDPOINT: f"{server.url}/", CONTENTS: "true"})
-    assert SECRET in server.raw and "look around" in server.raw
+async def test_contents_are_told_when_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    await told(tmp_path, monkeypatch, {ENDPOINT: f"{server.url}/", CONTENTS: "true"})
+    assert SECRET.encode() in server.raw and b"look around" in server.raw
 
 
-async def test_without_a_collector_nothing_waits(tmp_path: Path, server: TraceServer) -> None:
-    server.close()
-    collector = collector_of({ENDPOINT: server.url})
-    assert collector
-    exporter, slowest = Exporter(collector), 0.0
-    tracer = Tracer("s", exporter.take)
-    story = Story(tmp_path, SCRIPT[-1:])
-
-    def timed(number: int, event: Any) -> None:
-        nonlocal slowest
-        began = time.thread_time()
-        tracer.hear(number, event)
-        slowest = max(slowest, time.thread_time() - began)
-
-    story.chat.hear(timed)
-    assert await story.tell("hello") == "done"
-    for _ in range(10_000):
-        exporter.take({})
-    exporter.close()
-    assert slowest < 0.005
-
-
-@pytest.mark.parametrize(
-    ("environ", "url"),
-    [
-        ({}, None),
-        ({ENDPOINT: "http://c:4318"}, "http://c:4318/v1/traces"),
-        ({ENDPOINT: "http://c", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "https://d/x"}, "https://d/x"),
-        ({ENDPOINT: "c:4317"}, None),
-        ({ENDPOINT: "http://c", "OTEL_SDK_DISABLED": "true"}, None),
-    ],
-)
-def test_where_traces_go(environ: dict[str, str], url: str | None) -> None:
-    collector = collector_of(environ)
-    assert (collector.url if collector else None) == url
-
-
-def test_what_the_environment_adds() -> None:
-    collector = collector_of(
-        {
-            ENDPOINT: "http://c",
-            "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x,b=c",
-            "OTEL_SERVICE_NAME": "mine",
-            "OTEL_RESOURCE_ATTRIBUTES": "team=duck",
-        }
+async def test_a_call_that_fails_has_a_span(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    await told(tmp_path, monkeypatch, {ENDPOINT: server.url}, script=[])
+    assert drawn(server.spans) == snapshot(
+        [
+            "invoke_agent duckflow > chat  error.type=failed",
+            "> invoke_agent duckflow duckflow.outcome=failed error.type=failed",
+        ]
     )
-    assert collector and collector.headers == {"authorization": "Bearer x", "b": "c"}
-    assert collector.resource["service.name"] == "mine" and collector.resource["team"] == "duck"
+
+
+async def test_without_a_collector_nothing_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    server.close()
+    monkeypatch.setenv(ENDPOINT, server.url)
+    story = Story(tmp_path, SCRIPT[-1:])
+    end = traced(story.chat, story.session.emit)
+    assert await story.tell("hello") == "done"
+    began = time.monotonic()
+    end()
+    assert time.monotonic() - began < LEAVE_SECONDS + 1
+
+
+@pytest.mark.parametrize("off", [{"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}, {ENDPOINT: ""}])
+async def test_nothing_is_sent_where_traces_are_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer, off: dict[str, str]
+) -> None:
+    await told(tmp_path, monkeypatch, {ENDPOINT: server.url} | off)
+    assert not server.spans
+
+
+async def test_the_environment_adds_what_the_standard_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
+) -> None:
+    environ = {
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{server.url}/x",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20x,b=c",
+        "OTEL_SERVICE_NAME": "mine",
+        "OTEL_RESOURCE_ATTRIBUTES": "team=duck",
+    }
+    await told(tmp_path, monkeypatch, environ)
+    assert server.headers["authorization"] == "Bearer x" and server.headers["b"] == "c"
+    assert server.resource["service.name"] == "mine" and server.resource["team"] == "duck"

@@ -118,7 +118,7 @@ def build_conversation(
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)
     front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, pick)
-    end_tracing = traced(front.conversation)
+    end_tracing = traced(front.conversation, session.emit)
 
     async def close() -> None:
         await front.conversation.aclose()

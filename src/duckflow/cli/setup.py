@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
-from duckflow.events.ports import Conversation
+from duckflow.events.ports import Conversation, Emit
+from duckflow.events.types import Event, Noticed
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 
 
@@ -63,15 +65,21 @@ def facts_of(setup: Setup) -> Path:
     return setup.paths.archive_of(setup.folder).with_suffix(".facts.json")
 
 
-def traced(conversation: Conversation) -> Callable[[], None]:
-    """Tell the collector that the environment names, if it does, of what happens; what is given back ends that."""
-    if not any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
+    """Send traces to the collector that the environment names, if any; the function that is given back ends that."""
+    named = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
+    off = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
+    if not named or off:
         return lambda: None
-    from duckflow.telemetry.export import Exporter, collector_of
-    from duckflow.telemetry.spans import Tracer
+    try:
+        from duckflow.telemetry.spans import trace_conversation
+    except ModuleNotFoundError:
 
-    if (collector := collector_of(os.environ)) is None:
-        return lambda: None
-    exporter = Exporter(collector)
-    conversation.hear(Tracer(conversation.state.session_id, exporter.take, collector.contents).hear)
-    return exporter.close
+        def tell(number: int, event: Event) -> None:
+            stop()
+            emit(Noticed(what=say("telemetry.missing")))
+
+        # Said with the first event: before it nobody listens yet.
+        stop = conversation.hear(tell)
+        return stop
+    return trace_conversation(conversation)
