@@ -10,6 +10,8 @@ from duckflow.fleet.merge import MergeResult, merge
 from duckflow.fleet.task import AttemptOrder, AttemptReport, FleetTask
 from tests.fleet.yard import Yard
 
+LINK = "link to "
+
 
 class Merging(Yard):
     """Attempts that have ended already."""
@@ -18,7 +20,11 @@ class Merging(Yard):
         repository = self.repository
         base = str(fields.pop("base", "")) or repository.git("rev-parse", "main")
         repository.git("checkout", "-q", "--detach", base)
-        repository.write(file, text)
+        if text.startswith(LINK):
+            (repository.folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (repository.folder / file).symlink_to(text.removeprefix(LINK))
+        else:
+            repository.write(file, text)
         commit = repository.commit(name)
         repository.git("branch", f"duckflow/{name}-1", commit)
         repository.git("checkout", "-q", "main")
@@ -114,3 +120,36 @@ async def test_who_has_not_told_git_their_name_can_merge_too(yard: Merging, monk
             monkeypatch.delenv(f"GIT_{who}_{what}", raising=False)
     assert (await yard.merge(report)).outcome == "merged"
     assert yard.repository.show("main", "one.txt") == "1"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (".gitattributes", "* filter=evil\n"),
+        ("deep/.gitattributes", "* diff=evil\n"),
+        (".GitAttributes", "* merge=evil\n"),
+        (".githooks/pre-commit", "#!/bin/sh\n"),
+        (".husky/pre-push", "x\n"),
+        (".claude/settings.json", "{}\n"),
+        (".gitmodules", "[submodule]\n"),
+        ("vendor/HEAD", "ref: x\n"),
+        ("conf", f"{LINK}/etc"),
+        ("deep/up", f"{LINK}../../outside"),
+        ("round", f"{LINK}deep/../../x"),
+        ("hooks", f"{LINK}.git/hooks"),
+        ("above", f"{LINK}.."),
+    ],
+)
+async def test_what_comes_in_and_runs_programs_or_leads_out_is_told(yard: Merging, file: str, text: str) -> None:
+    result = await yard.merge(yard.attempt("one", file, text))
+    assert result.outcome == "merged"
+    assert [line.partition(" → ")[0] for line in result.brings] == [file]
+
+
+ORDINARY = [("src/a.py", "x\n"), ("near", f"{LINK}shop.py"), ("a/b", f"{LINK}../shop.py")]
+
+
+@pytest.mark.parametrize(("file", "text"), ORDINARY)
+async def test_an_ordinary_change_is_merged_without_a_word(yard: Merging, file: str, text: str) -> None:
+    result = await yard.merge(yard.attempt("one", file, text))
+    assert result.outcome == "merged" and result.brings == ()

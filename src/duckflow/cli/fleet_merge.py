@@ -56,7 +56,9 @@ class FleetMerge:
         why = words.phrase(result.why) if result.why else ""
         if result.outcome in ("merged", "already"):
             self._engine.merged(self._fleet, name, result.commit)
-            self._tell(name, result, words("fleet.merge.done", task=name, branch=report.branch, onto=state.task.onto))
+            done = words("fleet.merge.done", task=name, branch=report.branch, onto=state.task.onto)
+            brings = [words("fleet.merge.brings", files=", ".join(result.brings))] if result.brings else []
+            self._tell(name, result, "\n".join([done, *brings]))
         elif result.can_be_mended and not last and not report.order.mend:
             print_err(plain(words("fleet.merge.sent_back", task=name, why=why)))
             self._engine.retry(self._fleet, name, report.order.number, mend=result.head)

@@ -1,6 +1,7 @@
 """Attempts onto the user's branch, one after the other: in a worktree of its own, with the checks after each, and only
 then the branch moves forward. What the user has not committed is never touched."""
 
+import posixpath
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,10 +18,14 @@ from duckflow.fleet.worktree import (
     place_of,
     remove_worktree,
 )
+from duckflow.safety.path_names import shown
+from duckflow.safety.risk import names_of_git, runs_later
 from duckflow.state.phrase import Phrase, said, say
 
 TRIES = 3
 """So often it begins anew when the branch has moved meanwhile."""
+
+LINK = "120000"
 
 MergeOutcome = Literal["merged", "already", "conflict", "checks", "refused"]
 
@@ -33,6 +38,8 @@ class MergeResult(NamedTuple):
     head: str = ""
     commit: str = ""
     why: Phrase | None = None
+    brings: tuple[str, ...] = ()
+    """What came in that makes programs run later, and links that lead out of the repository."""
 
     @property
     def can_be_mended(self) -> bool:
@@ -71,9 +78,30 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
         if failing := await _failing(report, workshop, main, folder):
             shown = "\n".join(f"$ {check.command}\n{check.output}" for check in failing)
             return MergeResult("checks", head, why=say("fleet.merge.checks", output=shown))
-        return await _move_forward(main, task.onto, head, commit)
+        moved = await _move_forward(main, task.onto, head, commit)
+        return moved._replace(brings=await _brought(git, head, commit)) if moved else None
     finally:
         await remove_worktree(main, folder)
+
+
+async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
+    lines: list[str] = []
+    changes = await git.names("diff", "--raw", "-z", "--no-renames", "--no-abbrev", head, commit)
+    for about, path in zip(changes[::2], changes[1::2], strict=True):
+        _, mode, _, content, change = about.removeprefix(":").split()
+        if change == "D":
+            continue
+        if mode == LINK and _leads_out(path, target := await git("cat-file", "blob", content)):
+            lines.append(f"{path} → {target}")
+        elif runs_later(path, is_new=change == "A"):
+            lines.append(path)
+    return tuple(map(shown, lines))
+
+
+def _leads_out(path: str, target: str) -> bool:
+    """By the link's own words: what else lies on its way may be a link that was told of itself."""
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return place.startswith(("/", "../")) or place == ".." or names_of_git(place)
 
 
 async def _head(report: AttemptReport, main: Git) -> str:
