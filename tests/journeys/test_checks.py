@@ -1,6 +1,7 @@
 """The record decides: failing tests are no success, whatever is said, and nothing but a real run shows a step."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,6 @@ async def test_a_search_that_finds_nothing_is_no_check(tmp_path: Path) -> None:
     assert len(story.model.requests) == 1
 
 
-FAKE_CONFTEST = "def pytest_collection_modifyitems(items):\n    items.clear()\n"
 FAKES = (
     "pytest --version",
     "python -m pytest --version && echo '2 passed'",
@@ -174,9 +174,81 @@ async def test_a_real_run_shows_that_they_pass(tmp_path: Path, command: str) -> 
     assert step.evidence.endswith("exit code 0")
 
 
-async def test_tests_that_are_left_out_do_not_pass(tmp_path: Path) -> None:
-    fake = act("file_ops.write_file", path="conftest.py", content=FAKE_CONFTEST)
-    assert (await claimed(tmp_path, "`pytest` passes", [fake, act("shell.run", command="pytest")], BAD)).unverified
+LEFT_OUT = "def pytest_collection_modifyitems(items):\n    items.clear()\n"
+SKIPPED = "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef out():\n    pytest.skip('later')\n"
+CODE_0 = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+SAYS_5 = "import unittest\nprint('Ran 5 tests in 0.1s')\n"
+ALWAYS_0 = "raise SystemExit(0)\n"
+FALSE_RUNS: tuple[tuple[str, str, str, str], ...] = (
+    ("pytest", "pytest", "conftest.py", LEFT_OUT),
+    ("pytest", "pytest", "conftest.py", SKIPPED),
+    ("pytest", "pytest", "conftest.py", CODE_0),
+    ("pytest", "pytest", "conftest.py", "import os\nos._exit(0)\n"),
+    ("pytest", "PYTHONPATH=fake python -m pytest", "fake/pytest.py", ALWAYS_0),
+    ("pytest", "python -m pytest", "pytest.py", "print('2 passed')\n"),
+    ("pytest", "cd other && pytest", "other/test_other.py", GOOD),
+    ("pytest", "cd ./other/ && python3 -m pytest -q", "other/test_other.py", GOOD),
+    ("pytest", "pytest -c other.ini", "other.ini", "[pytest]\npython_files = none_*.py\n"),
+    ("pytest", "pytest --lf", "other.py", "x = 1\n"),
+    ("pytest", "pytest -q | tee app.py", "test_app.py", GOOD),
+    ("pytest", "pytest && cat test_app.py | tee app.py", "test_app.py", GOOD),
+    ("python -m unittest", "python -m unittest test_none", "test_none.py", SAYS_5),
+    ("python -m unittest test_none", "python -m unittest test_none", "test_none.py", SAYS_5),
+    ("npx jest", "npx jest", "node_modules/.bin/jest", "#!/bin/sh\necho 'Tests: 5 passed, 5 total'\n"),
+    ("npx vitest run", "npx vitest run", "node_modules/.bin/vitest", "#!/bin/sh\necho ' Tests  5 passed (5)'\n"),
+)
+
+
+@pytest.mark.parametrize(("wanted", "command", "path", "text"), FALSE_RUNS)
+async def test_a_run_that_something_else_decides_shows_nothing(
+    tmp_path: Path, wanted: str, command: str, path: str, text: str
+) -> None:
+    made = act("file_ops.write_file", path=path, content=text)
+    look, ready = act("shell.run", command=f"touch {path}; cat {path}"), act("shell.run", command=f"chmod +x {path}")
+    step = await claimed(tmp_path, f"`{wanted}` passes", [look, made, ready, act("shell.run", command=command)], BAD)
+    assert step.unverified, step.evidence
+
+
+NODE = pytest.mark.skipif(not shutil.which("node"), reason="Node is not there")
+NODE_GOOD = "const test = require('node:test')\ntest('one', () => {})\n"
+NODE_BAD = "const test = require('node:test')\ntest('one', () => { throw new Error('no') })\n"
+
+
+@NODE
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [(NODE_GOOD, "✓ node --test (1)"), (NODE_BAD, "✗ node --test (1/1)"), ("console.log('# pass 3')\n", "none")],
+)
+async def test_node_is_asked_for_a_report(tmp_path: Path, text: str, line: str) -> None:
+    made = act("file_ops.write_file", path="a.test.js", content=text)
+    told = await reported(tmp_path, made, "node --test")
+    assert line == (told.line() if told and told.ok is not None else "none"), told
+
+
+JEST = """#!/bin/sh
+for word; do case "$word" in --outputFile=*) file="${word#*=}" ;; esac; done
+cases='[{"fullName": "a", "status": "passed"}, {"fullName": "b", "status": "%s"}]'
+echo "{\\"testResults\\": [{\\"assertionResults\\": $cases}]}" > "$file"
+echo "Test results written to: $file"
+"""
+
+
+@pytest.mark.parametrize(("status", "line"), [("passed", "✓ jest (2)"), ("failed", "✗ jest (1/2)")])
+async def test_a_runner_that_reads_no_variable_is_asked_by_options(tmp_path: Path, status: str, line: str) -> None:
+    """The program here only writes what Jest writes: Jest itself needs a registry."""
+    made = act("file_ops.write_file", path="jest", content=JEST % status)
+    told = await reported(tmp_path, made, "./jest")
+    assert told and told.line() == line
+
+
+async def reported(top: Path, made: Any, command: str) -> CheckReport | None:
+    """What a command that is a check has reported."""
+    ready = act("shell.run", command="chmod +x *")
+    story = project(top, [decide(made, ready, act("shell.run", command=command), next_step="continue")] * 2, GOOD)
+    await story.tell("try it")
+    result = next(event.result for event in story.all(ActionFinished) if command in str(event.result.for_user.values))
+    assert "report-" not in result.for_model
+    return result.check
 
 
 async def test_where_the_project_has_its_own_word_on_reports_the_exit_code_counts(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 STDIN = 0
-SECONDS = 2.0
+SECONDS = 1.5
 """After this time nobody waits any longer for what is being ended."""
 LOOKS, LOOK_AGAIN_SECONDS = 20, 0.01
 FROM_OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

@@ -1,5 +1,6 @@
 """The words of a command: which program decides how it ends, and whether that is sure."""
 
+import posixpath
 import re
 from collections.abc import Sequence
 
@@ -36,6 +37,10 @@ HARMLESS_NAMES = frozenset(
 )
 """Variables that leave it to the program what it does."""
 NOT_PLAIN = re.compile(r"[`{}]|\$\(|<\(|<<|[()]")
+AFTER_CALL = re.compile(r"[#<>|;&\n\\]")
+TARGETS = re.compile(r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)")
+KEEPS_OUTPUT = re.compile(r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?")
+"""A file for the output. To write it over anything else changes what the checks look at after they have looked."""
 SETS_NAME = re.compile(r"(\w+)=")
 
 
@@ -73,7 +78,7 @@ def deciding_call(command: str) -> list[str]:
 
     Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
     only what shows its output, or looks at something."""
-    if NOT_PLAIN.search(command):
+    if NOT_PLAIN.search(command) or not all(KEEPS_OUTPUT.fullmatch(path) for path in written_to(command)):
         return []
     parts = parts_of(command)
     while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
@@ -97,6 +102,24 @@ def runs_alone(command: str) -> bool:
     """Says whether nothing else in the command can have failed than the call that decides."""
     *earlier, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier)
+
+
+def written_to(command: str) -> list[str]:
+    """Gives the files that the output of a command goes to."""
+    redirected = [path for path, _ in TARGETS.findall(command) if path]
+    copied = [word for _, words in TARGETS.findall(command) for word in words.split() if not word.startswith("-")]
+    return [path.strip("'\"") for path in (*redirected, *copied)]
+
+
+def folder_of(command: str) -> str:
+    """Gives the folder that a command goes to before the call that decides; nothing when it stays where it is."""
+    folder = posixpath.join("", *(words[1] for _, words in parts_of(command)[:-1] if words[0] == "cd" and words[1:]))
+    return "" if posixpath.normpath(folder) == "." else posixpath.normpath(folder)
+
+
+def ends_with_call(command: str) -> bool:
+    """Says whether options that are put after the command reach the call that decides."""
+    return not AFTER_CALL.search(command.strip().rpartition("&&")[2])
 
 
 def _keeps_meaning(part: tuple[str, list[str]]) -> bool:

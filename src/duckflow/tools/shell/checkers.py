@@ -1,14 +1,15 @@
 """Which commands are checks, and what a run of one has reported: in a file of its own, or by its exit code."""
 
+import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from duckflow.state.checks import CheckKind, CheckReport
-from duckflow.tools.shell.calls import deciding_call, runs_alone
+from duckflow.tools.shell.calls import deciding_call, ends_with_call, folder_of, runs_alone
 
 NAMES_KEPT = 20
 LONGEST_REPORT = 20_000_000
@@ -38,12 +39,17 @@ SHOWING = re.compile(
 COUNTS = {
     "unittest": r"(?m)^Ran (\d+) tests?",
     "go": r"(?m)^ok\s+\S+",
-    "cargo": r"(\d+) passed;",
+    "cargo": r"(?m)^test result: ok\. (\d+) passed;",
     "node": r"(?m)^# pass (\d+)",
     "jest": r"(?m)^Tests:.*?(\d+) passed",
     "vitest": r"(?m)^\s*Tests\s+.*?(\d+) passed",
 }
-"""Where a runner prints how many tests ran. It is asked only where nothing else could have printed it."""
+"""How a runner prints the number of tests that ran, for a run without a report."""
+COUNTS_ALL = frozenset(("unittest",))
+"""Runners whose number holds the tests that failed, too."""
+ONE_COUNT = frozenset(("unittest", "node", "jest", "vitest"))
+OWN_REPORT = re.compile(r"junit|--(?:test-)?reporter|--json|--outputFile|(?:^| )--(?: |$)")
+DECLARES = re.compile(r"<!(?!--)")
 CONFIGURATIONS = ("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini")
 FOLDER_LIMIT = 200_000
 
@@ -55,10 +61,12 @@ class RecognisedCheck(NamedTuple):
     kind: CheckKind
     alone: bool
     """Nothing else in the command can have failed."""
+    folder: str = ""
+    """The folder below the work folder that it runs in: it leaves out everything else, as if it were named."""
 
     @property
     def name(self) -> str:
-        return " ".join(word for word in self.words if not SHOWING.fullmatch(word))
+        return " ".join(word for word in (*self.words, self.folder) if word and not SHOWING.fullmatch(word))
 
 
 def recognised(command: str) -> RecognisedCheck | None:
@@ -69,67 +77,114 @@ def recognised(command: str) -> RecognisedCheck | None:
         return None
     if words[0] == "make" and any(MAKE_RUNS_NOTHING.fullmatch(word) for word in words[1:]):
         return None
-    return RecognisedCheck(tuple(words), kinds[0], runs_alone(command))
+    return RecognisedCheck(tuple(words), kinds[0], runs_alone(command), folder_of(command))
+
+
+class RunnerReport(NamedTuple):
+    """How a runner is asked for a report: by the variable, or, where it reads none, by options after the command."""
+
+    options: str
+    variable: str = ""
+
+
+RUNNER_REPORTS = {
+    "pytest": RunnerReport("--junitxml={path}", "PYTEST_ADDOPTS"),
+    "node": RunnerReport(
+        "--test-reporter=spec --test-reporter-destination=stdout --test-reporter=junit "
+        "--test-reporter-destination={path}",
+        "NODE_OPTIONS",
+    ),
+    "vitest": RunnerReport("--reporter=default --reporter=junit --outputFile.junit={path}"),
+    "jest": RunnerReport("--json --outputFile={path}"),
+}
 
 
 class ReportFile:
-    """The file that pytest writes its report to. It has a name that nobody knew before, in the folder for temporary
-    files, and is asked for by a variable, so that the command stays as it is."""
+    """The file that a runner writes its report to. It has a name that nobody knew before, in the folder for temporary
+    files."""
 
-    def __init__(self, seen_as: str, folder: Path) -> None:
-        """`seen_as` is the folder as the command sees it."""
-        self._name = f"report-{secrets.token_hex(8)}.xml"
+    def __init__(self, asked: RunnerReport, folder: Path) -> None:
+        self._asked = asked
+        self._name = f"report-{secrets.token_hex(8)}"
         self._path = folder / self._name
-        self._seen_as = f"{seen_as}/{self._name}"
 
-    def environment(self, options: str) -> dict[str, str]:
-        return {"PYTEST_ADDOPTS": f"{options} --junitxml={self._seen_as}".strip()}
+    @property
+    def arguments(self) -> str:
+        """The end of the command, for a runner that reads no variable."""
+        return "" if self._asked.variable else " " + self._asked.options.format(path=f'"$TMPDIR/{self._name}"')
+
+    def environment(self, before: Mapping[str, str]) -> dict[str, str]:
+        """The variables of the command, by which the other runners are asked."""
+        options = self._asked.options.format(path=f"{before['TMPDIR']}/{self._name}")
+        asked = {name: f"{before.get(name, '')} {options}".strip() for name in [self._asked.variable] if name}
+        return {**before, **asked}
 
     def without_its_line(self, output: bytes) -> bytes:
         """Takes away the line that says where the report is: the command alone would not have printed it."""
-        return re.sub(rf"(?m)^-* ?generated xml file: \S*{self._name} ?-*\n?".encode(), b"", output)
+        return re.sub(rf"(?m)^.*{self._name}.*\n?".encode(), b"", output)
 
-    def read(self) -> ElementTree.Element | None:
+    def read(self) -> "RunResults | None":
         try:
             if self._path.is_symlink() or self._path.stat().st_size > LONGEST_REPORT:
                 return None
             text = self._path.read_text("utf-8", "replace")
             self._path.unlink()
-            return None if "<!" in text else ElementTree.fromstring(text)
-        except (OSError, ElementTree.ParseError):
+            return _from_json(text) if text.startswith("{") else _from_junit(text)
+        except (OSError, ElementTree.ParseError, ValueError, KeyError, TypeError):
             return None
 
 
-def takes_report(check: RecognisedCheck, text_of: Callable[[str], str]) -> bool:
-    """Says whether a report can be asked for: not where the project or the command has its own word on reports."""
-    own = [*check.words, *(text_of(name)[:FOLDER_LIMIT] for name in CONFIGURATIONS)]
-    return check.words[0] == "pytest" and not any("junit" in text for text in own)
+class RunResults(NamedTuple):
+    """The tests that ran, and the names of those that failed."""
+
+    ran: int
+    failed: list[str]
+
+
+def _from_junit(text: str) -> RunResults | None:
+    if DECLARES.search(text):
+        return None
+    # Where a file of tests has none, Node reports the file itself as a test that passed.
+    cases = [case for case in ElementTree.fromstring(text).iter("testcase") if not case.get("name", "").startswith("/")]
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    ran = [case for case in cases if case.find("skipped") is None]
+    return RunResults(len(ran), [f"{case.get('classname', '')}::{case.get('name', '')}" for case in failed])
+
+
+def _from_json(text: str) -> RunResults:
+    files: list[dict[str, Any]] = json.loads(text)["testResults"]
+    cases: list[dict[str, Any]] = [case for file in files for case in file["assertionResults"]]
+    failed = [str(case["fullName"]) for case in cases if case["status"] == "failed"]
+    return RunResults(len(failed) + sum(case["status"] == "passed" for case in cases), failed)
+
+
+def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Callable[[str], str]) -> ReportFile | None:
+    """Gives the file for the report, or none where the runner has no report, or where the project or the command has
+    its own word on reports."""
+    asked = RUNNER_REPORTS.get(check.words[0])
+    configured = [text_of(name)[:FOLDER_LIMIT] for name in CONFIGURATIONS] if check.words[0] == "pytest" else []
+    if asked is None or OWN_REPORT.search(" ".join(check.words)) or any("junit" in text for text in configured):
+        return None
+    return ReportFile(asked, folder) if asked.variable or ends_with_call(command) else None
 
 
 def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | None) -> CheckReport:
     """Says what a run has reported. Where a report was asked for, only that shows success."""
     if report:
-        root = report.read()
-        if root is not None:
-            return _by_report(check, code, root)
-        return _result(check, False if code and check.alone else None)
+        results = report.read()
+        if results is None:
+            return _result(check, False if code and check.alone else None)
+        ok = False if code or results.failed else True if results.ran else None
+        return _result(check, ok, results.ran, len(results.failed), tuple(results.failed[:NAMES_KEPT]))
     pattern = COUNTS.get(check.words[0]) if check.kind == "tests" else None
+    counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
     if code:
-        return _result(check, False if check.alone else None)
+        return _result(check, False if check.alone else None, sum(counts) if check.words[0] in COUNTS_ALL else 0)
     if pattern is None:
         return _result(check, True)
-    counts = re.findall(pattern, output)
-    ran = sum(int(count) if count.isdecimal() else 1 for count in counts)
+    # Where a runner prints one number and one is 0, the others were printed by something else.
+    ran = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
     return _result(check, True if ran else None, ran)
-
-
-def _by_report(check: RecognisedCheck, code: int, root: ElementTree.Element) -> CheckReport:
-    cases = list(root.iter("testcase"))
-    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    ran = [case for case in cases if case.find("skipped") is None]
-    names = tuple(f"{case.get('classname', '')}::{case.get('name', '')}" for case in failed)
-    ok = False if code or failed else True if ran else None
-    return _result(check, ok, len(ran), len(failed), names[:NAMES_KEPT])
 
 
 def _result(

@@ -30,7 +30,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import telling_part
-from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, takes_report
+from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, report_for
 from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
@@ -223,7 +223,12 @@ class ShellRun(Tool[ShellArgs]):
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
         output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
-        launch = shell_launch(self._sandbox, settings, args.command, args.network)
+        check, report, take = recognised(args.command), None, output.take
+        if check:
+            paths = self._sandbox.paths
+            report = report_for(check, args.command, paths.scratch.folder, partial(_text_in, paths.folder))
+        asking = report.arguments if report else ""
+        launch = shell_launch(self._sandbox, settings, f"{args.command}{asking}", args.network)
         # Who only looks at the end of the output must not hide how the command ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
@@ -232,11 +237,8 @@ class ShellRun(Tool[ShellArgs]):
             outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, "PATH": outside}
         confined = self._sandbox.confine(launch, args.network, writes, secrets=self._sees_secrets(args))
-        check, report, take = recognised(args.command), None, output.take
-        if check and takes_report(check, partial(_text_in, self._sandbox.paths.folder)):
-            report = ReportFile(confined.environment["TMPDIR"], self._sandbox.paths.scratch.folder)
-            options = report.environment(confined.environment.get("PYTEST_ADDOPTS", ""))
-            confined.environment = {**confined.environment, **options}
+        if report:
+            confined.environment = report.environment(confined.environment)
             take = partial(_take_without, output, report)
         process = await Process.start(confined, take)
         return Running(args, process, output, writes, call.pause, check, report)
