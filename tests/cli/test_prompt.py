@@ -65,6 +65,8 @@ def test_step_pattern_and_profile_can_be_chosen_and_nothing_is_left_behind(shell
 
 
 def test_the_example_in_the_docs_is_real(shell: Shell) -> None:
+    with (shell.home / "config/config.toml").open("a") as config:
+        config.write('\n[sandbox]\nkind = "bubblewrap"\n')
     (shell.work / "tests").mkdir()
     (shell.work / "tests/test_till.py").write_text("def test_it(): ...\n")
     (shell.work / "till.py").write_text("x = 1\n")

@@ -50,6 +50,9 @@ class Surroundings:
     def skills(self, room: int) -> list[tuple[str, str]]:
         return []
 
+    def limits(self, language: str, /) -> str:
+        return ""
+
     def branch(self) -> str:
         return "main"
 

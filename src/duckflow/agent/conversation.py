@@ -21,7 +21,7 @@ from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import means_stop, read_line
+from duckflow.i18n.typed import means_stop, means_undo, read_line
 from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
@@ -115,6 +115,7 @@ class BackgroundWork(InnerWork, Protocol):
 
 
 LAST_WORDS_SECONDS = 2
+UNDO = "/undo"
 
 
 class ChatLoop:
@@ -164,6 +165,9 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 unheard = self.interrupt()
                 told = (say("turn.unheard", text=unheard),) if unheard else ()
+            case "message" if self._wants_undo(text):
+                self.session.emit(LineTaken(text=text))
+                self._commands.start(UNDO, self.run_command(UNDO))
             case "message":
                 self._turns.submit(text)
             case "answer":
@@ -189,6 +193,10 @@ class ChatLoop:
         if (told := self.work.aside(text)) is not None:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
+            return "done"
+        if self._wants_undo(text):
+            if lines := await self.run_command(UNDO):
+                self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
         ended = self._turns.submit(text, attachments)
         try:
@@ -285,6 +293,10 @@ class ChatLoop:
         await self._turns.rest(LAST_WORDS_SECONDS)
         await self._commands.rest(LAST_WORDS_SECONDS)
         await self.work.aclose()
+
+    def _wants_undo(self, text: str) -> bool:
+        """Says whether a line only asks for the last changes to be undone. While a turn runs, it is for the model."""
+        return not self.in_turn and means_undo(text, self.state)
 
     def _count(self, event: Event) -> None:
         """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""

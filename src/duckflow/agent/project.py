@@ -55,11 +55,13 @@ class Project:
         known: Callable[[], str] = nothing,
         lessons: Callable[[], str] = nothing,
         skills: Callable[[int], list[tuple[str, str]]] = no_skills,
+        limits: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._workspace = workspace
         self._look_up = known
         self.lessons = lessons
         self.skills = skills
+        self.limits = limits
         self._read: dict[str, tuple[tuple[int, int], str]] = {}
 
     def rules(self) -> str:

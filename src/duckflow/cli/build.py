@@ -109,6 +109,8 @@ def build_conversation(
                 memory,
                 work.sub_agents,
                 work.approval,
+                guard.undo,
+                ground.questions.ask,
             ),
         )
 
@@ -199,7 +201,8 @@ def _model(
     connect: Connector | None,
 ) -> ModelSide:
     settings = setup.settings
-    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue)
+    limits = partial(ground.sandboxes.limits, session.state)
+    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(lambda: told_so_far(toolbox.operations(), session.state), layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)

@@ -10,7 +10,10 @@ from duckflow.agent.permissions import Permissions
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
+from duckflow.i18n.template import note
+from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown
+from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.tools.tool import AnyTool
 
@@ -45,6 +48,25 @@ class Sandboxes:
                 self._found = await asyncio.to_thread(self._choose)
                 self._emit(Noticed(what=self._found.says))
             return self._found
+
+    def limits(self, state: AgentState, language: str) -> str:
+        """Says in a line what commands can reach, what is asked for, and that there is an undo."""
+        settings, temporary = self._setup.settings, self._temporary()
+        sandbox = note(language, "sandbox", temporary=temporary) if temporary else note(language, "no_sandbox")
+        undo = note(language, "undo_there") if settings.undo.enabled else ""
+        return " ".join(filter(None, (sandbox, note(language, f"mode_{state.mode or settings.safety.mode}"), undo)))
+
+    def _temporary(self) -> str:
+        """Gives where commands may write beside the work folder; nothing where there is no sandbox. Before the first
+        command this follows from what is installed: trying it takes a process."""
+        wanted = self._setup.settings.sandbox.kind
+        if self._found:
+            kind = self._found.kind
+        elif wanted == "auto":
+            kind = "bubblewrap" if find_program("bwrap", self._setup.folder) else "other"
+        else:
+            kind = wanted
+        return {"none": "", "bubblewrap": "/tmp"}.get(kind, "$TMPDIR")
 
     def _choose(self) -> "Sandbox":
         from duckflow.safety.sandbox.choose import choose

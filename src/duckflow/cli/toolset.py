@@ -9,6 +9,7 @@ from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup
+from duckflow.events.ports import Ask, UndoPort
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.files.settings import FileSettings
@@ -30,6 +31,8 @@ class ToolParts(NamedTuple):
     memory: ConversationMemory
     agents: Callable[[], RunsAgents]
     approval: Approval
+    undo: UndoPort
+    ask: Ask
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
@@ -89,6 +92,12 @@ def _jobs(parts: ToolParts) -> list[AnyTool]:
     return [RunTasks(state, jobs), JobStatus(state), message, PauseJob(jobs), ResumeJob(jobs), CancelJob(jobs)]
 
 
+def _undo(parts: ToolParts) -> list[AnyTool]:
+    from duckflow.tools.undo_turn import TakeTurnBack
+
+    return [TakeTurnBack(parts.session.state, parts.undo, parts.ask)]
+
+
 def _agents(parts: ToolParts) -> list[AnyTool]:
     from duckflow.tools.agent_run import AgentRun
 
@@ -123,5 +132,6 @@ GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
     "agent": _agents,
     "memory": _remembering,
     "web": _web,
+    "undo": _undo,
 }
 """In the order in which the model is told of them."""

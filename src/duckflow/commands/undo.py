@@ -1,10 +1,9 @@
 """`/undo`, `/redo` and `/diff`."""
 
 from duckflow.commands.command import Command, CommandContext
-from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, GateRequest, Question
+from duckflow.state.phrase import Phrase
+from duckflow.tools.undo_turn import undo_question
 
 
 async def undo(context: CommandContext, _: str) -> str:
@@ -31,30 +30,12 @@ async def _restore(context: CommandContext, back: bool) -> str:
     preview = await kept.preview(back)
     if not preview.impacts and not preview.conflicts:
         return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
-    answer = await context.ask(_question(preview, back))
+    answer = await context.ask(undo_question(preview, back))
     if answer.choice not in ("yes", "all"):
         return words("undo.left")
     outcome = await kept.restore(back, only_own=answer.choice == "yes" and not preview.nothing_else)
     done = words("undo.done" if back else "undo.redone", turn=outcome.turn, files=", ".join(outcome.changed) or "–")
     return "\n".join([done, *warnings((*outcome.conflicts, *outcome.not_covered), words)])
-
-
-def _question(preview: PlannedUndo, back: bool) -> Question:
-    request = GateRequest(
-        action_ids=(),
-        operations=("undo" if back else "redo",),
-        intent=(),
-        rationale="",
-        impacts=preview.impacts,
-        diff=preview.diff,
-        reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
-    )
-    # A mere yes never takes back what may be somebody else's, unless that is all that is asked.
-    doubtful = bool(preview.maybe_yours) and not preview.nothing_else
-    yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
-    choices = tuple(Choice(key=key, label=say(label)) for key, label in (*yes, ("no", "gate.no")))
-    title = say("undo.title" if back else "undo.redo_title", turn=preview.turn)
-    return Question(kind="gate", title=title, gate=request, choices=choices)
 
 
 def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:

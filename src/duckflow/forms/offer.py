@@ -13,7 +13,7 @@ from duckflow.state.message import last_request
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Without what is about plans and cannot be done now."""
-    now = plan_moments(state)
+    now = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
     return tuple(operation for operation in operations if not operation.when or now.intersection(operation.when))
 
 

@@ -37,9 +37,18 @@ def means_stop(text: str, language: str) -> bool:
     return any(wish in ("pause", "cancel") for wish in _wishes(text, language))
 
 
+def means_undo(text: str, state: AgentState) -> bool:
+    """Whether a line is nothing but a wish to take the last changes back, where there are some."""
+    return any(state.changed_in.values()) and _is(text, "undo", state.language)
+
+
 def _wishes(text: str, language: str) -> list[Wish]:
+    return [wish for wish in WISHES if _is(text, wish, language)]
+
+
+def _is(text: str, wish: str, language: str) -> bool:
     plain = unicodedata.normalize("NFKC", text).casefold().strip(" ?？!！。.、,")
-    return [wish for wish in WISHES if len(plain) <= LONGEST and fullmatch(f"wishes.{wish}", plain, language)]
+    return len(plain) <= LONGEST and fullmatch(f"wishes.{wish}", plain, language) is not None
 
 
 SLASH, BANG = ("/", "／"), ("!", "！")

@@ -24,7 +24,7 @@ class CompactLayers(Layers):
     main_template = "main_compact"
 
     def known(self, state: AgentState) -> dict[str, str]:
-        return {"session": "", "facts": "", "known": ""}
+        return {"session": "", "limits": "", "facts": "", "known": ""}
 
     def values(
         self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]

@@ -16,8 +16,11 @@ REQUEST_LENGTH = 2000
 
 
 def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """What is about a plan at hand is told of from the first plan on: before, every request would pay for it."""
-    return tuple(operation for operation in operations if state.plans or not operation.when or "none" in operation.when)
+    """What is about a plan at hand is told of from the first plan on, and what takes changes back from the turn after
+    the first change on: before, every request would pay for it. Within a turn the tools stay the same."""
+    told = {"none"} | ({"changed"} if state.changed_before else set[str]())
+    told |= {"draft", "approved", "jobs", "over"} if state.plans else set[str]()
+    return tuple(operation for operation in operations if not operation.when or told.intersection(operation.when))
 
 
 class Moment(NamedTuple):

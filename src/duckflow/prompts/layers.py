@@ -189,7 +189,8 @@ class Layers:
     def known(self, state: AgentState) -> dict[str, str]:
         """What is known of the project and the session."""
         around = self.surroundings
-        return {"session": state.session_id, "facts": around.facts(), "known": around.known()}
+        limits = around.limits(state.language)
+        return {"session": state.session_id, "limits": limits, "facts": around.facts(), "known": around.known()}
 
     def lessons(self, language: str) -> str:
         text = self.surroundings.lessons()

@@ -42,6 +42,10 @@ class Surroundings(Protocol):
         """Names of skills and what they are for, in about so many characters; stays the same for a session."""
         ...
 
+    def limits(self, language: str, /) -> str:
+        """What commands can reach and what is asked for, in a line; stays the same until the mode changes."""
+        ...
+
     def branch(self) -> str:
         """The git branch, and what git is in the middle of."""
         ...

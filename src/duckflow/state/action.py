@@ -19,9 +19,9 @@ Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
 """What the Pacemaker counts a step as."""
-PlanMoment = Literal["none", "draft", "approved", "jobs", "over"]
+PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
 """How far planning is: no plan that is open, one that waits for its yes, one being carried out, jobs at work on it,
-one that is completed."""
+one that is completed; and whether an earlier turn has changed files."""
 
 # The operations that Duckflow itself calls, or looks for on the record.
 RESPOND = "response"

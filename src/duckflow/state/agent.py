@@ -109,6 +109,11 @@ class AgentState(Noun):
         """Whether this turn has changed anything that a check could look at."""
         return any(self.turn in turns and is_checked(path) for path, turns in self.changed_in.items())
 
+    @property
+    def changed_before(self) -> bool:
+        """Whether an earlier turn has changed files, also where that was taken back since."""
+        return any(not turns or min(turns) < self.turn for turns in self.changed_in.values())
+
     def live_jobs(self) -> list[Job]:
         """Jobs that run or are paused."""
         return [job for job in self.jobs.values() if job.status in ("running", "paused")]

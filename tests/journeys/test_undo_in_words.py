@@ -1,0 +1,114 @@
+"""The model knows where it is, and both it and the user can have the last changes undone in words."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from duckflow.events.types import TurnUndone
+from duckflow.i18n.template import note
+from duckflow.i18n.typed import means_undo
+from duckflow.state.agent import AgentState
+from duckflow.state.question import Answer
+from tests.journeys.plans import Typing, until
+from tests.journeys.story import Story, act, decide, respond
+
+WRITE = decide(act("file_ops.write_file", path="a.txt", content="new\n"), respond("ok"))
+CALL = decide(act("undo.turn"), next_step="continue", step="PLANNING")
+SAID = decide(respond("It is as it was."), step="PLANNING")
+BOTH = pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+
+
+def offered(story: Story, number: int) -> bool:
+    tools = json.dumps([tool.name for tool in story.model.requests[number].tools])
+    return "undo_turn" in tools or "undo.turn" in story.prompt(number)
+
+
+@BOTH
+async def test_the_model_takes_its_last_turn_back_when_the_user_has_seen_it(tmp_path: Path, native: bool) -> None:
+    story = Story(tmp_path, [WRITE, CALL, SAID], native=native)
+    (story.folder / "a.txt").write_text("old\n")
+    await story.tell("@a.txt write it")
+    story.answers = [Answer(choice="yes")]
+    await story.tell("that was wrong, get rid of what you did")
+    [question] = story.questions
+    assert question.kind == "gate" and question.gate and "-new" in question.gate.diff, "asked in full-auto, too"
+    assert (story.folder / "a.txt").read_text() == "old\n" and len(story.all(TurnUndone)) == 1
+    count = len(story.model.requests)
+    assert [offered(story, number) for number in range(count)] == [False] * (count - 2) + [True] * 2
+    assert note("en", "turn_undone", turn="1", files="a.txt") in story.prompt()
+
+
+async def test_a_no_leaves_everything_as_it_is(tmp_path: Path) -> None:
+    story = Story(tmp_path, [WRITE, CALL, SAID])
+    await story.tell("write it")
+    story.answers = [Answer(choice="no", text="keep it")]
+    await story.tell("hm")
+    assert (story.folder / "a.txt").exists() and not story.all(TurnUndone)
+    assert note("en", "refused_why", reason="keep it") in story.prompt()
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "undo that"),
+        ("en", "Please revert it."),
+        ("ja", "元に戻して"),
+        ("ja", "さっきの変更を取り消してください"),
+    ],
+)
+async def test_the_user_says_it_and_no_model_is_asked(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [WRITE], language=language)
+    await story.tell("write it")
+    story.chat.take(said)
+    question = await story.asked()
+    assert question.gate and "a.txt" in question.gate.diff
+    await story.chat.take({"en": "yes", "ja": "はい"}[language])
+    await until(story, lambda: bool(story.all(TurnUndone)))
+    assert not (story.folder / "a.txt").exists() and len(story.model.requests) == 1
+
+
+async def test_over_a_port_that_waits_for_the_answer_too(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [WRITE])
+    await story.tell("write it")
+    saying = asyncio.create_task(story.chat.say("undo that"))
+    await story.asked()
+    await story.chat.take("yes")
+    assert await saying == "done" and not (story.folder / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "undo",
+        "take it back",
+        "revert your changes",
+        "それを元に戻して",
+        "直前の変更は戻してください",
+        "アンドゥして",
+        "mach das rückgängig",
+    ],
+)
+def test_only_a_whole_wish_is_one_and_only_after_a_change(said: str) -> None:
+    language = "de" if "rückg" in said else "en"
+    changed = AgentState(language=language, changed_in={"a.txt": {1}})
+    assert means_undo(said, changed) and not means_undo(said, AgentState(language=language))
+    assert not means_undo(f"{said} and then add an undo button", changed)
+    assert not means_undo("add undo to the editor", changed) and not means_undo("元に戻す機能を追加して", changed)
+
+
+@BOTH
+async def test_the_model_is_told_of_sandbox_mode_and_undo(tmp_path: Path, native: bool) -> None:
+    story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")] * 2, mode="ask", native=native)
+    await story.tell("hello")
+    story.chat.choices.change_mode("plan")
+    await story.tell("hello again")
+    assert note("en", "mode_ask") in story.prompt(0) and note("en", "mode_plan") in story.prompt(1)
+    assert note("en", "undo_there") in story.prompt(0) and "sandbox" in story.prompt(0)
+
+
+async def test_without_a_sandbox_it_is_told_so(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")], settings={"sandbox": {"kind": "none"}})
+    await story.tell("hello")
+    assert note("en", "no_sandbox") in story.prompt(0) and "/tmp (private)" not in story.prompt(0)
