@@ -93,11 +93,15 @@ class FailedChecks:
     def __init__(self) -> None:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._passed: set[str] = set()
+        self._most_tests: dict[str, int] = {}
 
     def look(self, step: LoopStep) -> Gained:
         """A command that failed before and passes, or that complains of less than ever before. Who makes a check fail
-        and pass in turns has gained something only once."""
+        and pass in turns has gained something only once, and who takes tests away has gained nothing."""
         name = check_name(step)
+        if step.tests < self._most_tests.get(name, 0):
+            return NOTHING
+        self._most_tests[name] = step.tests
         before = self._least.get(name)
         if not step.is_error:
             self._least.pop(name, None)

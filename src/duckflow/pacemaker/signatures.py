@@ -144,6 +144,8 @@ class LoopStep(NamedTuple):
     """What the call is about, where the tool itself says so."""
     language: str = DEFAULT_LANGUAGE
     """The language that the user speaks."""
+    tests: int = 0
+    """How many tests ran, where it was a run of tests that says so."""
     waits: bool = False
     """A command runs in the background meanwhile: to look again is to wait, not to go in circles."""
 
@@ -181,6 +183,7 @@ def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
         result.changed,
         error,
         action.about,
+        tests=result.check.tests if result.check else 0,
     )
 
 
