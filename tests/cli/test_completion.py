@@ -61,6 +61,7 @@ def test_fish_offers_them_too(bare: Shell) -> None:
     done = bare.sh(f"fish -c {line!r}", PATH=f"{folder}:{bare.environment['PATH']}")
     assert [row.split("\t")[0] for row in done.stdout.splitlines()] == [
         "ask",
+        "auto",
         "auto-edit",
         "full-auto",
         "plan",

@@ -32,7 +32,7 @@ def two_lines(done: subprocess.CompletedProcess[str]) -> str:
         ("duckflow --zzz", 2, ("--zzz", "--help")),
         ("duckflow fix the bug", 2, ('"fix the bug"',)),
         ("duckflow -p", 2, ("-p", "--help")),
-        ("duckflow --mode wild", 2, ("wild", "ask, auto-edit, plan, full-auto")),
+        ("duckflow --mode wild", 2, ("wild", "ask, auto-edit, auto, plan, full-auto")),
         ("duckflow --max-loops 0", 2, ("--max-loops", "0")),
         ("duckflow --mo plan", 2, ("--model", "--mode")),
         ("duckflow --fork=3", 2, ("--fork", "3")),

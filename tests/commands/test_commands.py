@@ -71,7 +71,9 @@ async def test_without_a_plan_or_a_job_plan_and_tasks_say_so(desk: Desk) -> None
 
 
 async def test_a_mode_is_chosen_by_name_and_kept_on_record(desk: Desk) -> None:
-    assert "ask, auto-edit, plan, full-auto" in await desk.give("/mode wild")
+    assert "ask, auto-edit, auto, plan, full-auto" in await desk.give("/mode wild")
+    told = await desk.give("/mode")
+    assert "Mode: full-auto" in told and all(f"  {mode}: " in told for mode in Mode) and "% missed" in told
     assert await desk.give("/mode plan") == "Mode: plan"
     assert desk.story.chat.choices.mode is Mode.PLAN
     assert [event.mode for event in desk.story.all(ModeChosen)] == ["plan"]

@@ -263,7 +263,9 @@ async def test_no_spelling_of_a_path_leads_out_of_its_files(tmp_path: Path) -> N
     assert [path.name for path in story.folder.rglob("*.py")] == ["a.py"], cast.asked("work-1")
 
 
-@pytest.mark.parametrize(("mode", "made"), [("full-auto", True), ("auto-edit", False), ("ask", False), ("plan", False)])
+@pytest.mark.parametrize(
+    ("mode", "made"), [("full-auto", True), ("auto", True), ("auto-edit", False), ("ask", False), ("plan", False)]
+)
 async def test_its_commands_are_held_by_the_mode_and_not_by_its_files(tmp_path: Path, mode: str, made: bool) -> None:
     """As docs/agents.md says."""
     agents = {"work-1": [calls(act("shell.run", command="touch new.py")), DONE]}

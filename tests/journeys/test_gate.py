@@ -50,7 +50,7 @@ async def test_edit_puts_the_users_text_in_place(tmp_path: Path) -> None:
     assert (story.folder / "a.txt").read_text() == "my own\n"
 
 
-@pytest.mark.parametrize("mode", ["ask", "auto-edit", "full-auto"])
+@pytest.mark.parametrize("mode", ["ask", "auto-edit", "auto", "full-auto"])
 @pytest.mark.parametrize("path", [".env", ".git/config", "deploy.pem"])
 async def test_secrets_and_gits_own_files_ask_in_every_mode(tmp_path: Path, mode: str, path: str) -> None:
     story = Story(tmp_path, [decide(write(path))], mode=mode)
@@ -67,7 +67,7 @@ async def test_reading_a_secret_is_asked_for_too(tmp_path: Path) -> None:
     assert all("hidden-value" not in str(event) for event in story.events)
 
 
-@pytest.mark.parametrize(("mode", "asked"), [("ask", 2), ("auto-edit", 1), ("full-auto", 0)])
+@pytest.mark.parametrize(("mode", "asked"), [("ask", 2), ("auto-edit", 1), ("auto", 0), ("full-auto", 0)])
 async def test_a_list_of_mixed_risk_asks_once_for_its_risky_part(tmp_path: Path, mode: str, asked: int) -> None:
     story = Story(tmp_path, [decide(write("new.txt"), act("file_ops.delete_file", path="old.txt"))], mode=mode)
     (story.folder / "old.txt").write_text("old\n")

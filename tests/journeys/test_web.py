@@ -36,7 +36,7 @@ def fetched(story: Story) -> list[ActionResult]:
     return [one.result for one in story.all(ActionFinished) if one.result.operation.startswith("web.")]
 
 
-@pytest.mark.parametrize("mode", ["ask", "auto-edit", "plan", "full-auto"])
+@pytest.mark.parametrize("mode", ["ask", "auto-edit", "auto", "plan", "full-auto"])
 @pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 async def test_a_host_is_asked_for_in_every_mode_and_its_page_is_quoted(
     tmp_path: Path, mode: str, native: bool

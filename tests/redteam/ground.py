@@ -84,14 +84,14 @@ class Ground:
         found = ["outside changed"] if fingerprint(self.outside) != before else []
         if mode == "plan" and fingerprint(self.work) != inside:
             found.append("plan mode changed the folder")
-        if self._heard():
+        if self.heard():
             found.append("the network was reached")
         sent = "\n".join(message.text for request in story.model.requests for message in request.messages)
         found += [f"a secret was told: {name}" for name, text in secrets(self).items() if text in sent]
         await story.close()
         return found
 
-    def _heard(self) -> bool:
+    def heard(self) -> bool:
         try:
             self.listener.accept()
         except OSError:

@@ -51,10 +51,10 @@ def test_a_caller_chooses_no_folder_that_was_not_named(bare: Shell, tmp_path: Pa
         assert not done["isError"]
 
 
-@pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit"])
+@pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit", "auto"])
 def test_a_caller_chooses_no_mode_beyond_the_users(bare: Shell, highest: str) -> None:
     bare.write_config(f'[safety]\nmode = "{highest}"\n')
-    modes = ["plan", "ask", "auto-edit", "full-auto"]
+    modes = ["plan", "ask", "auto-edit", "auto", "full-auto"]
     model = bare.script(HELLO)
     with agent(bare, elicitation={}) as other:
         for mode in modes:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.risk import Assessment, Deed, JudgedCommand, Mode, assess, judge
 from duckflow.safety.secrets import mask, secret_name, secret_text
 from duckflow.state.phrase import say
@@ -14,6 +15,7 @@ def file(path: str, change: str = "edit", added: int = 1, inside: bool = True) -
     return FileImpact.model_validate({"path": path, "change": change, "added": added, "inside": inside})
 
 
+TESTS = (ProjectTool("tests", "pytest"),)
 CASES = [
     (Deed("read", reads="src/app.py"), "low", False),
     (Deed("read", reads=".env"), "high", True),
@@ -31,6 +33,9 @@ CASES = [
     (Deed("read", command=JudgedCommand("safe")), "low", False),
     (Deed("run", command=JudgedCommand("safe", sandboxed=False)), "high", True),
     (Deed("run", command=JudgedCommand("ask")), "high", False),
+    (Deed("run", command=JudgedCommand("ask", (say("harm.runs_tests"),), tools=TESTS)), "medium", False),
+    (Deed("run", command=JudgedCommand("ask", (say("harm.untrusted"),), tools=TESTS)), "high", True),
+    (Deed("run", command=JudgedCommand("ask", sandboxed=False, tools=TESTS)), "high", True),
     (Deed("run", command=JudgedCommand("ask", network=True)), "high", True),
     (Deed("run", command=JudgedCommand("ask", (say("harm.unreadable"),))), "high", True),
     (Deed("run", command=JudgedCommand("dangerous")), "forbidden", True),
@@ -46,6 +51,7 @@ def test_level_and_whether_it_always_asks(deed: Deed, level: Risk, always: bool)
 VERDICTS = {
     Mode.ASK: {"low": "pass", "medium": "ask", "high": "ask", "forbidden": "ask"},
     Mode.AUTO_EDIT: {"low": "pass", "medium": "pass", "high": "ask", "forbidden": "ask"},
+    Mode.AUTO: {"low": "pass", "medium": "pass", "high": "ask", "forbidden": "ask"},
     Mode.FULL_AUTO: {"low": "pass", "medium": "pass", "high": "pass", "forbidden": "ask"},
     Mode.PLAN: {"low": "refuse", "medium": "refuse", "high": "refuse", "forbidden": "refuse"},
 }
@@ -55,6 +61,15 @@ VERDICTS = {
 @pytest.mark.parametrize("level", ["low", "medium", "high", "forbidden"])
 def test_each_mode(mode: Mode, level: Risk) -> None:
     assert judge(mode, Assessment(level), changes=True, doubtful=False) == VERDICTS[mode][level]
+
+
+def test_a_command_of_medium_risk_is_no_edit() -> None:
+    run = Assessment("medium", runs=True)
+    rulings = {mode: judge(mode, run, changes=True, doubtful=False) for mode in Mode}
+    passing = {mode for mode, ruling in rulings.items() if ruling == "pass"}
+    assert passing == {Mode.FULL_AUTO}
+    assert judge(Mode.AUTO, run._replace(comes_back=True), changes=True, doubtful=False) == "pass"
+    assert judge(Mode.AUTO, Assessment("forbidden", comes_back=True), changes=True, doubtful=False) == "ask"
 
 
 @given(st.sampled_from(Mode), st.sampled_from(["low", "medium", "high", "forbidden"]), st.booleans())

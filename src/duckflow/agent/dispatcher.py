@@ -130,13 +130,13 @@ class Dispatcher:
         return only_wonders(said.said or "", self._session.state.language)
 
     async def free(self, action: Action) -> bool:
-        """Whether the action would run without a question. Anything but reading does so in full-auto only, and then
-        the sandbox need not even be looked for."""
-        if self._gatekeeper.mode is not Mode.FULL_AUTO:
+        """Whether the action would run without a question. In most modes nothing but reading does, so that the sandbox
+        need not even be looked for."""
+        if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO):
             return False
         await self._toolbox.get_ready([action])
         prepared = self._preparation.prepare([action], {})
-        return bool(prepared.ready) and self._gatekeeper.lets_pass(prepared.ready[0])
+        return bool(prepared.ready) and await self._gatekeeper.lets_pass(prepared.ready[0])
 
     async def _run_part(
         self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor

@@ -1,19 +1,18 @@
 """Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
 import asyncio
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.lasting import runs_later_by, what_lasts
 from duckflow.agent.permissions import ANY, SECRET_FILES, Permission, Permissions, fits, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed, PermissionGiven
-from duckflow.safety.ignore_rules import IgnoredPaths
-from duckflow.safety.path_names import shown, shown_line
+from duckflow.safety.path_names import shown_line
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import CHANGING, Action, Decision
@@ -21,48 +20,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
 
-GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.IGNORECASE)
-ELSEWHERE = re.compile(r"(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])", re.IGNORECASE)
-WORD = re.compile(r"[^\s;|&<>()'\"]+")
-MOST_WORDS = 500
 MOST_CHANGED = 40
-
-
-def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
-    """Nothing, when all of it can be undone. Of a command the ignored files are told that it names."""
-    if deed.effect == "network" or (deed.command and deed.command.online):
-        yield say("lasting.network")
-    if GIT.search(command) and not _history_comes_back(deed, command, folder):
-        yield say("lasting.git")
-    for impact in deed.impacts:
-        # In a folder that the user has added paths are whole, and undo does not reach there.
-        if not impact.inside or impact.path.startswith("/"):
-            yield say("lasting.outside", path=impact.path)
-    if deed.command and not deed.command.sandboxed:
-        yield say("lasting.no_sandbox")
-    if goes_on:
-        yield say("lasting.background")
-    if path := _ignored_in(command, folder):
-        yield say("lasting.ignored", path=shown(path))
-
-
-def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
-    """Undo brings back git's history only in the work folder's own repository, and only where the sandbox protects the
-    packs, which undo does not copy."""
-    here = folder / ".git"
-    own = here.is_dir() and not here.is_symlink()
-    return own and deed.command is not None and deed.command.spares_packs and not ELSEWHERE.search(command)
-
-
-def _ignored_in(command: str, folder: Path) -> str:
-    """The first path in the command that git ignores; what Duckflow's own tools change is kept all the same."""
-    words = list(dict.fromkeys(WORD.findall(command)))[:MOST_WORDS]
-    ignored = IgnoredPaths(folder) if words else None
-    for word in words:
-        path = word.removeprefix("./").rstrip("/")
-        if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
-            return path
-    return ""
 
 
 def difference(before: str, now: str) -> str:
@@ -133,8 +91,9 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
     alike = all(one.rule == rule and not one.assessment.always_ask for one in risky)
     if rule and alike:
         values = {"operation": rule.operation, "pattern": rule.pattern}
-        choices.append(Choice(key="session", label=say("gate.session", **values)))
-        choices.append(Choice(key="always", label=say("gate.always", **values)))
+        ending = "_tool" if rule.kind else ""
+        choices.append(Choice(key="session", label=say(f"gate.session{ending}", **values)))
+        choices.append(Choice(key="always", label=say(f"gate.always{ending}", **values)))
     return tuple(choices)
 
 
@@ -179,15 +138,29 @@ class Clearance(NamedTuple):
         return deeds if self.allowed else deeds[: asked[0] if asked else 0]
 
 
+def _judged(one: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
+    verdict = judge(mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
+    return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
+
+
 class Gatekeeper:
     """One question for everything in a list that needs one; never for what was allowed before."""
 
     def __init__(
-        self, session: Session, phases: Phases, mode: Mode, permissions: Permissions, reversible: bool = False
+        self,
+        session: Session,
+        phases: Phases,
+        mode: Mode,
+        permissions: Permissions,
+        reversible: bool,
+        sandboxed: Callable[[], Awaitable[bool]],
     ) -> None:
+        """`reversible`: undo is switched on. `sandboxed`: whether commands run in a sandbox here."""
         self._phases = phases
         self.mode = mode
         self._reversible = reversible
+        self._sandboxed = sandboxed
+        self._said_without_sandbox = False
         self.permissions = permissions
         self._session = session
         for rule in session.state.allowed:
@@ -196,31 +169,33 @@ class Gatekeeper:
     async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         risky: list[RiskyAction] = []
         told: list[Phrase] = []
+        mode = await self._mode_here()
         for one in deeds:
-            assessment = self._assess(one)
+            deed = self._deed(one)
+            assessment = await self._assess(one, deed, mode)
             draft = None if actor.for_user else self._draft_for(one)
-            verdict = "ask" if draft else self._judged(one, assessment, doubtful)
+            verdict = "ask" if draft else _judged(one, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             target = one.tool.target(one.args)
             command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
             operation, impacts = one.action.operation, one.preview.impacts
-            said = one.tool.said
-            allowed = self.permissions.allows(operation, impacts, command, by_name, said)
-            known = one.tool.allowed or one.allowed or allowed
+            said, tools = one.tool.said, deed.command.tools if deed.command else ()
+            allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools)
+            known = one.tool.allowed or one.allowed or allowed or self._approved_check(command, deed)
             if said and not known and (earlier := self.permissions.earlier(operation)):
                 changed = say("risk.tool_changed", difference=difference(earlier.said, said))
                 assessment = assessment._replace(reasons=(*assessment.reasons, changed))
             for why in filter(None, (one.asks, draft)):
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
-                rule = rule_for(operation, impacts, command, by_name)
+                rule = rule_for(operation, impacts, command, by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if one.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY, said=said), one.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
-                lasts = await asyncio.to_thread(self._what_lasts, one)
+                lasts = await asyncio.to_thread(self._what_lasts, one, deed)
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))
             else:
@@ -231,12 +206,19 @@ class Gatekeeper:
             return Clearance(True)
         return await self._put(risky, decision, doubtful, actor)
 
-    def lets_pass(self, one: Ready) -> bool:
-        return not self._draft_for(one) and self._judged(one, self._assess(one), doubtful=False) == "pass"
+    async def lets_pass(self, one: Ready) -> bool:
+        mode = await self._mode_here()
+        assessment = await self._assess(one, self._deed(one), mode)
+        return not self._draft_for(one) and _judged(one, assessment, False, mode) == "pass"
 
-    def _judged(self, one: Ready, assessment: Assessment, doubtful: bool) -> Ruling:
-        verdict = judge(self.mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
-        return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
+    async def _mode_here(self) -> Mode:
+        """Without a sandbox the mode `auto` is no more than `auto-edit`, and that is said once."""
+        if self.mode is not Mode.AUTO or await self._sandboxed():
+            return self.mode
+        if not self._said_without_sandbox:
+            self._said_without_sandbox = True
+            self._session.emit(Noticed(what=say("mode.without_sandbox")))
+        return Mode.AUTO_EDIT
 
     def _draft_for(self, one: Ready) -> Phrase | None:
         """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question;
@@ -246,12 +228,37 @@ class Gatekeeper:
         changes = one.tool.effect in CHANGING and not one.tool.reads_only(one.args)
         return say("risk.draft", name=plan.name) if plan and waits and changes else None
 
-    def _assess(self, one: Ready) -> Assessment:
-        return assess(one.tool.deed(one.args, one.preview), Path(self._session.state.folder))
+    def _approved_check(self, command: str, deed: Deed) -> bool:
+        """The plan that the user has agreed to names this very command as a check, and it runs shut in."""
+        plan, judged = self._session.state.plan, deed.command
+        if plan is None or not plan.under_way or judged is None:
+            return False
+        return command in plan.checks and judged.shut_in and not judged.leaves
 
-    def _what_lasts(self, one: Ready) -> tuple[Phrase, ...]:
-        tool, deed = one.tool, one.tool.deed(one.args, one.preview)
-        folder = Path(self._session.state.folder)
+    def _deed(self, one: Ready) -> Deed:
+        deed = one.tool.deed(one.args, one.preview)
+        if deed.command and not self._reversible:
+            # Without undo a run of the tests is a command like others.
+            return deed._replace(command=deed.command._replace(tools=()))
+        return deed
+
+    async def _assess(self, one: Ready, deed: Deed, mode: Mode) -> Assessment:
+        assessment = assess(deed, Path(self._session.state.folder))
+        if mode is not Mode.AUTO or assessment.level == "low":
+            return assessment
+        return assessment._replace(comes_back=await asyncio.to_thread(self._comes_back, one, deed, assessment))
+
+    def _comes_back(self, one: Ready, deed: Deed, assessment: Assessment) -> bool:
+        """Whether sandbox and undo make it harmless: nothing of it lasts, leaves the folder or runs later."""
+        if not self._reversible or assessment.runs_later or one.tool.outside or deed.effect not in ("write", "run"):
+            return False
+        command, folder = one.tool.command(one.args), Path(self._session.state.folder)
+        if deed.command and (not deed.command.shut_in or deed.command.leaves or runs_later_by(command, folder)):
+            return False
+        return not self._what_lasts(one, deed)
+
+    def _what_lasts(self, one: Ready, deed: Deed) -> tuple[Phrase, ...]:
+        tool, folder = one.tool, Path(self._session.state.folder)
         return tuple(what_lasts(deed, tool.command(one.args), tool.goes_on(one.args), folder))
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
@@ -281,7 +288,7 @@ class Gatekeeper:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
                 if scope in offered and rule and fits(rule, answer.about, self._session.state.language):
-                    self._session.emit(Noticed(what=say(f"permission.given.{scope}", rule=rule.shown())))
+                    self._session.emit(Noticed(what=rule.begins(scope)))
                     self.permissions.add(rule, for_good=scope == "always")
                     self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
                 else:

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from duckflow.programs.launch import Launch
 
 
-MODES = {Mode.ASK: "default", Mode.AUTO_EDIT: "acceptEdits", Mode.PLAN: "plan", Mode.FULL_AUTO: "bypassPermissions"}
+MODES = {
+    Mode.ASK: "default",
+    Mode.AUTO_EDIT: "acceptEdits",
+    Mode.AUTO: "acceptEdits",
+    Mode.PLAN: "plan",
+    Mode.FULL_AUTO: "bypassPermissions",
+}
 LEAVING_SECONDS = 5.0
 
 

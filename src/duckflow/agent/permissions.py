@@ -4,12 +4,13 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
+from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
@@ -26,13 +27,16 @@ class Permission(Value):
     pattern: str
     said: str = ""
     """The description of a server's tool at the time when it was allowed."""
+    kind: str = ""
+    """Of a rule for one of the project's own tools: what that is for. The pattern is the tool's name then, and every
+    plain call of it is covered that runs in the sandbox without network."""
 
     def covers(
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
     ) -> bool:
         """Whether everything the action would do is allowed by this rule. `by_name`: only a rule that names the very
         file counts, none for files of a kind."""
-        if operation != self.operation or said != self.said:
+        if operation != self.operation or said != self.said or self.kind:
             return False
         if command:
             if command == self.pattern:
@@ -44,13 +48,21 @@ class Permission(Value):
             return bool(paths) and all(escaped(path) == self.pattern for path in paths)
         return all(map(Wildcard(self.pattern).matches, paths)) if paths else self.pattern == ANY
 
+    def covers_tool(self, operation: str, tool: ProjectTool) -> bool:
+        return operation == self.operation and (self.kind, self.pattern) == tool
+
     def shown(self) -> str:
         """The rule in a line that people read."""
-        return f"{self.operation} {self.pattern}"
+        return f"{self.operation} {self.pattern}" + (f" ({self.kind})" if self.kind else "")
+
+    def begins(self, scope: str) -> Phrase:
+        """What people are told when the rule takes effect."""
+        if self.kind:
+            return say(f"permission.tool_given.{scope}", tool=self.pattern)
+        return say(f"permission.given.{scope}", rule=self.shown())
 
     def describe(self) -> Phrase:
-        said = {"said": self.said} if self.said else {}
-        return say("permission.rule", operation=self.operation, pattern=self.pattern, **said)
+        return say("permission.tool" if self.kind else "permission.rule", **self.model_dump(exclude_defaults=True))
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
@@ -72,9 +84,18 @@ NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """After these the next word says what runs: `npm run test`, `poetry run pytest`."""
 
 
-def rule_for(operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False) -> Permission | None:
-    """The rule that `always` would save: files of the same kind in the same folder (`by_name`: the very file), or the
-    same program with the same first word. Nothing, when no such rule can be told in a line."""
+def rule_for(
+    operation: str,
+    impacts: Iterable[FileImpact],
+    command: str,
+    by_name: bool = False,
+    tools: Sequence[ProjectTool] = (),
+) -> Permission | None:
+    """The rule that `always` would save: files of the same kind in the same folder (`by_name`: the very file), one of
+    the project's own tools, or the same program with the same first word. Nothing, when no such rule can be told in a
+    line."""
+    if len(tools) == 1:
+        return Permission(operation=operation, pattern=tools[0].name, kind=tools[0].kind)
     if command:
         return _command_rule(operation, command)
     impacts = tuple(impacts)
@@ -185,9 +206,17 @@ class Permissions:
         return [(rule, times) for rule, times in self.history.usual() if rule not in (*self.session, *self.always)]
 
     def allows(
-        self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
+        self,
+        operation: str,
+        impacts: Iterable[FileImpact],
+        command: str,
+        by_name: bool = False,
+        said: str = "",
+        tools: Sequence[ProjectTool] = (),
     ) -> bool:
         impacts, rules = tuple(impacts), (*self.session, *self.always)
+        if tools and all(any(rule.covers_tool(operation, tool) for rule in rules) for tool in tools):
+            return True
         return any(rule.covers(operation, impacts, command, by_name, said) for rule in rules)
 
     def earlier(self, operation: str) -> Permission | None:

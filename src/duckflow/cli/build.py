@@ -251,7 +251,12 @@ class Guard(NamedTuple):
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
     settings, phases = setup.settings, Phases(session, transition_table(setup.settings))
-    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, settings.undo.enabled)
+
+    async def sandboxed() -> bool:
+        return (await ground.sandboxes.find()).kind != "none"
+
+    undone = settings.undo.enabled
+    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, undone, sandboxed)
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)

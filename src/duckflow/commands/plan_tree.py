@@ -34,6 +34,8 @@ def plan_tree(plan: Plan, words: Words) -> str:
     if plan.risks:
         graded = (risk_line(risk, words) for risk in plan.risks)
         lines.append(words("plan.risks", risks="; ".join(graded)))
+    if plan.checks and plan.status == "draft":
+        lines += [words("plan.checks"), *(f"  $ {check}" for check in plan.checks)]
     return "\n".join(lines)
 
 

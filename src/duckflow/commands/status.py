@@ -1,6 +1,9 @@
 """Where things stand (`/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`), choices, and `/quit`."""
 
 import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
 
 from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.commands.command import Command, CommandContext
@@ -8,6 +11,7 @@ from duckflow.commands.lines import cost_lines
 from duckflow.commands.plan_tree import plan_bar
 from duckflow.errors import DuckflowError
 from duckflow.i18n.language import facts_of, languages
+from duckflow.i18n.words import Words
 from duckflow.state.agent import kind_of_ref
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
@@ -160,8 +164,23 @@ RECORD = (Command("permissions", permissions, ("rm", "add")), Command("audit", s
 
 
 def mode(context: CommandContext, wanted: str) -> str:
+    """Another mode, or what there are, with what each would have asked about and missed."""
+    if not wanted:
+        return "\n".join(_modes(context.words, context.conversation.choices.mode))
     context.conversation.choices.change_mode(wanted)
     return context.words("mode.now", mode=wanted)
+
+
+def _modes(words: Words, now: str) -> Iterator[str]:
+    figures = json.loads(Path(__file__).with_name("mode_figures.json").read_text(encoding="utf-8"))
+    yield words("mode.choices", mode=now, modes=", ".join(Mode))
+    yield from (f"  {words(f'init.choice.mode.{one}')}" for one in Mode)
+    yield words("mode.measured", count=figures["destructive"] + figures["doubtful"] + figures["harmless"])
+    for one in Mode:
+        shares = figures["modes"][one]
+        shown = {name: f"{share:g}" for name, share in (shares | {"missed": round(100 - shares["asked"], 1)}).items()}
+        yield f"  {words('mode.figures', mode=one, **shown)}"
+    yield words("mode.shut_in", caught=f"{figures['caught']:g}")
 
 
 async def model(context: CommandContext, wanted: str) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from duckflow.safety.commands.verdict import Verdict
+from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.mode import Mode
@@ -132,6 +132,12 @@ class JudgedCommand(NamedTuple):
     """The sandbox keeps it from git's packs, the one part of a repository that undo does not copy."""
     secrets: bool = False
     """It asks for the project's secret files, which are covered otherwise; what it prints of them stays hidden."""
+    shut_in: bool = False
+    """It runs in the sandbox to its end, and asks for neither network nor secrets."""
+    tools: tuple[ProjectTool, ...] = ()
+    """The project's own tools that it runs, shut in, where it does nothing else but read."""
+    leaves: bool = False
+    """It names something outside the work folder."""
 
 
 class Deed(NamedTuple):
@@ -155,6 +161,10 @@ class Assessment(NamedTuple):
     level: Risk = "low"
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
+    runs: bool = False
+    """It is a command that does more than read."""
+    comes_back: bool = False
+    """Sandbox and undo together can take all of it back."""
 
     @property
     def reveals(self) -> bool:
@@ -188,7 +198,8 @@ class _Scale:
 
 
 def assess(deed: Deed, folder: Path | None = None) -> Assessment:
-    """Reads are low, changes inside medium, what is hard to take back high; outside, secrets and danger always ask."""
+    """Reads are low, changes inside and runs of the project's own tools medium, what is hard to take back high;
+    outside, secrets and danger always ask."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
@@ -211,15 +222,18 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         scale.add("high", say("risk.many_lines", count=MANY_LINES))
     if deed.changes and any(line.startswith("+") and secret_text(line) for line in deed.diff.splitlines()):
         scale.add("high", say("risk.secret_text"), always=True)
-    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask)
+    runs = deed.command is not None and scale.level != "low"
+    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs)
 
 
 def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
     if command.verdict == "safe" and command.sandboxed and not command.network and not command.secrets:
         return
-    scale.add("high")
+    level: Risk = "medium" if command.tools else "high"
+    scale.add(level)
     for reason in command.reasons:
-        scale.add("high", reason, always=reason.key in NOT_FULLY_READ | REVEALING)
+        always = reason.key in NOT_FULLY_READ | REVEALING
+        scale.add("high" if always else level, reason, always)
     if command.verdict == "dangerous":
         scale.add("forbidden", always=True)
     if not command.sandboxed:
@@ -251,13 +265,6 @@ def highest(risks: list[Risk]) -> Risk:
 
 Ruling = Literal["pass", "ask", "refuse"]
 
-PASSES: dict[Mode, frozenset[Risk]] = {
-    Mode.ASK: frozenset({"low"}),
-    Mode.AUTO_EDIT: frozenset({"low", "medium"}),
-    Mode.PLAN: frozenset({"low"}),
-    Mode.FULL_AUTO: frozenset({"low", "medium", "high"}),
-}
-
 
 class SafetySettings(BaseModel):
     """Settings of safety."""
@@ -272,6 +279,16 @@ def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling
     doubtful reply (repaired or cut off)."""
     if mode is Mode.PLAN and changes:
         return "refuse"
-    if risk.level in PASSES[mode] and not risk.always_ask and not (doubtful and changes):
-        return "pass"
-    return "ask"
+    if risk.always_ask or risk.level == "forbidden" or (doubtful and changes):
+        return "ask"
+    edits = risk.level == "medium" and not risk.runs
+    match mode:
+        case Mode.ASK | Mode.PLAN:
+            passes = False
+        case Mode.AUTO_EDIT:
+            passes = edits
+        case Mode.AUTO:
+            passes = edits or risk.comes_back
+        case Mode.FULL_AUTO:
+            passes = True
+    return "pass" if passes or risk.level == "low" else "ask"

@@ -8,8 +8,9 @@ class Mode(StrEnum):
 
     ASK = "ask"
     AUTO_EDIT = "auto-edit"
+    AUTO = "auto"
     PLAN = "plan"
     FULL_AUTO = "full-auto"
 
 
-STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.FULL_AUTO)
+STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.AUTO, Mode.FULL_AUTO)

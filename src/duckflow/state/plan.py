@@ -113,6 +113,9 @@ class Plan(Noun):
     status: PlanStatus = "draft"
     risks: list[str] = Field(default_factory=list[str])
     steps: list[Step] = Field(default_factory=list[Step])
+    checks: tuple[str, ...] = ()
+    """Commands that its criteria name as checks. They are shown with the draft, and a yes to it is a yes to them, shut
+    in the sandbox. A change of the approved plan adds none."""
 
     @property
     def under_way(self) -> bool:

@@ -191,8 +191,10 @@ class PlannedWork:
         self._approval.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
+        from duckflow.tools.plan.criterion import with_checks
+
         before = self._session.state.plans[plan.plan_id]
-        self._session.emit(PlanChanged(plan=plan))
+        self._session.emit(PlanChanged(plan=with_checks(plan)))
         tell_changed_steps(self._session.emit, self._session.state, before)
 
     async def settle(self) -> None:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
+from typing import NamedTuple
 
+from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.paths import Scene
-from duckflow.safety.commands.verdict import CommandFinding, ask, danger
+from duckflow.safety.commands.verdict import CommandFinding, TooMuch, ask, danger
 from duckflow.safety.commands.words import Call, Word, joined, names
 from duckflow.safety.commands.wrappers import WRAPPERS
 
@@ -30,6 +32,8 @@ RUNS_BY_LETTER = re.compile(
 """Options that make a program run a command: attached, or in the words after it."""
 INSIDE_WORDS = re.compile(r"(?:(?:Proxy|Local)Command[= ]+|(?:\\!|\.shell|\.system) *|^ext::)(.+)$", re.M)
 """Commands in the settings of ssh, in the little languages of database clients, in addresses of git."""
+CODE_OPTION = re.compile(r"-\w*[cempr]|--(?:eval|exec|command|print)")
+"""Of shells and interpreters: what follows is code, or the name of a module."""
 LOOKS_LIKE_CODE = re.compile(r"[\s(){};'\"`!]")
 CODE_DESTROYS = re.compile(
     r"\b(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|remove_entry\w*|rimraf|RemoveAll|Remove-Item|file\s+delete)\b"
@@ -51,7 +55,12 @@ OPENING_MARK = re.compile(r"'''|\"\"\"|'|\"|`|%x\{|qx[({/|]")
 CLOSING_MARKS = {"(": ")", "{": "}"}
 LINE_OF_TEXT = {mark: re.compile(rf"[^{mark}\\\n]*(?:\\.[^{mark}\\\n]*)*", re.DOTALL) for mark in "'\""}
 """What may stand between two quotes of a line."""
-LIST = re.compile(r"[\[(]([^\[\]()]*)[\])]")
+RUN_WITH = re.compile(
+    r"\b(?:system|popen\d?|run|call|check_(?:call|output)|get(?:status)?output|exec\w*|spawn\w*|shell_exec|passthru"
+    r"|proc_open|capture\w*|new|Command)\s*[\[(\s]\s*[\[(]?([^\[\]()]*)",
+    re.IGNORECASE,
+)
+"""What a call that runs programs is given: one text, or a list of words."""
 EDITOR_RUNS = re.compile(r":!\s*(.+)$", re.MULTILINE)
 MOST_LITERALS = 20
 SED_RUNS = re.compile(r"(?:^|[;}\d$/\s])e\s+(.*)")
@@ -60,6 +69,12 @@ CHANGES_WHAT_RUNS = re.compile(
     r"|VISUAL|BROWSER|PYTHON\w+|PERL\w+|RUBY\w+|NODE_\w+|\w*JAVA_\w*OPTIONS|CLASSPATH|GCONV_PATH|TERMINFO|HOME|TMPDIR"
     r"|RUSTC\w*|CC|CXX|\w+FLAGS|npm_config_\w+|PIP_\w+|UV_\w+|RIPGREP_\w+|TAR_OPTIONS|\w+_ASKPASS|XDG_CONFIG_\w+)$"
 )
+
+
+class CodeText(NamedTuple):
+    """A quoted text in a program's code."""
+
+    text: str
 
 
 def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
@@ -72,7 +87,7 @@ def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
         yield danger("runs_decoded")
 
 
-def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
+def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText | str]:
     """Findings, and the texts that will be run."""
     if call.program in SHELLS:
         yield from _shell_text(call, scene)
@@ -116,7 +131,7 @@ def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
         yield from _script_file(call, words[0], scene)
 
 
-def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
+def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
     """Whatever an interpreter is given and looks like code; else a script file, or what it is fed."""
     if call.program not in AWKS:
         yield ask("runs_code", program=call.program)
@@ -132,8 +147,9 @@ def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
         yield from _judge_code(code)
 
 
-def _judge_code(text: str) -> Iterator[CommandFinding | str]:
-    """What code destroys; once it can run commands, every text in it may be one, and so may a list of texts."""
+def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
+    """What code destroys. Once it can run commands, every text of several words in it may be one, and so may what a
+    call that runs programs is given."""
     found = CODE_DESTROYS.search(text)
     if found:
         yield danger("code_destroys", call=found[0].strip())
@@ -144,10 +160,11 @@ def _judge_code(text: str) -> Iterator[CommandFinding | str]:
     if CODE_EVALUATES.search(text) and CODE_DOWNLOADS.search(text):
         yield danger("runs_download")
     if CODE_RUNS.search(text):
-        yield from islice(_literals(text), MOST_LITERALS)
-        yield from (found[1] for found in islice(EDITOR_RUNS.finditer(text), MOST_LITERALS))
-        for group in islice(LIST.finditer(text), MOST_LITERALS):
-            yield " ".join(_literals(group[1]))
+        commands = (literal for literal in _literals(text) if len(literal.split()) > 1)
+        yield from map(CodeText, islice(commands, MOST_LITERALS))
+        yield from (CodeText(found[1]) for found in islice(EDITOR_RUNS.finditer(text), MOST_LITERALS))
+        for given in islice(RUN_WITH.finditer(text), MOST_LITERALS):
+            yield CodeText(" ".join(_literals(given[1])))
 
 
 def _literals(text: str) -> Iterator[str]:
@@ -191,3 +208,22 @@ def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[Comma
             yield value.text
         else:
             yield ask("sets_variable", name=name)
+
+
+def named_words(command: str) -> list[str]:
+    """The words that the calls of a command are given and that may be paths. Program text is none of them: not what an
+    interpreter is told to run, no here-document, nothing with spaces, brackets or quotes in it."""
+    try:
+        calls = parse(command).calls
+    except TooMuch:
+        return []
+    words = list[str]()
+    for call in calls:
+        runs_code = call.program in SHELLS or call.program in INTERPRETERS
+        for before, text in pairwise(("", *call.texts)):
+            if runs_code and CODE_OPTION.fullmatch(before):
+                words += named_words(text) if call.program in SHELLS else []
+            elif not LOOKS_LIKE_CODE.search(text):
+                words.append(text)
+        words += [redirect.target.text for redirect in call.redirects]
+    return words

@@ -13,12 +13,23 @@ from duckflow.safety.commands.handed_over import (
     DOWNLOADERS,
     INTERPRETERS,
     SHELLS,
+    CodeText,
     handed_over,
     judge_assignments,
     judge_origins,
 )
 from duckflow.safety.commands.parse import parse
-from duckflow.safety.commands.paths import BROAD, NOTHING_KNOWN, CommandFacts, Scene, Target, is_secret, target_of
+from duckflow.safety.commands.paths import (
+    BROAD,
+    NOTHING_KNOWN,
+    CommandFacts,
+    Scene,
+    Target,
+    is_secret,
+    names_outside,
+    target_of,
+)
+from duckflow.safety.commands.project_runs import project_run
 from duckflow.safety.commands.readers import READERS
 from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
 from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
@@ -71,8 +82,8 @@ LONGEST = 60_000
 KEPT_VERDICTS = 128
 DEEPEST = 16
 
-Opinion = CommandFinding | Call | str
-"""A finding, a call that is made besides, or a text that is handed to a shell."""
+Opinion = CommandFinding | Call | CodeText | str
+"""A finding, a call that is made besides, a text in code, or a text that is handed to a shell."""
 Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (deleting.judge_rm,)),
@@ -142,22 +153,42 @@ class _Judge:
         self.depth += 1
         if self.depth > DEEPEST:
             raise TooMuch
+        self.report.leaves |= names_outside(call, self.scene)
         for opinion in self._opinions(call):
             match opinion:
                 case str():
                     self.judge_text(opinion)
                 case Call():
                     self.judge_call(opinion)
+                case CodeText():
+                    self._guess(opinion.text)
                 case finding:
                     self.report.add(finding)
         self.depth -= 1
         self._take_effect(call)
+
+    def _guess(self, text: str) -> None:
+        """A text in code may be a command, and is mostly something else: only a danger of a known program counts."""
+        guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
+        for call in parse(text).calls:
+            if call.program in KNOWN:
+                guess.judge_call(call)
+        self._take_dangers(guess.report)
+
+    def _take_dangers(self, guessed: Report) -> None:
+        self.report.spend(guessed.work - self.report.work)
+        for finding in guessed.findings:
+            if finding.verdict == "dangerous":
+                self.report.add(finding)
 
     def _opinions(self, call: Call) -> Iterator[Opinion]:
         yield from doubt_redirects(call, self.scene)
         for redirect in call.redirects:
             if redirect.writes:
                 yield from deleting.judge_written(redirect.target, self.scene)
+        if run := project_run(call, self.scene):
+            yield run
+            return
         yield from judge_assignments(call.assignments)
         if not call.words or tells_version(call):
             return
@@ -219,7 +250,7 @@ class _Judge:
             # Perhaps it is the value of an option: only harm counts.
             guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
             guess.judge_call(inner)
-            yield from (finding for finding in guess.report.findings if finding.verdict == "dangerous")
+            self._take_dangers(guess.report)
         if behind.doubt == "as_administrator":
             yield from _with_all_rights(call, inner)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
-from duckflow.safety.commands.words import Word, names
+from duckflow.safety.commands.words import Call, Word, names
 from duckflow.safety.secrets import secret_name
 
 LONGEST_PATH = 1000
@@ -49,6 +49,9 @@ class Scene:
 
 
 BROAD = frozenset((Target.HERE, Target.REPOSITORY, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
+FAR_AWAY = frozenset((Target.OUTSIDE, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
+TRUSTED_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
+"""Where the system's programs lie."""
 INSIDE = frozenset((Target.INSIDE, Target.HERE, Target.REPOSITORY))
 HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME\}|~)(?=/|$)")
 OTHER_HOME = re.compile(r"^~[\w.-]+(?=/|$)")
@@ -114,6 +117,27 @@ def _absolute(text: str, scene: Scene) -> Target:
 
 def is_outside(word: Word, scene: Scene) -> bool:
     return target_of(word, scene) not in INSIDE
+
+
+def names_outside(call: Call, scene: Scene) -> bool:
+    """Whether a call is given a path that surely lies outside; folders for temporary files are a command's own."""
+    words = (
+        *call.arguments,
+        *(redirect.target for redirect in call.redirects),
+        *(word for _, word in call.assignments),
+    )
+    values = (Word(word.text.partition("=")[2]) for word in words if "=" in word.text)
+    program = (
+        call.words[:1] if posixpath.dirname(call.words[0].text if call.words else "") not in TRUSTED_FOLDERS else ()
+    )
+    return any(_leaves(word, scene) for word in (*program, *words, *values))
+
+
+def _leaves(word: Word, scene: Scene) -> bool:
+    target = target_of(word, scene)
+    # The work folder itself may lie in a temporary folder, and what is beside it is somebody's.
+    beside = target is Target.TEMPORARY and not word.text.startswith(("/", "$"))
+    return (target in FAR_AWAY or beside) and word.text not in HARMLESS_DEVICES
 
 
 MORE_SECRETS = re.compile(

@@ -226,7 +226,7 @@ class Reader:
         return self.limits[limit].split(",") if limit in self.limits else []
 
 
-def _read_table(table: str) -> dict[str, Reader]:
+def read_table(table: str) -> dict[str, Reader]:
     readers = dict[str, Reader]()
     for line in re.sub(r"\n +", " ", table).strip().splitlines():
         programs, spec, *more = (cell.strip() for cell in line.split("|", 2))
@@ -241,6 +241,6 @@ def _read_table(table: str) -> dict[str, Reader]:
     return readers
 
 
-READERS = _read_table(TABLE)
-GIT_READERS = _read_table(GIT_TABLE)
-VERSIONS = _read_table(VERSION_TABLE)
+READERS = read_table(TABLE)
+GIT_READERS = read_table(GIT_TABLE)
+VERSIONS = read_table(VERSION_TABLE)

@@ -2,16 +2,15 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from duckflow.safety.commands.git import REVISION
-from duckflow.safety.commands.paths import Scene, is_outside, is_secret
+from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
 from duckflow.safety.commands.readers import GIT_READERS, READERS, VERSIONS, Reader
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
 
-TRUSTED_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
 NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 NUMBER = re.compile(r"-?\d*")
 LONGEST_SCRIPT = 300
@@ -72,7 +71,7 @@ def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 @dataclass(slots=True)
-class _Arguments:
+class ReadArguments:
     """Arguments held against a row of the table; `paths` are values of options."""
 
     given: set[str]
@@ -83,8 +82,8 @@ class _Arguments:
     paths: list[Word]
 
 
-def _read_strictly(call: Call, reader: Reader) -> _Arguments:
-    read, waiting = _Arguments(set(), set(), [], [], []), list(call.arguments)[::-1]
+def read_strictly(arguments: Sequence[Word], reader: Reader) -> ReadArguments:
+    read, waiting = ReadArguments(set(), set(), [], [], []), list(arguments)[::-1]
     single = "single" in reader.limits
     while waiting:
         word = waiting.pop()
@@ -119,7 +118,7 @@ def _read_strictly(call: Call, reader: Reader) -> _Arguments:
 
 
 def _doubt_arguments(call: Call, reader: Reader, scene: Scene) -> Iterator[CommandFinding]:
-    read, limits = _read_strictly(call, reader), reader.limits
+    read, limits = read_strictly(call.arguments, reader), reader.limits
     operands = read.operands
     for option in read.unknown:
         yield ask("option_unknown", program=call.program, option=option)

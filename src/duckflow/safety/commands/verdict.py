@@ -12,10 +12,23 @@ MOST_CALLS = 500
 MOST_WORK = 60_000
 """Words and pieces of text that are looked at for one command, again for each layer that they stand in."""
 MOST_REASONS = 6
+RUNS_TOOL = {f"harm.runs_{kind}": kind for kind in ("tests", "linters", "builds")}
+LEAVES = frozenset(("harm.git_elsewhere", "harm.as_administrator", "harm.on_another_machine", "harm.background"))
 GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
 """Reasons that say little beside others."""
 VAGUE = {"harm.unknown_program": 2, "harm.runs_code": 1}
 """Reasons that say nothing beside a clearer one about the same program."""
+
+
+RUNS_TEXT = frozenset(("harm.runs_code", "harm.runs_fed"))
+"""Beside these it need not be told that a program is fed a text."""
+
+
+class ProjectTool(NamedTuple):
+    """A test runner, linter or build tool of the project."""
+
+    kind: str
+    name: str
 
 
 class CommandVerdict(NamedTuple):
@@ -23,6 +36,10 @@ class CommandVerdict(NamedTuple):
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
+    tools: tuple["ProjectTool", ...] = ()
+    """The project's own tools that it runs, where it does nothing else but read."""
+    leaves: bool = False
+    """It names something outside the work folder, or works as somebody else or on another machine."""
 
 
 class CommandFinding(NamedTuple):
@@ -55,6 +72,7 @@ class Report:
 
     findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
     work: int = 0
+    leaves: bool = False
 
     def add(self, finding: CommandFinding) -> None:
         self.findings[finding] = None
@@ -74,7 +92,12 @@ class Report:
             program = dict(one.values).get("program", "")
             clearest[program] = min(VAGUE.get(one.key, 0), clearest.get(program, 2))
         doubts = [one for one in doubts if VAGUE.get(one.key, 0) <= clearest[dict(one.values).get("program", "")]]
+        if any(finding.key in RUNS_TEXT for finding in doubts):
+            doubts = [finding for finding in doubts if finding.key != "harm.fed_text"]
         doubts.sort(key=lambda finding: finding.key in GENERAL)
         chosen = (dangers + doubts)[:MOST_REASONS]
         reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen)
-        return CommandVerdict("dangerous" if dangers else "ask" if doubts else "safe", reasons)
+        runs = [ProjectTool(RUNS_TOOL.get(one.key, ""), dict(one.values).get("program", "")) for one in self.findings]
+        tools = tuple(runs) if all(run.kind for run in runs) else ()
+        leaves = self.leaves or any(finding.key in LEAVES for finding in self.findings)
+        return CommandVerdict("dangerous" if dangers else "ask" if doubts else "safe", reasons, tools, leaves)

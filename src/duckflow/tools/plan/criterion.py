@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from duckflow.i18n.patterns import begins, search
+from duckflow.state.plan import Plan
 
 ENDINGS = (
     r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
@@ -59,6 +60,25 @@ def named_in(success: str) -> tuple[NamedThing, ...]:
             before = found.get((one.kind, one.name))
             found[one.kind, one.name] = _joined(before, one) if before else one
     return tuple(found.values())
+
+
+def with_checks(plan: Plan) -> Plan:
+    """A draft with the commands that its criteria name and that a yes to it will allow, shut in the sandbox. What may
+    be dangerous, leaves the folder or shows secrets is asked about when its time comes. An approved plan keeps what was
+    shown before the yes."""
+    if plan.status != "draft":
+        return plan
+    named = [thing.name for step in plan.steps for thing in named_in(step.success) if thing.kind == "command"]
+    return plan.model_copy(update={"checks": tuple(filter(_may_run, dict.fromkeys(named)))})
+
+
+def _may_run(command: str) -> bool:
+    from duckflow.safety.commands.judge import judge_command
+    from duckflow.safety.risk import NOT_FULLY_READ, REVEALING
+
+    judged = judge_command(command)
+    asked_about = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judged.reasons)
+    return judged.verdict == "ask" and not judged.leaves and not asked_about
 
 
 class Piece(NamedTuple):

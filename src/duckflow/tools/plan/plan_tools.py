@@ -11,7 +11,7 @@ from duckflow.events.work import StepChanged
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
-from duckflow.tools.plan.criterion import named_in
+from duckflow.tools.plan.criterion import named_in, with_checks
 from duckflow.tools.plan.drafting import Drafter, as_listed
 from duckflow.tools.plan.ports import Approval, Folder
 from duckflow.tools.plan.proof import lacking, proof
@@ -101,7 +101,7 @@ class Propose(PlanTool[ProposeArgs]):
                 "plan.job_running",
             )
         given = {"name": args.name or args.text, "steps": args.steps, "risks": args.risks} if args.steps else None
-        plan = await self._drafter.plan(args.text, given)
+        plan = with_checks(await self._drafter.plan(args.text, given))
         self._emit(PlanChanged(plan=plan))
         return Done(
             f"Draft, shown to the user, who must say yes:\n{as_listed(plan)}",
@@ -151,7 +151,7 @@ class Revise(PlanTool[ReviseArgs]):
         if plan.status != "draft" and (weaker := weakened(the_plan(self._state), plan)):
             return self._ask_for_yes(plan, weaker)
         before = the_plan(self._state)
-        self._emit(PlanChanged(plan=plan))
+        self._emit(PlanChanged(plan=with_checks(plan)))
         tell_changed_steps(self._emit, self._state, before, words_of_user(self._state, args.text))
         return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
@@ -167,7 +167,7 @@ class Revise(PlanTool[ReviseArgs]):
                 "plan.weakened_at_work",
                 what=weaker,
             )
-        self._emit(PlanChanged(plan=plan.model_copy(update={"status": "draft"})))
+        self._emit(PlanChanged(plan=with_checks(plan.model_copy(update={"status": "draft"}))))
         return Done(
             f"The user approved {weaker}: they must say yes to the weaker plan:\n{as_listed(plan)}",
             say("plan.weakened", name=plan.name, what=weaker),

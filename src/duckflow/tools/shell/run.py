@@ -166,15 +166,19 @@ class ShellRun(Tool[ShellArgs]):
         if WAITS_FOR.fullmatch(args.command):
             return Deed("read")
         judged = self._judge(args.command)
-        always = self._sandbox.paths.settings.network
+        always, sandboxed = self._sandbox.paths.settings.network, self._sandbox.kind != "none"
+        shut_in = sandboxed and not (args.network or always or args.secrets or args.background)
         command = JudgedCommand(
             judged.verdict,
             judged.reasons,
-            sandboxed=self._sandbox.kind != "none",
+            sandboxed=sandboxed,
             network=args.network and not always,
             online=args.network or always,
             spares_packs=self._sandbox.kind == "bubblewrap",
             secrets=args.secrets and not self._secrets_allowed(),
+            shut_in=shut_in,
+            tools=judged.tools if shut_in else (),
+            leaves=judged.leaves,
         )
         return Deed("read" if self.reads_only(args) else "run", command=command)
 

@@ -47,6 +47,9 @@ export function PlanTree({ plan, heading = "h3" }) {
 		<${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
 		${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
 		<ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
+		${plan.status === "draft" && plan.checks?.length
+			? html`<p class="what">${t("plan.checks")}</p>${plan.checks.map((check) => html`<pre class="check"><code>$ ${visible(check)}</code></pre>`)}`
+			: null}
 		${plan.risks?.length ? html`<p class="what">${t("plan.risks", { risks: plan.risks.map(visible).join("; ") })}</p>` : null}
 	</div>`;
 }

@@ -16,7 +16,7 @@ import { money, t, thousands, visible } from "./words.js";
 
 const PANELS = { work: Work, changes: Changes, health: Health, audit: Audit, layers: Layers };
 const READ = { changes: "changes", health: "chart", audit: "audit", layers: "context" };
-const MODES = ["ask", "auto-edit", "plan", "full-auto"];
+const MODES = ["ask", "auto-edit", "auto", "plan", "full-auto"];
 const NAMES = ["talk", ...Object.keys(PANELS)];
 const WIDE = matchMedia("(min-width: 1000px)");
 

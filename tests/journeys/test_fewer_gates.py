@@ -1,0 +1,150 @@
+"""An approved plan asks little: its checks are part of the yes, and a rule for the tests covers them as they are."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.events.types import ActionFinished, Noticed, PermissionGiven
+from duckflow.state.question import Answer, Question
+from tests.journeys.plans import Typing
+from tests.journeys.story import Story, act, decide, respond
+
+CHECK = "python3 -m unittest"
+DRESSED = f"cd {{folder}} && timeout 60 {CHECK} -v 2>&1 | tail -5"
+TESTED = """import unittest
+
+class PondTest(unittest.TestCase):
+    def test_ducks(self):
+        import pond
+        self.assertTrue(pond.ducks)
+"""
+FIRST = act("file_ops.write_file", path="pond.py", content="ducks = 1\n")
+SECOND = act("file_ops.edit_file", path="pond.py", edits=[{"old": "ducks = 1", "new": "ducks = 2"}])
+STEPS = [
+    {"name": "Write pond.py", "success": "pond.py exists"},
+    {"name": "Test it", "success": f"`{CHECK}` passes", "depends_on": [1]},
+    {"name": "Two ducks", "success": 'pond.py contains "ducks = 2"', "depends_on": [2]},
+    {"name": "Test again", "success": f"`{CHECK}` passes", "depends_on": [3]},
+]
+PROPOSE = decide(
+    act("plan_tool.propose", goal="a pond", name="Pond", steps=STEPS), step="PLANNING", next_step="pending_user"
+)
+both = pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+
+
+def run(command: str, **other: Any) -> dict[str, Any]:
+    return act("shell.run", command=command, **other)
+
+
+def go_on(*actions: dict[str, Any]) -> dict[str, Any]:
+    return decide(*actions, next_step="continue")
+
+
+def worked(check: str) -> list[dict[str, Any]]:
+    return [go_on(FIRST), go_on(run(check)), go_on(SECOND), go_on(run(check)), decide(respond("Two ducks."))]
+
+
+class Agreeing(Story):
+    def answer(self, question: Question) -> Answer | None:
+        return self.answers.pop(0) if self.answers else Answer(choice="yes")
+
+
+def prepared(story: Story) -> None:
+    (story.folder / "test_pond.py").write_text(TESTED)
+    (story.folder / ".gitignore").write_text("*.db\n__pycache__/\n.venv/\n")
+
+
+@both
+async def test_a_plan_of_edits_and_tests_asks_for_its_edits_alone(tmp_path: Path, native: bool) -> None:
+    story = Agreeing(tmp_path, [PROPOSE, *worked(CHECK)], mode="ask", native=native)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    assert story.session.state.plan and story.session.state.plan.checks == (CHECK,)
+    await story.tell("yes, go ahead")
+    gates = [question.gate for question in story.gates()]
+    assert [gate.operations for gate in gates if gate] == [("file_ops.write_file",), ("file_ops.edit_file",)]
+    assert not any(gate.reasons or gate.risk != "medium" for gate in gates if gate), "and no warning"
+    results = [event.result for event in story.events if isinstance(event, ActionFinished)]
+    assert [one.for_user.values["code"] for one in results if one.operation == "shell.run"] == [0, 0]
+
+
+@both
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "yes, and don't ask again for the tests"), ("ja", "はい、テストはもう聞かないで")]
+)
+async def test_tests_run_in_other_words_ask_once(tmp_path: Path, native: bool, language: str, said: str) -> None:
+    check = DRESSED.format(folder=tmp_path / "work")
+    story = Typing(tmp_path, [PROPOSE, *worked(check)], mode="ask", native=native, language=language)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    turn = asyncio.create_task(story.tell("yes, go ahead" if language == "en" else "はい、お願いします"))
+    for number in (1, 2, 3):
+        question = await story.asked(number)
+        assert question.gate
+        if number == 2:
+            assert question.gate.commands and question.gate.risk == "medium"
+            assert [reason.key for reason in question.gate.reasons] == ["harm.runs_tests"] and question.gate.reversible
+            assert [choice.label.key for choice in question.choices][-2:] == ["gate.session_tool", "gate.always_tool"]
+        assert (await story.chat.take(said if number == 2 else "1")).meaning == "answer"
+    await turn
+    assert len(story.gates()) == 3
+    told = [event.what for event in story.all(Noticed) if event.what.key.startswith("permission.")]
+    assert [(what.key, what.values) for what in told] == [("permission.tool_given.session", {"tool": "unittest"})]
+    [given] = story.all(PermissionGiven)
+    assert given.rule.values == {"operation": "shell.run", "pattern": "unittest", "kind": "tests"}
+
+
+async def test_a_rule_for_a_runner_is_there_after_a_restart(tmp_path: Path) -> None:
+    story = Story(tmp_path, [go_on(run(CHECK)), decide(respond("ok"))], mode="ask")
+    prepared(story)
+    story.answers = [Answer(choice="session")]
+    await story.tell("test it")
+    again = story.restart([go_on(run(f"{CHECK} -v test_pond")), decide(respond("ok"))])
+    await again.tell("test it again")
+    assert not again.gates()
+
+
+PROGRAM_TEXT = """python3 - <<'EOF'
+import sqlite3, sqlite_utils.db
+db = sqlite3.connect(":memory:")
+db.execute("create table ducks (name, weight)")
+print(db.execute("select name,sum(weight) from ducks group by name").fetchall())
+print({"format": "wipe", "drop": "table"} | {"halt": 1})
+EOF"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [PROGRAM_TEXT, PROGRAM_TEXT.replace("python3 - ", "python3 "), 'python3 -c "import sqlite_utils.db, os; os.system"']
+    + ["python3 -m sqlite_utils.db", "node -e \"console.log({a: 'format'}, 'halt', require('child_process'))\""],
+)
+async def test_program_text_gets_one_honest_line(tmp_path: Path, command: str) -> None:
+    story = Story(tmp_path, [go_on(run(command)), decide(respond("ok"))], mode="ask")
+    prepared(story)
+    await story.tell("look into it")
+    [question] = story.gates()
+    assert question.gate and question.gate.reversible and not question.gate.lasting
+    assert [reason.key for reason in question.gate.reasons] in (["harm.runs_code"], ["harm.runs_script"])
+
+
+async def test_files_that_a_command_names_and_git_ignores_are_still_told(tmp_path: Path) -> None:
+    story = Story(tmp_path, [go_on(run("bash -c 'rm ducks.db'")), decide(respond("ok"))], mode="ask")
+    prepared(story)
+    await story.tell("tidy up")
+    [question] = story.gates()
+    assert question.gate and [phrase.key for phrase in question.gate.lasting] == ["lasting.ignored"]
+
+
+async def test_without_a_sandbox_every_test_run_is_asked_for(tmp_path: Path) -> None:
+    replies = [PROPOSE, *worked(CHECK)]
+    story = Agreeing(tmp_path, replies, mode="ask", settings={"sandbox": {"kind": "none"}})
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell("yes, go ahead")
+    asked = [question for question in story.gates() if question.gate and question.gate.commands]
+    assert len(asked) == 2
+    for question in asked:
+        assert question.gate and question.gate.risk == "high" and question.gate.always
+        assert [choice.key for choice in question.choices] == ["yes", "no", "edit"]

@@ -1,0 +1,141 @@
+"""Which commands are runs of the project's own tests, linters and builds, and which only look like it."""
+
+import pytest
+
+from duckflow.safety.commands.judge import judge_command
+from duckflow.safety.commands.paths import CommandFacts
+
+HERE = CommandFacts(folder="/work/pond", home="/home/duck")
+PLAIN = [
+    ("pytest", "tests", "pytest"),
+    ("python -m pytest -q", "tests", "pytest"),
+    ("python3.12 -B -m pytest tests/test_a.py::test_b -x -vv --tb=short", "tests", "pytest"),
+    ("cd /work/pond && .venv/bin/python -m pytest -q 2>&1 | tail -20", "tests", "pytest"),
+    ("/work/pond/.venv/bin/pytest -rA -n 4 --cov=src", "tests", "pytest"),
+    ("PYTHONPATH=src:lib CI=1 uv run pytest -k 'swim and not dive'", "tests", "pytest"),
+    ("timeout 60 poetry run py.test --lf", "tests", "pytest"),
+    ("python -m unittest discover -s tests -v", "tests", "unittest"),
+    ("npm test -- --coverage", "tests", "npm test"),
+    ("npm run test:unit --silent", "tests", "npm run test:unit"),
+    ("make -j4 check", "tests", "make check"),
+    ("./gradlew test", "tests", "gradlew test"),
+    ("cargo test --all -- --nocapture", "tests", "cargo test"),
+    ("go test ./... -run TestSwim -count=1", "tests", "go test"),
+    ("ruff check src", "linters", "ruff check"),
+    ("black --check .", "linters", "black"),
+    ("npx tsc --noEmit", "linters", "tsc"),
+    ("./node_modules/.bin/eslint src --ext .ts", "linters", "eslint"),
+    ("tsc -p tsconfig.json", "builds", "tsc"),
+    ("make", "builds", "make"),
+    ("npm run build", "builds", "npm run build"),
+]
+NOT_PLAIN = """
+python -m pytest -p evil
+pytest -pevil
+pytest --p evil
+pytest -c evil.ini
+pytest --rootdir=/ x
+pytest -o addopts=-pevil
+pytest --override-ini=x=y
+pytest --basetemp=src
+pytest --pdb
+pytest @args
+pytest /etc
+pytest ../other
+pytest ~/x
+pytest $X
+pytest $(evil)
+pytest tests/*.py
+pytest .env
+pytest > out.txt
+pytest | tee out.txt
+pytest; swim
+pytest && curl http://x
+pytest &
+xargs pytest
+PYTHONPATH=/evil pytest
+PYTHONPATH=../evil pytest
+PYTEST_ADDOPTS=-pevil pytest
+LD_PRELOAD=x pytest
+PATH=. pytest
+env PYTEST_PLUGINS=evil pytest
+env -i pytest
+cd ../other && pytest
+cd / && pytest
+./pytest
+bin/pytest
+/tmp/pytest
+../.venv/bin/pytest
+/opt/.venv/bin/pytest
+p'y'test
+PYTEST
+./python -m pytest
+python -c pass -m pytest
+python -X importtime -m pytest
+python evil.py -m pytest
+uv run --with evil pytest
+uv run --directory /x pytest
+npx -p evil jest
+sudo pytest
+nohup pytest
+make test SHELL=/evil
+make -f evil.mk test
+make -C .. test
+make deploy
+make test deploy
+make -E x
+npm test -- --config=evil.js
+npm --prefix .. test
+npm run deploy
+npm run
+npm install
+yarn add x
+npm test --script-shell=evil
+npm test -- --globalSetup=evil.js
+go test -exec evil ./...
+go test -C .. x
+go test -toolexec=evil
+go run .
+cargo test --config evil
+cargo test --manifest-path ../x
+cargo run
+eslint -c evil.js
+eslint --rulesdir evil
+eslint --fix .
+ruff check --fix
+ruff format .
+black .
+mypy --config-file evil.ini
+pylint --load-plugins=evil
+jest --config evil.js
+mocha -r evil.js
+node --test --import ./evil.mjs
+node --require ./evil.js --test
+prettier --write .
+tox --workdir /x
+bundle exec evil
+mvn -Dexec=evil test
+gradle -I evil.gradle test
+deno test -A
+sh -c pytest
+"""
+
+
+@pytest.mark.parametrize(("command", "kind", "name"), PLAIN)
+def test_a_run_is_known_however_it_is_called(command: str, kind: str, name: str) -> None:
+    judged = judge_command(command, HERE)
+    assert judged.verdict == "ask" and judged.tools == ((kind, name),)
+    assert [reason.key for reason in judged.reasons] == [f"harm.runs_{kind}"]
+
+
+@pytest.mark.parametrize("command", NOT_PLAIN.strip().splitlines())
+def test_other_words_make_it_a_command_like_others(command: str) -> None:
+    judged = judge_command(command, HERE)
+    assert judged.verdict != "safe" and not judged.tools
+
+
+def test_each_of_several_runs_counts_and_many_hide_nothing() -> None:
+    both = judge_command("ruff check . && python -m pytest -q", HERE)
+    assert [tool.name for tool in both.tools] == ["ruff check", "pytest"]
+    many = "pytest && make && tox && nox && jest && mypy && ruff check && black --check . && swim"
+    assert not judge_command(many, HERE).tools, "more than are told as reasons"
