@@ -99,7 +99,9 @@ async def test_a_question_back_is_answered_while_the_gate_stays_open(tmp_path: P
     assert (story.folder / "one.py").exists()
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "wait"), ("en", "hold on a second"), ("ja", "ちょっと待って")])
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "wait"), ("en", "hold on a second"), ("ja", "ちょっと待って、考える")]
+)
 async def test_waiting_drops_neither_a_gate_nor_a_plan(tmp_path: Path, language: str, said: str) -> None:
     story = Typing(tmp_path, [*PLAN_SHOWN, BOTH[0], decide(respond("ok"))], mode="ask", language=language)
     await story.tell("make a snake game")

@@ -27,6 +27,8 @@ BEGINNING = 60
 SHORT = 6
 """Characters: a yes in so few needs no search for more."""
 PUNCTUATION = " 。、.,!！"
+DASH = re.compile(r"\s+[–—-]+\s+")
+"""A dash between two parts of a sentence."""
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
 
@@ -73,7 +75,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
-    plain = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
+    plain = DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
@@ -92,7 +94,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if word == "yes" and not waits:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
         return WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background, against=against)
-    reason = "" if word == "no" else _refusal(parts.rest if parts.scope else plain, language)
+    reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
     if word == "no" and REASONS & set(kinds_in(plain, language)):
         reason = plain
     if word == "no" or reason:
