@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 PORT, TRIES = 4747, 20
 LOOPBACK = "127.0.0.1"
-PARTS = ("starlette", "uvicorn")
+PARTS = ("starlette", "uvicorn", "segno")
+HALVES = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
 
 
 def run_web(options: Options, words: Words, paths: Paths) -> int:
@@ -85,10 +87,17 @@ def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) 
     if not place.is_loopback:
         print_out(words("serve.open_host", host=place.host))
     if options.qr:
-        from duckflow.web.qr import qr_lines
-
         for line in qr_lines(address):
             print_out(line)
+
+
+def qr_lines(text: str) -> list[str]:
+    """Two rows of modules a line; light ones are drawn, so that it is right on a dark ground."""
+    import segno
+
+    rows = list(map(bytes, segno.make_qr(text, error="l", boost_error=False).matrix_iter(border=4)))
+    pairs = zip_longest(rows[::2], rows[1::2], fillvalue=bytes(len(rows[0])))
+    return ["".join(HALVES[module] for module in zip(upper, lower, strict=True)) for upper, lower in pairs]
 
 
 def _open_browser(address: str) -> None:
