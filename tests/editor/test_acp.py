@@ -69,6 +69,21 @@ async def test_a_no_leaves_everything_as_it_is_and_a_command_is_shown_whole(shel
     assert "two" in text_of(list(editor.calls().values())[1])
 
 
+async def test_a_yes_for_the_tests_in_words_is_a_rule_for_the_session(shell: Shell) -> None:
+    commands = [f"python3 -m pytest -q{more}" for more in ("", " -x")]
+    runs = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
+    editor = Editor()
+    async with opened(shell, editor, "-m", shell.script(*runs, DONE)) as session:
+        turn = asyncio.create_task(session.say("test it"))
+        await editor.until(lambda: editor.requests)
+        await session.say("yes, and don't ask again for pytest")
+        await turn
+        await editor.until(lambda: "All done." in editor.said())
+    (request,) = editor.requests
+    assert any("every plain run of pytest" in option["name"] for option in request["options"])
+    assert [call["title"] for call in editor.calls().values()] == commands
+
+
 async def test_cancelling_ends_the_turn_and_what_it_runs(shell: Shell) -> None:
     slow = decide(act("shell.run", command="touch began; sleep 600"), next_step="continue")
     editor = Editor("yes")

@@ -309,3 +309,20 @@ async def test_what_is_done_to_a_fleet_is_one_of_few_things(tmp_path: Path) -> N
         *((what, "f", "t", 2) for what in ("pick", "merge", "cancel", "retry")),
         ("merge", "f", "", 0),
     ]
+
+
+async def test_a_yes_for_the_tests_on_the_page_is_a_rule_for_the_session(tmp_path: Path) -> None:
+    runs = [
+        decide(act("shell.run", command=f"python3 -m pytest -q{more}"), next_step="continue") for more in ("", " -x")
+    ]
+    async with Talk(tmp_path, [*runs, HELLO], mode="ask") as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await browser.post(f"sessions/{ID}/say", text="test it")
+            gate = await asked(reader)
+            assert any("every plain run of pytest" in choice["label"] for choice in gate["choices"])
+            said, question_id = "yes, and don't ask again for pytest", gate["question_id"]
+            taken = await browser.post(f"sessions/{ID}/answer", text=said, question_id=question_id)
+            assert taken["taken"] == "answer"
+            await reader.until(lambda: reader.turns_over)
+            assert len(reader.asked) == 1 and len(reader.of("notice", about="allowed")) == 1
