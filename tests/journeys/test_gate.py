@@ -262,3 +262,13 @@ async def test_a_no_with_a_wish_is_told_once(tmp_path: Path, native: bool) -> No
     story.answers = [Answer(choice="no", text=wish)]
     await story.tell("write a file")
     assert story.prompt().count(wish) == 1 and "their own words" in story.prompt()
+
+
+async def test_the_reason_of_a_whole_reply_is_not_told_as_that_of_one_action(tmp_path: Path) -> None:
+    look = act("file_ops.list_files", "to see what is there")
+    both = decide(look, write("a.txt"), next_step="continue", rationale="I look around because the tests fail")
+    alone = decide(write("b.txt"), respond("ok"), rationale="the notes need a place")
+    story = Story(tmp_path, [both, alone], mode="ask")
+    story.answers = [YES, YES]
+    assert await story.tell("go") == "done"
+    assert [question.gate.rationale for question in story.gates() if question.gate] == ["", "the notes need a place"]

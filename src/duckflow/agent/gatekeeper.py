@@ -15,7 +15,7 @@ from duckflow.events.types import Noticed, PermissionGiven
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
-from duckflow.state.action import CHANGING, Action, Decision
+from duckflow.state.action import CHANGING, RESPOND, Action, Decision
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
@@ -56,16 +56,15 @@ def gate_question(
     lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
     intent = tuple(dict.fromkeys(one.action.reasoning for one in risky))
     asked_about = {one.action.action_id for one in risky}
-    others = [action.reasoning for action in decision.actions if action.action_id not in asked_about]
-    # The rationale is shown where it says more than the reasons of these actions, and nothing of other actions.
-    about_others = any(reason and reason in decision.rationale for reason in others)
+    others = [one for one in decision.actions if one.action_id not in asked_about and one.operation != RESPOND]
+    # The rationale is the whole reply's: it is shown where that is about these actions alone, and says more than they.
     repeated = decision.rationale in intent or set(intent).issuperset(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
         operations=tuple(one.action.operation for one in risky),
         intent=intent,
-        rationale=decision.rationale if not (repeated or about_others) else "",
+        rationale=decision.rationale if not (repeated or others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,
