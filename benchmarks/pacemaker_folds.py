@@ -10,6 +10,7 @@ be if the runs were a little less lucky.
 
 import gzip
 import json
+import math
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from duckflow.pacemaker.settings import DetectorSettings, PacemakerSettings, Thr
 from duckflow.pacemaker.signatures import LoopStep
 
 ENOUGH, SAVED = 96.0, 72.0
+NORMAL_95 = 1.96
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "pacemaker"
 
 
@@ -103,6 +105,16 @@ def share(found: list[bool]) -> float:
     return 100 * sum(found) / max(1, len(found))
 
 
+def with_interval(found: list[bool]) -> str:
+    """The share in percent with its 95 % confidence interval after Wilson."""
+    count, rate = len(found), sum(found) / len(found)
+    middle = (rate + NORMAL_95**2 / (2 * count)) / (1 + NORMAL_95**2 / count)
+    spread = NORMAL_95 * math.sqrt(rate * (1 - rate) / count + (NORMAL_95 / (2 * count)) ** 2)
+    spread /= 1 + NORMAL_95**2 / count
+    low, high = 100 * (middle - spread), 100 * (middle + spread)
+    return f"{share(found):.1f} % ({low:.1f} to {high:.1f}; {sum(found)} of {count})"
+
+
 def candidates() -> Iterator[tuple[str, PacemakerSettings]]:
     """The calm ones first."""
     for stale, new, errors in product((0.12, 0.14, 0.16), (0.1, 0.06), (6, 5)):
@@ -143,6 +155,11 @@ def main(folder: Path) -> None:
             held_back.append(score(scored_on, tried[best]))
     mean = Score(*(sum(column) / len(held_back) for column in zip(*held_back, strict=True)))
     print(f"out of fold, on average      {mean}")
+    for half in (0, 1):
+        part = [run for run in runs if _in_half("a", half)(run)]
+        alarmed = [bool(ours[run.name]) for run in part if run.succeeded]
+        caught = [any(at >= run.onset for at in ours[run.name]) for run in part if run.onset is not None]
+        print(f"half {half}, product: false alarms {with_interval(alarmed)}; recall {with_interval(caught)}")
 
 
 def _in_half(salt: str, half: int) -> Callable[[RecordedRun], bool]:

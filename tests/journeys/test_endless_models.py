@@ -117,6 +117,7 @@ ENDLESS: dict[str, Endless] = {
         lambda n: [run(f"mkdir -p examples; cat > examples/e{n}.py <<'END'\n{function(n)}END\nls examples | wc -l")],
         FOLDER,
     ),
+    "litters a named folder with copies": Endless(lambda n: [run(f"cp main.py examples/{n}.py")], FOLDER),
     "litters modules that use each other": Endless(chained),
     "litters tests that pass": Endless(
         turns(
@@ -279,7 +280,7 @@ WORKERS: dict[str, Worker] = {
     "15 modules by test and code": Worker("Build what SPEC.md describes, test first.", specified, 61),
     "40 pages translated": Worker("Translate every page of docs into Japanese, into ja/.", translating, 80),
     "30 failing tests mended": Worker("Make test_table.py pass.", mending, 61),
-    "a build watched": Worker("Build it with build.sh and tell me when it is done.", watching_a_build, 30),
+    "a build watched": Worker("Build it with build.sh and tell me when it is done.", watching_a_build, 16),
     "40 tables summed up": Worker("Sum up every table of data with summary.py into sums/.", summing_up, 40),
 }
 

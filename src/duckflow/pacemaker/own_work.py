@@ -15,6 +15,7 @@ NEXT_COMMAND = re.compile(r"&&|\|\||[;\n]|(?<![<>])&(?!>)")
 BEFORE_COMMAND = re.compile(
     r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
 )
+FILE_WORD = re.compile(r"(?<![\w./-])[\w.-]*[\w-][./][\w./-]*\w")
 INTERPRETER = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*")
 INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
 SAYING = frozenset(("echo", "printf", "seq", "yes", "date", "uuidgen", "shuf", "mktemp"))
@@ -53,6 +54,7 @@ class OwnWork:
     def __init__(self) -> None:
         self._phrases: dict[int, None] = {}
         self._files: set[str] = set()
+        self._named: set[str] = set()
 
     def add(self, step: LoopStep, foreign: Iterable[str]) -> None:
         """`foreign`: the changed files that were there before. What a command leaves in them is not its text."""
@@ -93,6 +95,13 @@ class OwnWork:
         kinds = set(self._kinds(command))
         made_up = "says" in kinds and failures_in(command) is not None
         return "foreign" in kinds and "own" not in kinds and not made_up
+
+    def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
+        """Whether programs that the model did not write have made files from a file that no command named before."""
+        named = {_plain(word) for word in FILE_WORD.findall(command)} - {_plain(path) for path in made}
+        fresh = {path for path in named - self._named if not self.made(path)}
+        self._named |= named
+        return bool(fresh) and set(self._kinds(command)) <= {"foreign", "quiet"}
 
     def _kinds(self, command: str) -> Iterator[str]:
         """The kind of each command in a line: `foreign`, `own`, `says` or `quiet`."""

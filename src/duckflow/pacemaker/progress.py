@@ -232,7 +232,7 @@ class TurnProgress:
             # How much of it a command has changed is not known.
             return Gained("changed", solid=int(bool(first)))
         if any(names_folder(self._asked, path) for path in first):
-            return Gained("made")
+            return Gained("made", solid=int(self._own.makes_from_material(command, step.changed)))
         self._unused |= first
         return NOTHING
 
