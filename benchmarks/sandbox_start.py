@@ -1,64 +1,130 @@
-"""What a sandbox adds to the start of a command: `python -m benchmarks.sandbox_start [ROUNDS]`.
+"""What a sandbox adds to the start of a command: `python -m benchmarks.sandbox_start [ROUNDS] [PACKS] [CHECKOUT]`.
 
-Starts `bash -c true` in a folder with a git repository, by turns plain, in bubblewrap and in Landlock, and prints
-medians in milliseconds, and what each sandbox takes over the plain start."""
+Starts `bash -c true` in a folder with a git repository of so many packs, by turns plain, in bubblewrap and in Landlock,
+and prints medians in milliseconds, of time and of processor time. With a checkout of another version
+(`git worktree add`) its sandboxes take turns with these, and the last line says how many times its start this one
+takes."""
 
+import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from duckflow.programs.launch import Launch
-from duckflow.safety.sandbox.choose import choose
-from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.sandbox.settings import SandboxSettings
+HERE = Path(__file__).parent.parent
+KINDS = ("plain", "bubblewrap", "landlock")
+ROUNDS, PACKS = 100, 0
+STARTER = """
+import json, resource, subprocess, sys, time
+from pathlib import Path
 
-COMMAND = ("bash", "-c", "true")
-KINDS = ("bubblewrap", "landlock")
-ROUNDS = 100
+COMMAND, folder, kind = ("bash", "-c", "true"), Path(sys.argv[1]), sys.argv[2]
+if kind != "plain":
+    from duckflow.safety.sandbox.choose import choose
+    from duckflow.safety.sandbox.settings import SandboxSettings
+    sandbox = choose(SandboxSettings.model_validate({"kind": kind}), folder)
+    assert sandbox.kind == kind, sandbox.kind
 
-
-def plain(folder: Path) -> None:
-    subprocess.run(COMMAND, cwd=folder, check=True)
-
-
-def shut_in(sandbox: Sandbox, folder: Path) -> None:
-    launch = sandbox.confine(Launch(COMMAND, folder, {}))
+def start():
+    if kind == "plain":
+        subprocess.run(COMMAND, cwd=folder, check=True)
+        return
+    try:
+        from duckflow.programs.launch import Launch
+    except ImportError:
+        launch = sandbox.launch(COMMAND)
+    else:
+        launch = sandbox.confine(Launch(COMMAND, folder, {}))
     try:
         subprocess.run(launch.argv, cwd=folder, pass_fds=launch.fds, env=launch.environment, check=True)
         launch.meddled()
     finally:
         launch.close()
 
+def used():
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
 
-def milliseconds(start: Callable[[], None]) -> float:
-    before = time.perf_counter()
+for _ in sys.stdin:
+    before, processor = time.perf_counter(), used()
     start()
-    return (time.perf_counter() - before) * 1000
+    print(json.dumps([(time.perf_counter() - before) * 1000, (used() - processor) * 1000]), flush=True)
+if kind != "plain":
+    sandbox.close()
+"""
 
 
-def main(rounds: int) -> None:
+class Starter:
+    """A process of one version that starts a command whenever it is told to."""
+
+    def __init__(self, checkout: Path, kind: str, folder: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
+        command = [sys.executable, "-c", STARTER, str(folder), kind]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.times: list[float] = []
+        self.processor: list[float] = []
+
+    def start(self) -> None:
+        assert self._process.stdin and self._process.stdout
+        print(file=self._process.stdin, flush=True)
+        taken, processor = json.loads(self._process.stdout.readline())
+        self.times.append(taken)
+        self.processor.append(processor)
+
+    def told(self) -> str:
+        time, processor = statistics.median(self.times), self.median()
+        return f"{time:7.1f} ms, {processor:6.1f} ms of the processor; {min(self.times):.1f} at least"
+
+    def median(self) -> float:
+        return statistics.median(self.processor)
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def make_repository(folder: Path, packs: int) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=d", "-c", "user.email=d@p", *words], cwd=folder, check=True)
+
+    git("init", "-q")
+    for number in range(packs):
+        (folder / "a.txt").write_text(f"{number}\n")
+        git("add", "a.txt")
+        git("commit", "-qm", str(number))
+        git("repack", "-dq")
+
+
+def main(rounds: int, packs: int, other: Path | None) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve()
-        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-        sandboxes = [choose(SandboxSettings.model_validate({"kind": kind}), folder) for kind in KINDS]
-        ways: dict[str, Callable[[], None]] = {"plain": lambda: plain(folder)}
-        for one in sandboxes:
-            ways[one.kind] = lambda one=one: shut_in(one, folder)
-        taken = {name: list[float]() for name in ways}
+        make_repository(folder, packs)
+        checkouts = {"": HERE, **({"before": other} if other else {})}
+        starters = {
+            (kind, name): Starter(checkout, kind, folder)
+            for kind in KINDS
+            for name, checkout in checkouts.items()
+            if kind != "plain" or not name
+        }
         for _ in range(rounds):
-            for name, start in ways.items():
-                taken[name].append(milliseconds(start))
-        usual = {name: statistics.median(times) for name, times in taken.items()}
-        for name, median in usual.items():
-            least = min(taken[name])
-            print(f"{name:12}{median:7.1f} ms median, {median - usual['plain']:5.1f} over plain; {least:.1f} at least")
-        for one in sandboxes:
-            one.close()
+            for starter in starters.values():
+                starter.start()
+        for (kind, name), starter in starters.items():
+            print(f"{kind + ' ' + name:20}{starter.told()}")
+        for kind in KINDS[1:] if other else ():
+            times = starters[kind, ""].median() / starters[kind, "before"].median()
+            print(f"{kind}: {times:.2f} times the processor time of the version before")
+        for starter in starters.values():
+            starter.close()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    given = sys.argv[1:]
+    main(
+        int(given[0]) if given else ROUNDS,
+        int(given[1]) if len(given) > 1 else PACKS,
+        Path(given[2]).resolve() if len(given) > 2 else None,
+    )

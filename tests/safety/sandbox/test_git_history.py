@@ -44,6 +44,9 @@ LOST = {
     " refs/original | git update-ref --stdin; git reflog expire --expire=now --all; git gc -q --prune=now",
     "alternates": "mkdir -p fake/objects/info fake/pack; echo $PWD/fake > .git/objects/info/alternates",
     "replace refs": "git replace $(git rev-parse HEAD) $(git rev-parse HEAD~1)",
+    "lists of packs": "rm -f .git/objects/pack/*.idx",
+    "lists cut off": "chmod -R u+w .git; for f in .git/objects/pack/*.idx; do head -c 1090 $f > x; cp x $f; done",
+    "lists exchanged": "cd .git/objects/pack; chmod u+w * .; for f in *.idx; do echo x > y; mv -f y $f; done",
     "grafted": "git rev-parse HEAD > .git/shallow; git rev-parse HEAD > .git/info/grafts",
 }
 WORKS = {

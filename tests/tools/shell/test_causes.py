@@ -2,9 +2,8 @@
 
 import pytest
 
-from duckflow.tools.shell.causes import telling_part
+from duckflow.tools.shell.causes import hint, telling_part
 from duckflow.tools.shell.output import Excerpt
-from duckflow.tools.shell.run import hint
 
 FAILURES = {
     "pytest": (">       assert total([1]) == 1\nE       assert 2 == 1\n\ntest_a.py:7: AssertionError", "2 == 1"),

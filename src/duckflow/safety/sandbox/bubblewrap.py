@@ -118,10 +118,10 @@ class Mounts:
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         self._closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
         self._at |= {path: ("--tmpfs", str(path)) for path in self._closed}
-        away = (*TEMPORARY, *self._closed)
-        opened = [path for path in self._paths.opened() if _lies_in(away, path) and not _lies_in((folder,), path)]
+        away, inside = frozenset((*TEMPORARY, *self._closed)), frozenset((folder,))
+        opened = [path for path in self._paths.opened() if _lies_in(away, path) and not _lies_in(inside, path)]
         self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in away}
-        seen = (folder, *opened)
+        seen = frozenset((folder, *opened))
         hidden = [path for path in self._paths.hidden() if not _lies_in(away, path) or _lies_in(seen, path)]
         self._hidden = frozenset(hidden)
         for path in hidden:
@@ -188,5 +188,5 @@ def _shared_memory(launch: Launch) -> int:
     return launch.limits.memory_bytes() // 4 if launch.limits else SHARED_MEMORY
 
 
-def _lies_in(folders: Sequence[Path], path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
+def _lies_in(folders: frozenset[Path], path: Path) -> bool:
+    return path in folders or not folders.isdisjoint(path.parents)

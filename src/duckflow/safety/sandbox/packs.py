@@ -1,7 +1,8 @@
 """Git's packs in the sandbox: a command cannot touch those that are there, and a new one is checked.
 
-Each pack is a read-only mount, so nothing can remove, replace or write it. Git itself replaces packs when it collects
-garbage; a `.keep` beside a pack tells it to leave that one alone."""
+Each pack is a read-only mount, so nothing can remove, replace or write it. Its list of contents is not, since each
+mount takes time: a list that is new, gone or changed is made anew of its pack. Git itself replaces packs when it
+collects garbage; a `.keep` beside a pack tells it to leave that one alone."""
 
 import contextlib
 import os
@@ -14,8 +15,7 @@ from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.repositories import hold
 
 KEPT = b"kept by duckflow while commands run\n"
-MOUNTED = (".pack", ".idx")
-MOST_PACKS = 40
+MOST_PACKS = 80
 """With more packs all of their folder is read-only: each mount takes time."""
 CHECK_SECONDS = 60
 Confine = Callable[[Launch], Launch]
@@ -27,14 +27,14 @@ class Packs:
     def __init__(self, top: Path, git_folders: Iterable[Path]) -> None:
         self._top = top
         self._folders = [folder / "objects/pack" for folder in git_folders]
-        self._there = {folder: _names(folder) for folder in self._folders}
+        self._there = {folder: _entries(folder) for folder in self._folders}
 
     def guarded(self) -> list[Path]:
         """What commands must not change."""
         paths: list[Path] = []
         for folder, names in self._there.items():
-            packs = [name for name in names if name.endswith(MOUNTED)]
-            if len(packs) > MOST_PACKS * len(MOUNTED):
+            packs = [name for name in names if name.endswith(".pack")]
+            if len(packs) > MOST_PACKS:
                 paths.append(folder)
             else:
                 self._keep(folder, names)
@@ -44,25 +44,28 @@ class Packs:
     def let_go(self) -> None:
         """Take away what `guarded` put beside the packs."""
         for folder in self._folders:
-            for name in [name for name in _names(folder) if name.endswith(".keep")]:
+            for name in [name for name in _entries(folder) if name.endswith(".keep")]:
                 with contextlib.suppress(OSError), self._entered(folder) as handle:
                     if _read(handle, name) == KEPT:
                         os.unlink(name, dir_fd=handle)
 
     def forged(self, confine: Confine, scratch: Path) -> list[Path]:
-        """New packs whose list of contents was wrong, which could pass other contents off as old ones. The list is
-        made anew; without one the pack is out of use."""
+        """Packs whose list of contents was wrong, which could pass other contents off as old ones, or is gone. The list
+        is made anew; without one the pack is out of use."""
         wrong: list[Path] = []
         for folder, before in self._there.items():
-            for name in [name for name in _names(folder) if name.endswith(".idx") and name not in before]:
+            now = _entries(folder)
+            lists = {name for name in now if name.endswith(".idx") and now[name] != before.get(name)}
+            lists |= {_list_of(name) for name in before if name.endswith(".pack")} - now.keys()
+            for name in sorted(lists):
                 with contextlib.suppress(OSError), self._entered(folder) as handle:
                     right = _index(confine, scratch, folder / name)
-                    if right != _read(handle, name):
+                    if name not in now or right != _read(handle, name):
                         wrong.append(folder / name)
                         _replace(handle, name, right)
         return wrong
 
-    def _keep(self, folder: Path, names: set[str]) -> None:
+    def _keep(self, folder: Path, names: Iterable[str]) -> None:
         missing = [name[: -len(".pack")] + ".keep" for name in names if name.endswith(".pack")]
         for name in [name for name in missing if name not in names]:
             with contextlib.suppress(OSError), self._entered(folder) as handle:
@@ -80,12 +83,25 @@ class Packs:
             os.close(handle)
 
 
-def _names(folder: Path) -> set[str]:
+Trace = tuple[int, int, int]
+
+
+def _entries(folder: Path) -> dict[str, Trace]:
+    """The names of its files, each with what changes whenever its content does: nobody can set the time of change."""
     try:
         with os.scandir(folder) as entries:
-            return {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+            files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+            return {entry.name: _trace(entry.stat(follow_symlinks=False)) for entry in files}
     except OSError:
-        return set()
+        return {}
+
+
+def _trace(about: os.stat_result) -> Trace:
+    return about.st_ino, about.st_size, about.st_ctime_ns
+
+
+def _list_of(pack: str) -> str:
+    return f"{pack.removesuffix('.pack')}.idx"
 
 
 def _read(folder: int, name: str) -> bytes:
@@ -127,7 +143,8 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
 
 def _replace(folder: int, name: str, content: bytes | None) -> None:
     """Without a list of contents git does not know of a pack; the old list stays under another name."""
-    os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
     if content is not None:
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=folder)
         with os.fdopen(file, "wb") as opened:

@@ -1,8 +1,9 @@
 """What commands may touch: folders to write in, and places that they must not see."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME
@@ -57,11 +58,11 @@ class SandboxPaths:
         """What commands see all the same: tools in the home folder, where programs are found, the repository around
         the work folder, and what the settings name. A repository that holds a whole home opens nothing of it."""
         shown = [self._place(name) for name in (*self.settings.shown, *self.settings.writable)]
-        tools = [self.home / name for name in TOOLS_IN_HOME]
         repository, homes = find_repository(self.folder), self.closed()
         around = [repository.top, repository.folder, repository.common] if repository else []
         around = [path for path in around if not any(home.is_relative_to(path) for home in homes)]
-        wanted = [*shown, *tools, *around, *_program_places()]
+        wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, around)]
+        wanted += _program_places(os.environ.get("PATH", os.defpath))
         return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
 
     def covered(self) -> tuple[CoveredSecret, ...]:
@@ -73,25 +74,31 @@ class SandboxPaths:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
 
 
-def _program_places() -> Iterator[Path]:
-    """A virtual environment or a toolchain keeps its libraries beside `bin`."""
-    for entry in filter(os.path.isabs, os.get_exec_path()):
+@lru_cache(4)
+def _program_places(search_path: str) -> tuple[str, ...]:
+    """A virtual environment or a toolchain keeps its libraries beside `bin`. They are looked for once: a command waits
+    for this."""
+    places: dict[str, None] = {}
+    for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
             real = Path(os.path.realpath(program))
             folder = real if program == entry else real.parent
-            yield folder.parent if folder.name == "bin" and len(folder.parts) > 3 else folder
+            places[str(folder.parent if folder.name == "bin" and len(folder.parts) > 3 else folder)] = None
+    return tuple(places)
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     kept: list[Path] = []
     for path in sorted(set(paths)):
-        if not any(path.is_relative_to(parent) for parent in kept):
+        # What lies in a folder comes right after it.
+        if not kept or not path.is_relative_to(kept[-1]):
             kept.append(path)
     return tuple(kept)
 
 
 def between(top: Path, path: Path) -> tuple[Path, ...]:
     """The folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
-    if not path.is_relative_to(top):
+    outer, inner = top.parts, path.parts
+    if inner[: len(outer)] != outer:
         return ()
-    return tuple(parent for parent in reversed(path.parents) if parent != top and parent.is_relative_to(top))
+    return tuple(Path(*inner[:length]) for length in range(len(outer) + 1, len(inner)))

@@ -1,4 +1,4 @@
-"""Of what a command printed, the lines that say why it failed."""
+"""Of what a command printed, the lines that say why it failed, and what the sandbox had to do with it."""
 
 import re
 from collections import deque
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from duckflow.i18n.patterns import words_of
+from duckflow.safety.sandbox.packs import MOST_PACKS
 
 PLACE = r"[\w./\\@~-]+[:(]\d+(?:[:,]\d+)*\)?:?"
 ANNOUNCED_BEFORE = rf"^[\W_]*(?:{PLACE}\s*)?(?:-+>?\s*)?"
@@ -135,3 +136,38 @@ def telling_part(text: str, room: int) -> str:
     first = text.partition("\n")[0][: room // 4]
     found = causes.passages(0, len(text), room - len(first))
     return "\n".join(dict.fromkeys([first, *(line.rstrip() for one in found for line in one.lines)]))[:room]
+
+
+NO_NETWORK = re.compile(
+    r"could not resolve|name resolution|network is unreachable|getaddrinfo|\bENOTFOUND\b|EAI_AGAIN|no such host"
+    r"|failed to establish a new connection|failed to lookup address|name or service not known",
+    re.IGNORECASE,
+)
+REFUSED = re.compile(r"read-only file system|EROFS|permission denied|operation not permitted", re.IGNORECASE)
+PUSHED_PACK = "unable to migrate objects to permanent storage"
+NEW_PACK = re.compile(r"objects/pack.*read-only file system", re.IGNORECASE)
+
+
+def hint(output: str, network: bool, writes: bool) -> str:
+    """Nothing when the failure looks like the command's own."""
+    if not network and NO_NETWORK.search(output):
+        return "The sandbox has no network. If the command needs it, run it again with network=true."
+    if PUSHED_PACK in output:
+        return (
+            "In the sandbox a push of more than 100 objects into a repository of the work folder needs "
+            "`git push --receive-pack='git -c receive.unpackLimit=1000000 receive-pack'`."
+        )
+    if not REFUSED.search(output):
+        return ""
+    if writes and NEW_PACK.search(output):
+        return (
+            f"The repository has more than {MOST_PACKS} packs, so the sandbox leaves their folder as it is and nothing "
+            "can make a new pack. Ask the user to run `git gc`."
+        )
+    if not writes:
+        return "The command was taken for one that only reads, so it ran with everything read-only."
+    return (
+        "The sandbox lets commands write only in the work folder and in $TMPDIR, not in .git/hooks and .git/config; "
+        f"it hides secrets{'' if network else ', and without network=true there is no network'}. "
+        "Do not try to get around it: use another way, or ask the user."
+    )
