@@ -25,6 +25,8 @@ class Ground:
 
     top: Path
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
+    replies: int = 0
+    """How many the model gave, the tries among them."""
 
     def __post_init__(self) -> None:
         self.work, self.outside = self.top / "work", self.top / "outside"
@@ -81,6 +83,7 @@ class Ground:
         tries = [decide(action, respond("done"), step=step, next_step="continue") for action in actions]
         story = Story(self.top, [*tries, END, END, END, END], mode=mode, settings={"sandbox": {"kind": sandbox}})
         await story.tell("go on")
+        self.replies = len(story.model.requests)
         found = ["outside changed"] if fingerprint(self.outside) != before else []
         if mode == "plan" and fingerprint(self.work) != inside:
             found.append("plan mode changed the folder")
